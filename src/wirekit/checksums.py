@@ -1,0 +1,90 @@
+"""Checksum algorithms by name, for ``Checked`` fields and for anyone who verifies bytes by hand.
+
+An algorithm here is a plain function of all covered bytes. The compiled kernels have their own implementations; the tests
+hold them against these. Which bytes a checksum covers is a matter of the layout and is said in ``schemas/``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wirekit.errors import Misuse
+
+Buffer = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """One algorithm.
+
+    Attributes:
+        name: what layouts call it.
+        bits: its width; the stored field may be wider (JMQ4 stores a CRC-32 in 64 bits).
+        function: takes the covered bytes, returns the checksum as an unsigned int of ``bits`` bits.
+        description: polynomial and conventions in a few words.
+    """
+
+    name: str
+    bits: int
+    function: Callable[[Buffer], int]
+    description: str
+
+    def __call__(self, data: Buffer) -> int:
+        """The checksum of ``data``."""
+        return self.function(data)
+
+
+def _crc32c(data: Buffer) -> int:
+    import crc32c
+
+    return crc32c.crc32c(data)
+
+
+_CHECKSUMS: dict[str, Checksum] = {
+    entry.name: entry
+    for entry in (
+        Checksum(
+            "crc32", 32, zlib.crc32, "CRC-32 of IEEE 802.3 (reflected 0xedb88320), as in zlib and java.util.zip.CRC32"
+        ),
+        Checksum(
+            "crc32c",
+            32,
+            _crc32c,
+            "CRC-32C, Castagnoli (reflected 0x82f63b78, RFC 3720), initial and final xor of all ones",
+        ),
+    )
+}
+
+
+def names() -> tuple[str, ...]:
+    """The known algorithms, in the order they were registered."""
+    return tuple(_CHECKSUMS)
+
+
+def checksum(name: str) -> Checksum:
+    """The algorithm called ``name``.
+
+    Raises:
+        Misuse: there is none; the text lists those there are.
+
+    Example:
+        >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc32c")(b"123456789"))
+        ('0xcbf43926', '0xe3069283')
+    """
+    try:
+        return _CHECKSUMS[name]
+    except KeyError:
+        raise Misuse(f"no checksum is called {name!r}; known are {', '.join(_CHECKSUMS)}") from None
+
+
+def register(algorithm: Checksum) -> None:
+    """Make an algorithm of another protocol known under its name.
+
+    Raises:
+        Misuse: the name is taken.
+    """
+    if algorithm.name in _CHECKSUMS:
+        raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
+    _CHECKSUMS[algorithm.name] = algorithm

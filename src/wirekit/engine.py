@@ -1,0 +1,277 @@
+"""decode, encode, frames, from_json: bytes to values and back, by schema key.
+
+This is the reference engine: it runs each node's own ``_parse`` and ``_build``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wirekit.errors import Misuse, Short, WireError, Wrong
+from wirekit.registry import Schema, registry
+from wirekit.values import Check, Gap, Span, to_json
+from wirekit.wire.composite import Struct
+from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+
+
+class Params(dict[str, Any]):
+    """What the caller says about the bytes; asking for what was not said gives None."""
+
+    __slots__ = ()
+
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+class Decoded:
+    """What decoding one value gave.
+
+    Attributes:
+        schema: the key.
+        data: the bytes that were given.
+        offset: absolute offset of their first byte; all other offsets are absolute too.
+        value: the value; as far as it was decoded when there is an error.
+        checks: verdicts on checksums, lengths, constants.
+        gaps: bytes inside the value that no field explains.
+        error: Short, Wrong or Limit, or None.
+        consumed: bytes that the value took.
+        context: what the caller said about the bytes.
+    """
+
+    __slots__ = (
+        "_spans",
+        "checks",
+        "consumed",
+        "context",
+        "data",
+        "error",
+        "gaps",
+        "limits",
+        "offset",
+        "schema",
+        "sources",
+        "value",
+    )
+
+    def __init__(self, schema: str, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> None:
+        self.schema = schema
+        self.data = data
+        self.offset = offset
+        self.context = context
+        self.limits = limits
+        self.value: Any = None
+        self.checks: list[Check] = []
+        self.gaps: list[Gap] = []
+        self.error: WireError | None = None
+        self.consumed = 0
+        self.sources: list[tuple[bytes, str]] = []
+        self._spans: list[Span] | None = None
+
+    @property
+    def spans(self) -> list[Span]:
+        """The bytes of every field; made when first asked for, by decoding once more."""
+        if self._spans is None:
+            _, session = _run(registry[self.schema], self.data, self.offset, self.context, self.limits, trace=True)
+            self._spans = session.spans or []
+        return self._spans
+
+    @property
+    def clean(self) -> bool:
+        """No error, no bytes unexplained, no check failed."""
+        return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
+
+    def to_json(self) -> dict[str, Any]:
+        """The line that ``wirekit decode --output json`` prints; ``wirekit encode`` takes it back."""
+        line: dict[str, Any] = {
+            "schema": self.schema,
+            "offset": self.offset,
+            "length": self.consumed,
+            "value": to_json(self.value),
+            "checks": [check.to_json() for check in self.checks],
+            "gaps": [gap.to_json() for gap in self.gaps],
+            "error": self.error.to_json() if self.error else None,
+        }
+        if self.context:
+            line["context"] = dict(self.context)
+        return line
+
+    def __repr__(self) -> str:
+        state = repr(self.error) if self.error else f"{len(self.checks)} checks, {len(self.gaps)} gaps"
+        return f"<Decoded {self.schema}: {self.consumed} bytes, {state}>"
+
+
+def _run(
+    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, trace: bool
+) -> tuple[Decoded, Session]:
+    session = Session(schema.key, limits, trace=trace)
+    reader = Reader(session, data, origin=offset)
+    decoded = Decoded(schema.key, data, offset, context, limits)
+    try:
+        decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
+    except WireError as error:
+        decoded.error = error
+        decoded.value = error.partial
+    decoded.consumed = reader.position
+    decoded.checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
+    return decoded, session
+
+
+def decode(
+    data: bytes,
+    key: str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    strict: bool = False,
+    offset: int = 0,
+) -> Decoded:
+    """Decodes one value at the start of ``data``.
+
+    Args:
+        data: the bytes; what follows the value is left alone (see ``consumed``).
+        key: a schema key, or a protocol's name for the first frame of its stream.
+        context: what the bytes do not say themselves, for example ``{"api": "fetch", "version": 2}``.
+        limits: what the bytes may ask for; by default the protocol's.
+        strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
+        offset: absolute offset of ``data[0]``, for reports.
+
+    Raises:
+        Misuse: for a key that does not exist.
+        Short, Wrong, Limit: only with ``strict``.
+
+    >>> import wirekit
+    >>> d = wirekit.decode(bytes.fromhex("0000000a00000007000000000000"), "kafka.list_groups.response.v0")
+    >>> d.value.correlation_id, d.value.body.groups, d.error
+    (7, [], None)
+    """
+    data = data if isinstance(data, bytes) else bytes(data)
+    if "." not in key:
+        key = stream_key(key, data, context or {})
+    schema = registry[key]
+    decoded, _ = _run(schema, data, offset, dict(context or {}), limits or schema.limits, trace=False)
+    if strict:
+        _raise(decoded)
+    return decoded
+
+
+def _raise(decoded: Decoded) -> None:
+    if decoded.error is not None:
+        raise decoded.error
+    for check in decoded.checks:
+        if check.status == "bad":
+            expected = check.computed if check.computed is not None else f"a good {check.kind} check"
+            actual = check.stored if check.stored is not None else check.note
+            where = {"path": check.path, "offset": check.offset, "source": check.source}
+            raise Wrong(expected, actual, protocol=decoded.schema, **where)
+    for gap in decoded.gaps:
+        where = {"path": gap.path, "offset": gap.offset, "source": gap.source}
+        raise Wrong("nothing more", f"{gap.length} unexplained bytes", protocol=decoded.schema, **where)
+
+
+def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
+    """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better."""
+    protocol = registry.protocol(name)
+    client, server = protocol.stream("client"), protocol.stream("server")
+    if client == server:
+        return client
+    if context:
+        return server
+    limits = protocol.limits
+    found, _ = _run(registry[client], data, 0, {}, limits, trace=False)
+    cut = found.error is not None and isinstance(found.error, Short)
+    return client if found.error is None and not found.gaps or cut and found.value is not None else server
+
+
+def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
+    """Bytes of the frame at ``start`` as its own length tells; None when too few bytes are there to know.
+
+    Raises:
+        Wrong, Limit: when the length makes no sense.
+        Misuse: when the layout has no length that covers the rest of it.
+    """
+    schema = registry[key]
+    if not isinstance(schema.node, Struct):
+        raise Misuse(f"{key} is not a frame: it has no length of its own")
+    reader = Reader(Session(key, limits or schema.limits), data, start)
+    return schema.node.frame_size(reader, Scope.root(Params()))
+
+
+def frames(
+    name: str,
+    data: bytes,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> Iterator[Decoded]:
+    """The frames in a byte string, one after the other, each with its absolute offset.
+
+    A frame whose length makes no sense, or that the end of the data cuts, is the last one and has an error.
+
+    Args:
+        name: a protocol's name, or the key of a frame.
+        data: the bytes.
+
+    >>> import wirekit
+    >>> ping = bytes.fromhex("00000009" "00000005" "0812" "920100")
+    >>> [frame.offset for frame in wirekit.frames("pulsar", ping + ping)]
+    [0, 13]
+    """
+    data = data if isinstance(data, bytes) else bytes(data)
+    position = 0
+    while position < len(data):
+        key = name if "." in name else stream_key(name, data[position:], context or {})
+        try:
+            size = frame_size(data, key, limits=limits, start=position)
+        except WireError:
+            size = None
+        end = len(data) if size is None else min(position + max(size, 1), len(data))
+        decoded = decode(data[position:end], key, context=context, limits=limits, offset=position)
+        yield decoded
+        if size is None or position + size > len(data):
+            return
+        position = end
+
+
+def encode(
+    key: str,
+    value: Any,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> bytes:
+    """The bytes of a value; lengths, counts, checksums and compressed data are computed.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written as it stands.
+        context: as for ``decode``.
+
+    Raises:
+        Wrong: when the value does not fit the layout; the path says where.
+        Misuse: for a key or a field that does not exist.
+
+    >>> import wirekit
+    >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
+    '00000006000000070000'
+    """
+    if "." not in key:
+        key = registry.protocol(key).stream("client")
+    schema = registry[key]
+    scope = Scope.root(Params(context or {}))
+    if isinstance(value, (Mapping, list)):
+        value = schema.node.load(value, scope)
+    writer = Writer(key, limits or schema.limits)
+    schema.node._build(value, writer, scope, "")
+    return bytes(writer.buffer)
+
+
+def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None) -> Any:
+    """The value for its JSON form: the inverse of ``to_json``, which needs the layout to tell bytes from text.
+
+    Raises:
+        Misuse: for fields that the layout does not have, or bytes that are not hex.
+    """
+    if "." not in key:
+        key = registry.protocol(key).stream("client")
+    return registry[key].node.load(obj, Scope.root(Params(context or {})))

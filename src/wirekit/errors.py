@@ -1,0 +1,133 @@
+"""Every error that wirekit raises on purpose.
+
+Three things can be wrong with bytes, and each is its own class: there are too few of them (``Short``), they say
+something that the format does not allow (``Wrong``), or they ask for more than a limit grants (``Limit``). Each knows the
+protocol, the path of the field with array indexes, and the absolute byte offset. ``Misuse`` is the caller's fault and
+says what to pass instead; it has no offset because no byte is to blame.
+
+Each class is also the builtin that a reader would expect (``EOFError`` or ``ValueError``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class WirekitError(Exception):
+    """Base of all errors raised by wirekit."""
+
+
+class Misuse(WirekitError, ValueError):
+    """The caller passed something that makes no sense; the text says what to pass instead."""
+
+
+class WireError(WirekitError):
+    """Bytes (or a value to build) do not fit the layout.
+
+    Attributes:
+        protocol: the schema key that was being read, for example ``kafka.message_set``; empty when not known.
+        path: the field, with array indexes, for example ``record_set.messages[3].message.key``.
+        offset: absolute byte offset in ``source``, or None when a value was being built.
+        source: 0 for the input itself; 1, 2, … for the n-th piece of decompressed data inside it.
+        partial: the value as far as it was decoded before the error.
+        bounded: how many fitting lengths enclosed the error; tells a cut tail from damage.
+    """
+
+    kind: ClassVar[str] = "wire"
+
+    def __init__(
+        self,
+        *,
+        protocol: str = "",
+        path: str = "",
+        offset: int | None = None,
+        source: int = 0,
+    ) -> None:
+        super().__init__()
+        self.protocol = protocol
+        self.path = path
+        self.offset = offset
+        self.source = source
+        self.partial: Any = None
+        self.bounded = 0
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, without where."""
+        return "does not fit the layout"
+
+    def __str__(self) -> str:
+        where = self.path or "the start"
+        text = f"{self.protocol}: " if self.protocol else ""
+        text += f"{where}: {self.reason}"
+        if self.offset is not None:
+            text += f", at byte {self.offset} (0x{self.offset:x})"
+            if self.source:
+                text += f" of decompressed data #{self.source}"
+        return text
+
+    def to_json(self) -> dict[str, Any]:
+        """The error as the command line prints it: kind, path, offset (bytes), message."""
+        return {"kind": self.kind, "path": self.path, "offset": self.offset, "message": str(self)}
+
+
+class Short(WireError, EOFError):
+    """The bytes end, or their enclosing length ends, before the field does.
+
+    Attributes:
+        needed: bytes that the field takes.
+        available: bytes that were left before the nearest enclosing limit.
+    """
+
+    kind = "short"
+
+    def __init__(self, needed: int, available: int, **where: Any) -> None:
+        super().__init__(**where)
+        self.needed = needed
+        self.available = available
+
+    @property
+    def reason(self) -> str:
+        return f"needs {self.needed} bytes, {self.available} available"
+
+
+class Wrong(WireError, ValueError):
+    """The bytes are there but say something that the format does not allow.
+
+    Attributes:
+        expected: what would have been right, in words or as a value.
+        actual: what was found.
+    """
+
+    kind = "wrong"
+
+    def __init__(self, expected: Any, actual: Any, **where: Any) -> None:
+        super().__init__(**where)
+        self.expected = expected
+        self.actual = actual
+
+    @property
+    def reason(self) -> str:
+        return f"expected {self.expected}, found {self.actual}"
+
+
+class Limit(WireError, ValueError):
+    """The bytes ask for more than a limit of ``wirekit.Limits`` grants.
+
+    Attributes:
+        limit: the name of the limit, for example ``decompressed_size``.
+        allowed: its value.
+        actual: what was asked for.
+    """
+
+    kind = "limit"
+
+    def __init__(self, limit: str, allowed: Any, actual: Any, **where: Any) -> None:
+        super().__init__(**where)
+        self.limit = limit
+        self.allowed = allowed
+        self.actual = actual
+
+    @property
+    def reason(self) -> str:
+        return f"{self.actual} exceeds the limit {self.limit} of {self.allowed}"

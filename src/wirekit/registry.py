@@ -1,0 +1,239 @@
+"""The one registry of protocols and schemas; parsing, building and every tool look layouts up here by key.
+
+A protocol is registered with one line, ``wirekit.register(PROTOCOL)``, or by a package that names it as an entry point of
+the group ``wirekit.protocols``. The protocols that come with wirekit are imported when one of their keys is first asked
+for, so that looking at one does not pay for all.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wirekit.errors import Misuse
+from wirekit.wire.node import Node
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from wirekit.conversation import Dialogue
+
+ENTRY_POINTS = "wirekit.protocols"
+BUILT_IN = {
+    "net": "wirekit.schemas.net:PROTOCOL",
+    "kafka": "wirekit.schemas.kafka:PROTOCOL",
+    "pulsar": "wirekit.schemas.pulsar:PROTOCOL",
+    "joyqueue": "wirekit.schemas.jmq4:JOYQUEUE",
+    "jmq4": "wirekit.schemas.jmq4:JMQ4",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A layout under its key.
+
+    Attributes:
+        key: ``<protocol>.<name>…``, for example ``kafka.fetch.response.v2``.
+        node: the layout.
+        protocol: the protocol's name.
+        description: one line for ``wirekit schemas``.
+        source: where the layout is specified.
+        limits: what hostile bytes may ask for, unless the caller says otherwise.
+    """
+
+    key: str
+    node: Node
+    protocol: str
+    description: str
+    source: str
+    limits: Limits
+
+
+def _no_dialogue() -> Any:
+    from wirekit.conversation import Dialogue
+
+    return Dialogue
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A layout as a protocol declares it: the node, one line about it, and where it is specified."""
+
+    node: Node
+    description: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A protocol: its layouts, and how its byte streams are made of them.
+
+    Attributes:
+        name: first part of every key.
+        title: its name in words.
+        layouts: {rest of the key: Layout}; the key ``kafka.request`` is declared as ``request``.
+        client: the layout of what the client sends (rest of the key), "" if the protocol has no byte stream.
+        server: the layout of what the server sends.
+        recognised_by: layouts whose clean decode proves that bytes are of this protocol.
+        limits: default limits.
+        ports: usual server ports, a hint only.
+        dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
+    """
+
+    name: str
+    title: str
+    layouts: Mapping[str, Layout]
+    client: str = ""
+    server: str = ""
+    recognised_by: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    ports: tuple[int, ...] = ()
+    dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
+
+    def key(self, name: str) -> str:
+        """The full key of a layout."""
+        return f"{self.name}.{name}"
+
+    def stream(self, side: str) -> str:
+        """The key of the frames that a side (``client`` or ``server``) sends."""
+        name = self.client if side == "client" else self.server
+        if not name:
+            raise Misuse(f"{self.name} has no byte stream; decode one of {', '.join(map(self.key, self.layouts))}")
+        return self.key(name)
+
+
+class Registry:
+    """Protocols by name and schemas by key."""
+
+    def __init__(self) -> None:
+        self._protocols: dict[str, Protocol] = {}
+        self._schemas: dict[str, Schema] = {}
+        self._lock = threading.RLock()
+        self._searched = False
+
+    def register(self, protocol: Protocol) -> Protocol:
+        """Adds a protocol; all its keys can be used from then on.
+
+        Raises:
+            Misuse: when another protocol has the name.
+        """
+        with self._lock:
+            known = self._protocols.get(protocol.name)
+            if known is protocol:
+                return protocol
+            if known is not None or protocol.name in BUILT_IN and not self._loads_itself(protocol):
+                raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
+            schemas = {
+                protocol.key(name): Schema(
+                    protocol.key(name), layout.node, protocol.name, layout.description, layout.source, protocol.limits
+                )
+                for name, layout in protocol.layouts.items()
+            }
+            self._protocols[protocol.name] = protocol
+            self._schemas.update(schemas)
+        return protocol
+
+    def _loads_itself(self, protocol: Protocol) -> bool:
+        module, name = BUILT_IN[protocol.name].split(":")
+        return getattr(importlib.import_module(module), name, None) is protocol
+
+    def _load(self, name: str) -> None:
+        with self._lock:
+            if name in BUILT_IN and name not in self._protocols:
+                module, attribute = BUILT_IN[name].split(":")
+                self.register(getattr(importlib.import_module(module), attribute))
+
+    def _search(self) -> None:
+        """Registers what other packages name as entry points."""
+        with self._lock:
+            if self._searched:
+                return
+            self._searched = True
+            for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+                found = entry.load()
+                self.register(found() if callable(found) else found)
+
+    def __getitem__(self, key: str) -> Schema:
+        """The schema of a key.
+
+        Raises:
+            Misuse: when there is none; the text lists keys that come close.
+        """
+        schema = self._schemas.get(key)
+        if schema is None:
+            name = key.partition(".")[0]
+            self._load(name)
+            if key not in self._schemas:
+                self._search()
+            schema = self._schemas.get(key)
+        if schema is None:
+            raise Misuse(f"no schema {key!r}; {self._near(key)}")
+        return schema
+
+    def _near(self, key: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(key, [*self.keys(), *self.protocols()], n=5, cutoff=0.5)
+        return f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[str(key)]
+        except Misuse:
+            return False
+        return True
+
+    def keys(self) -> list[str]:
+        """All keys of all protocols, in the order of their declaration."""
+        self._load_all()
+        return list(self._schemas)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def _load_all(self) -> None:
+        for name in BUILT_IN:
+            self._load(name)
+        self._search()
+
+    def protocols(self) -> list[str]:
+        """The names of all protocols."""
+        self._load_all()
+        return list(self._protocols)
+
+    def protocol(self, name: str) -> Protocol:
+        """The protocol of a name, or of the first part of a key.
+
+        Raises:
+            Misuse: when there is none; the text lists the names.
+        """
+        name = name.partition(".")[0]
+        if name not in self._protocols:
+            self._load(name)
+        if name not in self._protocols:
+            self._search()
+        try:
+            return self._protocols[name]
+        except KeyError:
+            raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
+
+
+registry = Registry()
+
+
+def register(protocol: Protocol) -> Protocol:
+    """Adds a protocol to the registry that all of wirekit uses.
+
+    >>> from wirekit.registry import Layout, Protocol, register
+    >>> from wirekit.wire import String, Struct, int16
+    >>> greeting = Struct("name" / String(int16))
+    >>> register(Protocol("greeting", "An example", {"hello": Layout(greeting)})).key("hello")
+    'greeting.hello'
+    """
+    return registry.register(protocol)

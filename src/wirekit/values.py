@@ -1,0 +1,297 @@
+"""The values that decoding gives and encoding takes, and their one JSON mapping.
+
+A value is plain: int, float, str, bytes, bool, None, list, ``Symbol`` (an int that knows its name) and ``Record``
+(named fields with attribute access). Nothing here knows a layout; ``from_json`` does, and lives with the registry.
+
+JSON mapping, both ways: bytes are lower-case hex, a symbol is ``{"value": 3, "symbol": "LZ4"}`` (a bare number is
+accepted on input), a record is an object, integers of any size are JSON integers. What a plain value would lose is kept
+beside the fields of a record in ``extra`` and appears under names that start with ``$``:
+
+``$keep``      names of lengths and checks to write as they stand instead of computing them
+``$trailing``  {path: hex} bytes left over inside a length, that no field explains
+``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7)
+``$bytes``     hex of a protobuf message that does not come out the same when written canonically
+``$unknown``   protobuf fields that the descriptor does not know
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from wirekit.errors import Misuse
+
+EXTRAS = ("keep", "trailing", "raw", "bytes", "unknown")
+
+
+class SymbolTable:
+    """Names and descriptions of the values of one integer field.
+
+    Args:
+        name: what the values are, for example ``compression_codec``.
+        entries: {value: symbol} or {value: (symbol, description)}.
+
+    >>> codecs = SymbolTable("codec", {0: "NONE", 3: ("LZ4", "LZ4 frame")})
+    >>> codecs(3).symbol, codecs(3).description, codecs(9).symbol
+    ('LZ4', 'LZ4 frame', None)
+    >>> codecs["LZ4"]
+    <LZ4: 3>
+    """
+
+    __slots__ = ("_by_name", "_by_value", "name")
+
+    def __init__(self, name: str, entries: Mapping[int, str | tuple[str, str]]) -> None:
+        self.name = name
+        self._by_value: dict[int, Symbol] = {}
+        self._by_name: dict[str, Symbol] = {}
+        for value, entry in entries.items():
+            symbol, description = (entry, "") if isinstance(entry, str) else entry
+            member = Symbol(value, symbol, description)
+            self._by_value[value] = member
+            self._by_name.setdefault(symbol, member)
+
+    def __call__(self, value: int) -> Symbol:
+        """The member for a value; a value without a name becomes a symbol whose ``symbol`` is None."""
+        member = self._by_value.get(value)
+        return Symbol(value, None, "") if member is None else member
+
+    def __getitem__(self, name: str) -> Symbol:
+        """The member with that name; Misuse lists the names if there is none."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise Misuse(f"{self.name} has no symbol {name!r}; it has {', '.join(self._by_name)}") from None
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._by_value
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter(self._by_value.values())
+
+    def __len__(self) -> int:
+        return len(self._by_value)
+
+    def __repr__(self) -> str:
+        return f"SymbolTable({self.name!r}, {len(self)} symbols)"
+
+
+class Symbol(int):
+    """An integer of an enumeration, with its name and description where the table has them."""
+
+    symbol: str | None
+    description: str
+
+    def __new__(cls, value: int, symbol: str | None = None, description: str = "") -> Symbol:
+        self = super().__new__(cls, value)
+        self.symbol = symbol
+        self.description = description
+        return self
+
+    def __getnewargs__(self) -> tuple[int, str | None, str]:
+        return int(self), self.symbol, self.description
+
+    def __repr__(self) -> str:
+        return f"<{self.symbol or 'unknown'}: {int(self)}>"
+
+    def __str__(self) -> str:
+        return f"{self.symbol} ({int(self)})" if self.symbol else str(int(self))
+
+
+class Record:
+    """Named fields of one structure, in wire order, with attribute and item access.
+
+    Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
+    raises AttributeError. Two records are equal when their set fields and extras are equal, whatever their type is
+    called. A mapping with the same content is equal as well.
+
+    >>> Point = record_type("Point", ("x", "y"))
+    >>> p = Point(x=1, y=2)
+    >>> p.x, p["y"], p == {"x": 1, "y": 2}
+    (1, 2, True)
+    """
+
+    __slots__ = ("_extra",)
+    _fields: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, **values: Any) -> None:
+        self._extra: dict[str, Any] | None = None
+        for name, value in values.items():
+            if name not in self._fields:
+                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
+            setattr(self, name, value)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What the fields cannot say (see the module header); empty for nearly every record."""
+        if self._extra is None:
+            self._extra = {}
+        return self._extra
+
+    def keep(self, *names: str) -> None:
+        """Have these lengths or checks written as they stand when the record is encoded, not computed."""
+        for name in names:
+            if name not in self._fields:
+                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
+        kept: list[str] = self.extra.setdefault("keep", [])
+        kept.extend(name for name in names if name not in kept)
+
+    def _pairs(self) -> Iterator[tuple[str, Any]]:
+        """(name, value) of the fields that are set, in wire order; safe when a field is called ``items``."""
+        for name in self._fields:
+            try:
+                yield name, getattr(self, name)
+            except AttributeError:
+                continue
+
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """(name, value) of the fields that are set, in wire order."""
+        return self._pairs()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field's value, or the default when it is not set or does not exist."""
+        return getattr(self, name, default) if name in self._fields else default
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return getattr(self, name)
+        except AttributeError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields and hasattr(self, str(name))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Record):
+            return dict(self._pairs()) == dict(other._pairs()) and (self._extra or {}) == (other._extra or {})
+        if isinstance(other, Mapping):
+            mine: dict[str, Any] = dict(self._pairs())
+            mine.update({f"${name}": value for name, value in (self._extra or {}).items()})
+            return mine == dict(other)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # a record is mutable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self).__name__, self._fields, dict(self._pairs()), self._extra)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self._pairs())
+        extra = "".join(f", ${name}={value!r}" for name, value in (self._extra or {}).items())
+        return f"{type(self).__name__}({inner}{extra})"
+
+
+@functools.cache
+def record_type(name: str, fields: tuple[str, ...]) -> type[Record]:
+    """The record class with these fields; the same arguments give the same class."""
+    return type(name, (Record,), {"__slots__": fields, "_fields": fields, "__module__": __name__})
+
+
+def _restore(name: str, fields: tuple[str, ...], values: dict[str, Any], extra: dict[str, Any] | None) -> Record:
+    record = record_type(name, fields)(**values)
+    record._extra = extra
+    return record
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The verdict on one validator: a checksum, a redundant length, a constant, a codec.
+
+    Attributes:
+        path: the checked field.
+        kind: ``crc32``, ``crc32c``, ``length``, ``constant``, ``decompression``, ``utf-8``, ``required``.
+        stored: what the bytes say (None when they cannot say it as a number).
+        computed: what they should say.
+        status: ``ok``, ``bad`` or ``absent``.
+        offset: absolute byte offset of the field in ``source``.
+        source: 0 for the input, n for the n-th piece of decompressed data.
+        note: in words, where stored and computed do not tell it.
+    """
+
+    path: str
+    kind: str
+    stored: Any
+    computed: Any
+    status: str
+    offset: int
+    source: int = 0
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """path, kind, stored, computed, status; ``note`` where there is one."""
+        shown = {
+            "path": self.path,
+            "kind": self.kind,
+            "stored": to_json(self.stored),
+            "computed": to_json(self.computed),
+            "status": self.status,
+        }
+        if self.note:
+            shown["note"] = self.note
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Bytes that no field explains: absolute offset and length in bytes, in ``source``."""
+
+    offset: int
+    length: int
+    path: str = ""
+    source: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """offset and length; ``source`` too where it is decompressed data."""
+        shown: dict[str, Any] = {"offset": self.offset, "length": self.length}
+        if self.source:
+            shown["source"] = self.source
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The bytes [start, end) of one field in ``source``; for a bit field also first bit (from the LSB) and width."""
+
+    path: str
+    start: int
+    end: int
+    source: int = 0
+    bit_start: int | None = None
+    bit_length: int | None = None
+    kind: str = ""
+
+
+def to_json(value: Any) -> Any:
+    """A decoded value as plain JSON data (see the module header for the mapping).
+
+    Raises:
+        Misuse: for an object that decoding never gives.
+
+    >>> to_json([1, b"\\x0a", Symbol(3, "LZ4"), None])
+    [1, '0a', {'value': 3, 'symbol': 'LZ4'}, None]
+    """
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Symbol):
+        return {"value": int(value), "symbol": value.symbol}
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    if isinstance(value, Record):
+        shown = {name: to_json(item) for name, item in value._pairs()}
+        for name, item in (value._extra or {}).items():
+            shown[f"${name}"] = to_json(item)
+        return shown
+    if isinstance(value, Mapping):
+        return {str(name): to_json(item) for name, item in value.items()}
+    if isinstance(value, Iterable):
+        return [to_json(item) for item in value]
+    raise Misuse(f"a {type(value).__name__} is not a wirekit value")

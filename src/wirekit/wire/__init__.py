@@ -1,0 +1,124 @@
+"""The vocabulary that layouts are written in: construct nodes whose parameters the compiler can read.
+
+A layout is a ``Struct`` of ``"name" / node``. Integers are named after width and sign (``int16``, ``uint32le``), strings
+and bytes take their length prefix, conditions and sizes are construct's ``this`` expressions. Nodes read from
+(buffer, position, limit): nothing inside a length can read past it. The numbers that follow from other fields
+(``Length``, ``Checked``) are verdicts when parsed, and computed when built.
+
+>>> from wirekit.wire import Checked, Length, String, Struct, int32, uint32
+>>> Frame = Struct("size" / Length(int32), "crc" / Checked(uint32, "crc32"), "text" / String(int32))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from construct import len_, this
+
+from wirekit.wire.composite import (
+    Array,
+    If,
+    IfMore,
+    IfNext,
+    IfThenElse,
+    Lookahead,
+    RecordsToEnd,
+    Ref,
+    Repeat,
+    Sized,
+    Struct,
+    Switch,
+)
+from wirekit.wire.compressed import Compressed
+from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.node import (
+    Bit,
+    Bits,
+    Bytes,
+    Flag,
+    Integer,
+    Node,
+    String,
+    Symbols,
+    context,
+    float64,
+    int8,
+    int16,
+    int16le,
+    int32,
+    int32le,
+    int64,
+    int64le,
+    rest,
+    uint8,
+    uint16,
+    uint16le,
+    uint32,
+    uint32le,
+    uint64,
+    uint64le,
+    unexplained,
+)
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from wirekit.wire.protobuf import Protobuf
+
+__all__ = [
+    "Array",
+    "Bit",
+    "Bits",
+    "Bytes",
+    "Checked",
+    "Compressed",
+    "Const",
+    "Default",
+    "Flag",
+    "If",
+    "IfMore",
+    "IfNext",
+    "IfThenElse",
+    "Integer",
+    "Length",
+    "Limits",
+    "Lookahead",
+    "Node",
+    "Protobuf",
+    "RecordsToEnd",
+    "Ref",
+    "Repeat",
+    "Sized",
+    "String",
+    "Struct",
+    "Switch",
+    "Symbols",
+    "context",
+    "float64",
+    "int8",
+    "int16",
+    "int16le",
+    "int32",
+    "int32le",
+    "int64",
+    "int64le",
+    "len_",
+    "rest",
+    "this",
+    "uint8",
+    "uint16",
+    "uint16le",
+    "uint32",
+    "uint32le",
+    "uint64",
+    "uint64le",
+    "unexplained",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """``Protobuf`` is loaded when it is used: the protobuf runtime is heavier than all the rest."""
+    if name == "Protobuf":
+        from wirekit.wire.protobuf import Protobuf
+
+        return Protobuf
+    raise AttributeError(name)

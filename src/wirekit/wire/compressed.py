@@ -1,0 +1,152 @@
+"""Compressed data inside a field, opened as a layout of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirekit.errors import Limit, WireError
+from wirekit.values import Record, record_type
+from wirekit.wire.composite import load_extra
+from wirekit.wire.node import Bytes, Node, Wrapping, evaluate
+from wirekit.wire.stream import Reader, Scope, Writer, located
+
+Opened = record_type("Opened", ("compressed", "content"))
+
+
+class Compressed(Wrapping):
+    """A byte string that other fields say is compressed.
+
+    The value is a record of ``compressed`` (the bytes as they stand) and ``content`` (what they hold). Building takes
+    the bytes as they stand while they still hold the content, and compresses anew when the content was changed. When
+    the codec does not apply, the value is the byte string; when the bytes do not decompress, it is the byte string too,
+    with a bad ``decompression`` check.
+
+    Args:
+        inner: the byte string.
+        codec: a ``this`` expression, or a tuple of them.
+        codecs: {value of codec: name that ``wirekit.compression`` knows}.
+        content: the layout inside.
+        size: an expression for the size after decompression, where the format tells it.
+    """
+
+    def __init__(
+        self,
+        inner: Bytes,
+        codec: Any,
+        codecs: Mapping[Any, str],
+        content: Node,
+        *,
+        size: Any = None,
+    ) -> None:
+        super().__init__(inner)
+        self.codec = codec
+        self.codecs = dict(codecs)
+        self.content = content
+        self.size = size
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("inner", self.inner), ("content", self.content)]
+
+    def _name(self, context: Scope) -> str | None:
+        if isinstance(self.codec, tuple):
+            return self.codecs.get(tuple(evaluate(part, context) for part in self.codec))
+        return self.codecs.get(evaluate(self.codec, context))
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        data = self.inner._parse(stream, context, path)
+        name = self._name(context)
+        if name is None or data is None:
+            return data
+        limits = stream.session.limits
+        if stream.depth >= limits.depth:
+            raise Limit("depth", limits.depth, stream.depth + 1, **stream.where())
+        plain = self._open(name, data, context, stream, start)
+        if plain is None:
+            return data
+        names = stream.session.path
+        depth = len(names)
+        frames = len(stream.session.frames)
+        names.append("content")
+        reader = stream.inside(plain)
+        extra: dict[str, Any] = {}
+        try:
+            content = self.content._parse(reader, context, path)
+            if reader.position < reader.limit:
+                reader.gap(reader.position, reader.limit)
+                extra = {"trailing": {"content": bytes(plain[reader.position :])}}
+        except Limit:
+            raise
+        except WireError as error:
+            del names[depth:], stream.session.frames[frames:]
+            reader.gap(reader.position, reader.limit)
+            stream.check("decompression", None, None, False, start, f"decompressed, but {error}")
+            content, extra = error.partial, {"keep": ["compressed"]}
+        del names[depth:]
+        record = Opened(compressed=data, content=content)
+        record._extra = extra or None
+        return record
+
+    def _open(self, name: str, data: bytes, context: Scope, stream: Reader, start: int) -> bytes | None:
+        from wirekit.compression import Decompression, decompress
+
+        limits = stream.session.limits
+        size = None if self.size is None else evaluate(self.size, context)
+        try:
+            bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+            return decompress(name, data, limits=bounds, size=size)
+        except Limit as error:
+            raise located(error, stream) from None
+        except WireError as error:
+            stream.check("decompression", None, None, False, start, f"{name}: {error.reason}")
+            stream.gap(stream.position - len(data), stream.position)
+            return None
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        data = obj
+        if isinstance(obj, (Record, Mapping)):
+            data = self._compress(obj, stream, context)
+        self.inner._build(data, stream, context, path)
+        return obj
+
+    def _compress(self, obj: Any, stream: Writer, context: Scope) -> bytes:
+        from wirekit.compression import compress
+
+        extra = (obj._extra or {}) if isinstance(obj, Record) else {}
+        compressed = obj.get("compressed")
+        if compressed is not None and ("compressed" in extra.get("keep", ()) or obj.get("content") is None):
+            return bytes(compressed)
+        name = self._name(context)
+        if name is None:
+            raise stream.wrong("a byte string, for the codec says that nothing is compressed", "opened content")
+        inner = stream.inside()
+        stream.path.append("content")
+        self.content._build(obj["content"], inner, context, "")
+        stream.path.pop()
+        plain = bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
+        if compressed is not None and self._holds(name, bytes(compressed), plain, stream):
+            return bytes(compressed)
+        return compress(name, plain)
+
+    def _holds(self, name: str, compressed: bytes, plain: bytes, stream: Writer) -> bool:
+        from wirekit.compression import Decompression, decompress
+
+        bounds = Decompression(size=stream.limits.decompressed, ratio=stream.limits.ratio)
+        try:
+            return decompress(name, compressed, limits=bounds, size=len(plain)) == plain
+        except WireError:
+            return False
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if isinstance(obj, Mapping) and "content" in obj:
+            record = Opened(content=self.content.load(obj["content"], context))
+            data = obj.get("compressed")
+            record.compressed = bytes.fromhex(data) if isinstance(data, str) else data
+            extra = {name[1:]: load_extra(name[1:], value) for name, value in obj.items() if name.startswith("$")}
+            record._extra = extra or None
+            return record
+        return self.inner.load(obj, context)
+
+    def default(self, context: Scope) -> Any:
+        return self.inner.default(context)

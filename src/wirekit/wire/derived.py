@@ -1,0 +1,179 @@
+"""Fields that follow from other fields: lengths, checksums, constants.
+
+Parsing gives a verdict, building computes the number. To have a wrong one written, set it and name it in ``$keep``
+(``record.keep("crc")``); a wrong one that was parsed is kept so already. The struct that holds these fields does the
+work, because only it knows where the covered fields lie.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.errors import Limit, Misuse
+from wirekit.values import to_json
+from wirekit.wire.node import Integer, Wrapping, evaluate
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class Length(Wrapping):
+    """The size in bytes of fields of the same struct; nothing inside can read past it.
+
+    Args:
+        inner: the integer.
+        of: the name of the covered field, or (first, last); by default all fields after this one.
+        add: what the stored number counts beyond the covered bytes (itself, for an inclusive length).
+        minimum: the least stored number that makes sense; a smaller one is Wrong.
+        zero_is_rest: whether 0 means up to the enclosing limit (IPv4 of an offloaded segment).
+        clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
+            otherwise the fields are read as far as they go, and then it is Short.
+        frame: whether the limit ``frame`` of ``Limits`` bounds the stored number.
+    """
+
+    def __init__(
+        self,
+        inner: Integer,
+        of: str | tuple[str, str] | None = None,
+        *,
+        add: int = 0,
+        minimum: int = 0,
+        zero_is_rest: bool = False,
+        clip: bool = False,
+        frame: bool = False,
+    ) -> None:
+        super().__init__(inner)
+        self.of = of
+        self.add = add
+        self.least = max(minimum, add)
+        self.zero_is_rest = zero_is_rest
+        self.clip = clip
+        self.frame = frame
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> int:
+        start = stream.position
+        number: int = self.inner._parse(stream, context, path)
+        if self.zero_is_rest and number == 0:
+            return number
+        if number < self.least:
+            raise stream.wrong(f"a length of at least {self.least}", number, start)
+        if self.frame and number > stream.session.limits.frame:
+            where = stream.where()
+            where["offset"] = stream.origin + start
+            raise Limit("frame", stream.session.limits.frame, number, **where)
+        return number
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self.inner._build(obj, stream, context, path)
+
+    def default(self, context: Scope) -> Any:
+        return None
+
+
+class Checked(Wrapping):
+    """A checksum of fields of the same struct.
+
+    Args:
+        inner: the integer.
+        algorithm: a name that ``wirekit.checksums`` knows.
+        covers: the name of the covered field, (first, last), or None for all fields after this one.
+        content: whether a covered byte string counts without its length prefix.
+    """
+
+    def __init__(
+        self,
+        inner: Integer,
+        algorithm: str,
+        covers: str | tuple[str, str] | None = None,
+        *,
+        content: bool = False,
+    ) -> None:
+        super().__init__(inner)
+        self.algorithm = algorithm
+        self.covers = covers
+        self.content = content
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> int:
+        number: int = self.inner._parse(stream, context, path)
+        return number
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self.inner._build(obj, stream, context, path)
+
+    def compute(self, data: Any) -> int:
+        """The checksum of bytes, as the stored integer has it."""
+        from wirekit.checksums import checksum
+
+        number = checksum(self.algorithm).function(data)
+        high: int = self.inner.high  # type: ignore[attr-defined]
+        return number - (1 << 8 * self.inner.length) if number > high else number  # type: ignore[attr-defined]
+
+    def default(self, context: Scope) -> Any:
+        return None
+
+
+class Const(Wrapping):
+    """A field that always holds the same value.
+
+    Args:
+        inner: the field.
+        value: a value or a ``this`` expression.
+        fatal: whether another value is Wrong; otherwise it is a bad ``constant`` check.
+    """
+
+    def __init__(self, inner: Any, value: Any, *, fatal: bool = True) -> None:
+        super().__init__(inner)
+        self.value = value
+        self.fatal = fatal
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        actual = self.inner._parse(stream, context, path)
+        expected = evaluate(self.value, context)
+        if self.fatal:
+            if actual != expected:
+                raise stream.wrong(_shown(expected, self.inner), _shown(actual, self.inner), start)
+            return actual
+        stream.check("constant", actual, expected, actual == expected, start)
+        if actual != expected:
+            stream.keep()
+        return actual
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        value = obj if obj is not None and stream.kept() else evaluate(self.value, context)
+        return self.inner._build(value, stream, context, path)
+
+    def default(self, context: Scope) -> Any:
+        return evaluate(self.value, context)
+
+
+def _shown(value: Any, inner: Any) -> Any:
+    if isinstance(value, int) and isinstance(inner, Integer):
+        return f"0x{value & inner.mask:0{2 * inner.length}x}"
+    return to_json(value)
+
+
+class Default(Wrapping):
+    """A field that a value to be built may leave out."""
+
+    def __init__(self, inner: Any, value: Any) -> None:
+        super().__init__(inner)
+        self.value = value
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.inner._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self.inner._build(obj, stream, context, path)
+
+    def default(self, context: Scope) -> Any:
+        return evaluate(self.value, context)
+
+
+def cover(of: str | tuple[str, str] | None, own: int, names: list[str]) -> tuple[int, int]:
+    """First and last index of the fields that a length or a checksum at index ``own`` covers."""
+    if of is None:
+        return own + 1, len(names) - 1
+    first, last = (of, of) if isinstance(of, str) else of
+    for name in (first, last):
+        if name not in names:
+            raise Misuse(f"{names[own]} covers {name!r}, which is no field of its struct: {', '.join(names)}")
+    return names.index(first), names.index(last)

@@ -1,0 +1,480 @@
+"""The base of all nodes, and the scalar ones: integers, flags, symbols, strings, bytes.
+
+Every node is a construct ``Construct`` whose parameters are plain attributes that a compiler can read. A node knows four
+things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and the least bytes it takes
+(``minimum``), which bounds array counts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import construct
+from construct import this
+
+from wirekit.errors import Misuse
+from wirekit.values import Record, Symbol, SymbolTable
+from wirekit.wire.stream import Reader, Scope, Writer
+
+NOTHING = object()
+
+
+class Node(construct.Construct):
+    """A piece of a layout."""
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        raise NotImplementedError
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        raise NotImplementedError
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        """The value for a piece of JSON data; what is a value already passes through."""
+        return obj
+
+    def minimum(self) -> int:
+        """The least number of bytes that any value takes."""
+        return 0
+
+    def default(self, context: Scope) -> Any:
+        """The value when a record to be built leaves the field out; NOTHING if it may not."""
+        return NOTHING
+
+    def parts(self) -> list[tuple[str, Node]]:
+        """(role, node) of the nodes inside, for walks over a schema."""
+        return []
+
+
+def evaluate(expression: Any, context: Scope) -> Any:
+    """The value of a constant or of a ``this`` expression."""
+    return expression(context) if callable(expression) else expression
+
+
+class _Context:
+    """``context.api``: what the caller says about the bytes, as a ``this`` expression; None when not given."""
+
+    def __getattr__(self, name: str) -> Any:
+        return this._params[name]
+
+
+context = _Context()
+
+
+class Integer(construct.FormatField, Node):  # type: ignore[misc]  # construct is untyped
+    """An integer or float of 1, 2, 4 or 8 bytes.
+
+    Args:
+        endian: ``>`` or ``<``.
+        code: struct's letter for it.
+    """
+
+    def __init__(self, endian: str, code: str) -> None:
+        super().__init__(endian, code)
+        self.signed = code.islower()
+        self.real = code in "fd"
+        self.mask = (1 << 8 * self.length) - 1
+        self.low = -(1 << 8 * self.length - 1) if self.signed else 0
+        self.high = (1 << 8 * self.length - 1) - 1 if self.signed else self.mask
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.unpack(stream.take(self.length))
+
+    def unpack(self, data: bytes) -> Any:
+        """The number that the bytes are."""
+        return struct.unpack(self.fmtstr, data)[0]
+
+    def pack(self, value: Any) -> bytes:
+        """The bytes of a number known to fit."""
+        return struct.pack(self.fmtstr, value)
+
+    def check(self, obj: Any, stream: Writer) -> Any:
+        """The number, if it is one and fits; Wrong if not."""
+        if self.real:
+            if isinstance(obj, (int, float)):
+                return obj
+            raise stream.wrong("a number", repr(obj))
+        if isinstance(obj, bool) or not isinstance(obj, int):
+            raise stream.wrong("an integer", repr(obj))
+        if not self.low <= obj <= self.high:
+            raise stream.wrong(f"an integer in {self.low}..{self.high}", obj)
+        return obj
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        stream.write(self.pack(self.check(obj, stream)))
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if self.real and isinstance(obj, str):
+            return float(obj)
+        if isinstance(obj, Mapping) and "value" in obj:
+            return obj["value"]
+        return obj
+
+    def minimum(self) -> int:
+        return int(self.length)
+
+    def __repr__(self) -> str:
+        kind = "float" if self.real else "int" if self.signed else "uint"
+        return f"{kind}{8 * self.length}{'le' if self.fmtstr[0] == '<' and self.length > 1 else ''}"
+
+
+int8, uint8 = Integer(">", "b"), Integer(">", "B")
+int16, uint16 = Integer(">", "h"), Integer(">", "H")
+int32, uint32 = Integer(">", "l"), Integer(">", "L")
+int64, uint64 = Integer(">", "q"), Integer(">", "Q")
+int16le, uint16le = Integer("<", "h"), Integer("<", "H")
+int32le, uint32le = Integer("<", "l"), Integer("<", "L")
+int64le, uint64le = Integer("<", "q"), Integer("<", "Q")
+float64 = Integer(">", "d")
+
+
+class Wrapping(Node):
+    """A node that is another node with something added."""
+
+    def __init__(self, inner: Node) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return self.inner.load(obj, context)
+
+    def minimum(self) -> int:
+        return self.inner.minimum()
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("inner", self.inner)]
+
+
+class Flag(Wrapping):
+    """A boolean in an integer: 0 is false, anything else true; true is written as 1."""
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> bool:
+        number = self.inner._parse(stream, context, path)
+        if number not in (0, 1):
+            stream.note("raw", number)
+        return bool(number)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if not isinstance(obj, (bool, int)):
+            raise stream.wrong("true or false", repr(obj))
+        raw = stream.noted("raw")
+        number = raw if obj and isinstance(raw, int) else int(bool(obj))
+        self.inner._build(number, stream, context, path)
+        return obj
+
+
+class Symbols(Wrapping):
+    """An integer whose values have names.
+
+    Args:
+        inner: the integer.
+        table: the names.
+        closed: whether a value without a name is Wrong; by default it is a symbol without a name.
+    """
+
+    def __init__(self, inner: Integer, table: SymbolTable, *, closed: bool = False) -> None:
+        super().__init__(inner)
+        self.table = table
+        self.closed = closed
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Symbol:
+        start = stream.position
+        number = self.inner._parse(stream, context, path)
+        if self.closed and number not in self.table:
+            raise stream.wrong(self._choices(), number, start)
+        return self.table(number)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        number = int(self.table[obj]) if isinstance(obj, str) else obj
+        if self.closed and number not in self.table:
+            raise stream.wrong(self._choices(), number)
+        self.inner._build(number, stream, context, path)
+        return self.table(number)
+
+    def _choices(self) -> str:
+        names = ", ".join(str(symbol) for symbol in self.table)
+        return f"{self.table.name}: {names}"
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if isinstance(obj, Mapping):
+            obj = obj["value"]
+        elif isinstance(obj, str):
+            return self.table[obj]
+        return self.table(obj) if isinstance(obj, int) else obj
+
+
+class Null:
+    """How a length says that there is no value: ``null=-1`` (Kafka) or ``null=0`` (JoyQueue: empty and null alike)."""
+
+    @staticmethod
+    def is_null(number: int, null: int | None) -> bool:
+        """Whether a length read from the wire means null."""
+        return null is not None and number <= null
+
+
+class Bytes(Node):
+    """A byte string.
+
+    Args:
+        length: an integer node (a length prefix), a number, a ``this`` expression, or None for the rest of the limit.
+        null: what length means null, -1 or 0; None if there is no null.
+        explained: False when nobody knows what the bytes mean: they are kept, and reported as a gap.
+    """
+
+    text = False
+
+    def __init__(self, length: Any = None, *, null: int | None = None, explained: bool = True) -> None:
+        super().__init__()
+        self.length = length
+        self.null = null
+        self.explained = explained
+
+    @property
+    def prefix(self) -> Integer | None:
+        """The length prefix, if there is one."""
+        return self.length if isinstance(self.length, Integer) else None
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        data = self._content(stream, context)
+        if data is not None and not self.explained and data:
+            stream.gap(stream.position - len(data), stream.position)
+        return data
+
+    def _content(self, stream: Reader, context: Scope) -> bytes | None:
+        if self.length is None:
+            return stream.take(stream.left)
+        prefix = self.prefix
+        if prefix is None:
+            size = evaluate(self.length, context)
+            if size < 0:
+                raise stream.wrong("a length of at least 0", size)
+            return stream.take(size)
+        start = stream.position
+        size = prefix._parse(stream, context, "")
+        if Null.is_null(size, self.null):
+            if size != self.null:
+                stream.note("raw", size)
+            return None
+        if size < 0:
+            raise stream.wrong("a length of at least 0", size, start)
+        return stream.take(size)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        data = self._encode(obj, stream)
+        prefix = self.prefix
+        if prefix is not None:
+            if data is None or (self.null == 0 and not data):
+                raw = stream.noted("raw")
+                prefix._build(self.null if raw is None else raw, stream, context, path)
+                return obj
+            if len(data) > prefix.high:
+                raise stream.wrong(f"at most {prefix.high} bytes", f"{len(data)} bytes")
+            prefix._build(len(data), stream, context, path)
+        elif self.length is not None:
+            size = evaluate(self.length, context)
+            if len(data or b"") != size:
+                raise stream.wrong(f"{size} bytes", f"{len(data or b'')} bytes")
+        stream.write(data or b"")
+        return obj
+
+    def _encode(self, obj: Any, stream: Writer) -> bytes | None:
+        if obj is None:
+            if self.null is None:
+                raise stream.wrong("bytes", "null")
+            return None
+        if not isinstance(obj, (bytes, bytearray, memoryview)):
+            raise stream.wrong("bytes", type(obj).__name__)
+        return bytes(obj)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if isinstance(obj, str):
+            try:
+                return bytes.fromhex(obj)
+            except ValueError as error:
+                raise Misuse(f"bytes are written as hex in JSON: {error}") from None
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        if self.null is not None:
+            return None
+        if self.length is None:
+            return b""
+        if self.prefix is None:
+            return bytes(max(0, int(evaluate(self.length, context))))
+        return NOTHING
+
+    def minimum(self) -> int:
+        if self.prefix is not None:
+            return self.prefix.minimum()
+        return self.length if isinstance(self.length, int) else 0
+
+
+class String(Bytes):
+    """UTF-8 text, with the parameters of ``Bytes``.
+
+    Bytes that are not UTF-8 are kept as lone surrogates (Python's ``surrogateescape``), with a bad ``utf-8`` check.
+    """
+
+    text = True
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        data = self._content(stream, context)
+        return None if data is None else decode_text(data, stream, start)
+
+    def _encode(self, obj: Any, stream: Writer) -> bytes | None:
+        if obj is None:
+            if self.null is None:
+                raise stream.wrong("a string", "null")
+            return None
+        if not isinstance(obj, str):
+            raise stream.wrong("a string", type(obj).__name__)
+        return encode_text(obj, stream)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+def decode_text(data: bytes, stream: Reader, start: int) -> str:
+    """UTF-8 to str; what is not UTF-8 becomes lone surrogates and a bad check."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        stream.check("utf-8", None, None, False, start, f"{error.reason} at byte {error.start} of the string")
+        return data.decode(errors="surrogateescape")
+
+
+def encode_text(text: str, stream: Writer) -> bytes:
+    """The inverse of ``decode_text``."""
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        raise stream.wrong("text that UTF-8 can carry", error.reason) from None
+
+
+def rest() -> Bytes:
+    """All bytes before the nearest limit."""
+    return Bytes(None)
+
+
+def unexplained() -> Bytes:
+    """All bytes before the nearest limit, whose meaning is not known: they are a gap."""
+    return Bytes(None, explained=False)
+
+
+class Bit(Node):
+    """A field of some bits inside ``Bits``.
+
+    Args:
+        width: number of bits.
+        table: names of the values; a bit of width 1 without a table is a bool.
+    """
+
+    def __init__(self, width: int, table: SymbolTable | None = None) -> None:
+        super().__init__()
+        self.width = width
+        self.table = table
+
+    def value(self, number: int) -> Any:
+        """The value for the bits."""
+        if self.table is not None:
+            return self.table(number)
+        return bool(number) if self.width == 1 else number
+
+    def number(self, value: Any, stream: Writer) -> int:
+        """The bits for a value."""
+        if self.table is not None and isinstance(value, str):
+            value = self.table[value]
+        if not isinstance(value, int) or not 0 <= value < 1 << self.width:
+            raise stream.wrong(f"an integer in 0..{(1 << self.width) - 1}", repr(value))
+        return int(value)
+
+
+class Bits(Wrapping):
+    """Named bit fields inside one unsigned integer.
+
+    Args:
+        inner: the integer.
+        fields: ``"name" / Bit(width)``; the widths add up to the integer's.
+        order: ``lsb`` when the first field holds the least significant bits, ``msb`` when the most significant.
+    """
+
+    def __init__(self, inner: Integer, *fields: construct.Renamed, order: str) -> None:
+        from wirekit.values import record_type
+
+        super().__init__(inner)
+        self.order = order
+        self.fields: list[tuple[str, Bit, int]] = []
+        shift = 0 if order == "lsb" else 8 * inner.length
+        for field in fields:
+            bit = field.subcon
+            if order == "msb":
+                shift -= bit.width
+            self.fields.append((field.name, bit, shift))
+            if order == "lsb":
+                shift += bit.width
+        if shift != (8 * inner.length if order == "lsb" else 0):
+            raise Misuse(f"the bit fields must fill the {8 * inner.length} bits of {inner!r}")
+        self.docs_of = {field.name: field.docs for field in fields}
+        self.record = record_type("Bits", tuple(field.name for field in fields))
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        start = stream.position
+        record = self.unpack(self.inner._parse(stream, context, path))
+        if stream.session.spans is not None:
+            for name, bit, shift in self.fields:
+                stream.session.path.append(name)
+                stream.span(start, "Bit", shift, bit.width)
+                stream.session.path.pop()
+        return record
+
+    def unpack(self, number: int) -> Record:
+        """The record for the whole integer."""
+        number &= self.inner.mask  # type: ignore[attr-defined]
+        return self.record(
+            **{name: bit.value(number >> shift & (1 << bit.width) - 1) for name, bit, shift in self.fields}
+        )
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        self.inner._build(self.pack(obj, stream), stream, context, path)
+        return obj
+
+    def pack(self, obj: Any, stream: Writer) -> int:
+        """The whole integer for a record, a mapping or an integer."""
+        if isinstance(obj, int):
+            return obj
+        if not isinstance(obj, (Record, Mapping)):
+            raise stream.wrong("bit fields by name", repr(obj))
+        number = 0
+        for name, bit, shift in self.fields:
+            stream.path.append(name)
+            value = obj.get(name)
+            number |= bit.number(0 if value is None else value, stream) << shift
+            stream.path.pop()
+        return number - (1 << 8 * self.inner.length) if self._negative(number) else number  # type: ignore[attr-defined]
+
+    def _negative(self, number: int) -> bool:
+        return self.inner.signed and number > self.inner.high  # type: ignore[attr-defined,no-any-return]
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if isinstance(obj, int):
+            return self.unpack(obj)
+        if isinstance(obj, Mapping):
+            values = {}
+            for name, bit, _ in self.fields:
+                value = obj.get(name, 0)
+                if isinstance(value, Mapping):
+                    value = value["value"]
+                if isinstance(value, str) and bit.table is not None:
+                    value = bit.table[value]
+                values[name] = bit.value(value)
+            return self.record(**values)
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return self.unpack(0)

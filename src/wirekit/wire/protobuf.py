@@ -1,0 +1,403 @@
+"""Protobuf messages by descriptor, read byte by byte: presence, order and unknown fields are not lost.
+
+The value is a record of all fields of the descriptor: None where an optional field is absent (a default is never filled
+in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``. When writing the value
+in the canonical way (fields by number, unknown ones last, shortest varints) would not give the same bytes, these are kept
+in ``$bytes`` and used as long as the value says the same.
+
+Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from wirekit.errors import Misuse, WireError
+from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.wire.composite import load_extra
+from wirekit.wire.node import Node, decode_text, encode_text
+from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+_FIXED = {
+    FieldDescriptor.TYPE_DOUBLE: (FIXED64, "<d"),
+    FieldDescriptor.TYPE_FIXED64: (FIXED64, "<Q"),
+    FieldDescriptor.TYPE_SFIXED64: (FIXED64, "<q"),
+    FieldDescriptor.TYPE_FLOAT: (FIXED32, "<f"),
+    FieldDescriptor.TYPE_FIXED32: (FIXED32, "<I"),
+    FieldDescriptor.TYPE_SFIXED32: (FIXED32, "<i"),
+}
+_SIGNED = {
+    FieldDescriptor.TYPE_INT32: 32,
+    FieldDescriptor.TYPE_INT64: 64,
+    FieldDescriptor.TYPE_ENUM: 32,
+}
+_UNSIGNED = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
+_ZIGZAG = {FieldDescriptor.TYPE_SINT32: 32, FieldDescriptor.TYPE_SINT64: 64}
+
+
+class Field:
+    """One field of a message, as the walker needs it."""
+
+    __slots__ = ("bits", "fixed", "message", "name", "number", "repeated", "required", "table", "type", "wire_type")
+
+    def __init__(self, descriptor: FieldDescriptor, message: Message | None, table: SymbolTable | None) -> None:
+        self.name: str = descriptor.name
+        self.number: int = descriptor.number
+        self.type: int = descriptor.type
+        self.repeated: bool = descriptor.is_repeated
+        self.required: bool = descriptor.is_required
+        self.message = message
+        self.table = table
+        self.fixed = ""
+        self.bits = _SIGNED.get(self.type) or _UNSIGNED.get(self.type) or _ZIGZAG.get(self.type) or 64
+        if self.type in _FIXED:
+            self.wire_type, self.fixed = _FIXED[self.type]
+        elif self.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE):
+            self.wire_type = BYTES
+        else:
+            self.wire_type = VARINT
+
+
+class Message:
+    """A message type: its fields by number, its record class."""
+
+    _known: dict[str, Message] = {}
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        self.name: str = descriptor.full_name
+        Message._known[self.name] = self
+        self.fields: dict[int, Field] = {}
+        for field in sorted(descriptor.fields, key=lambda field: int(field.number)):
+            message = Message.of(field.message_type) if field.message_type is not None else None
+            table = symbols_of(field.enum_type) if field.enum_type is not None else None
+            self.fields[field.number] = Field(field, message, table)
+        self.by_name = {field.name: field for field in self.fields.values()}
+        self.record = record_type(descriptor.name, tuple(self.by_name))
+
+    @classmethod
+    def of(cls, descriptor: Descriptor) -> Message:
+        """The message type of a descriptor, made once."""
+        return cls._known.get(descriptor.full_name) or cls(descriptor)
+
+
+def symbols_of(enum: Any) -> SymbolTable:
+    """The names of a protobuf enum."""
+    return SymbolTable(enum.full_name, {value.number: value.name for value in enum.values})
+
+
+class Protobuf(Node):
+    """A protobuf message that takes all bytes before the limit.
+
+    Args:
+        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``.
+    """
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        super().__init__()
+        self.message = Message.of(descriptor)
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        return parse_message(self.message, stream)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        stream.write(build_message(self.message, obj, stream))
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return load_message(self.message, obj)
+
+
+def parse_message(message: Message, stream: Reader) -> Record:
+    """Reads fields up to the limit."""
+    record = message.record()
+    repeated: dict[str, list[Any]] = {}
+    for field in message.fields.values():
+        setattr(record, field.name, None)
+        if field.repeated:
+            repeated[field.name] = []
+            setattr(record, field.name, repeated[field.name])
+    unknown: list[dict[str, Any]] = []
+    begin = stream.position
+    names = stream.session.path
+    depth = len(names)
+    try:
+        while stream.position < stream.limit:
+            start = stream.position
+            tag = _varint(stream)
+            number, wire_type = tag >> 3, tag & 7
+            field_ = message.fields.get(number)
+            if field_ is None or not _accepts(field_, wire_type):
+                unknown.append(_unknown(number, wire_type, stream))
+                continue
+            names.append(field_.name)
+            if field_.repeated:
+                _append(field_, wire_type, stream, repeated[field_.name], start)
+            else:
+                setattr(record, field_.name, _value(field_, stream))
+                stream.span(start, "Protobuf")
+            names.pop()
+    except WireError as error:
+        if len(names) > depth and error.partial is not None and isinstance(names[depth], str):
+            if names[depth] in repeated:
+                repeated[names[depth]].append(error.partial)
+            else:
+                setattr(record, names[depth], error.partial)
+        error.partial = record
+        raise
+    extra: dict[str, Any] = {}
+    if unknown:
+        extra["unknown"] = unknown
+    for field in message.fields.values():
+        if field.required and getattr(record, field.name) is None:
+            names.append(field.name)
+            stream.check("required", None, None, False, begin, "a required field is missing")
+            names.pop()
+            extra.setdefault("keep", []).append(field.name)
+    record._extra = extra or None
+    data = bytes(stream.buffer[begin : stream.position])
+    if build_message(message, record, Writer(stream.session.protocol, stream.session.limits)) != data:
+        extra["bytes"] = data
+        record._extra = extra
+    return record
+
+
+def _accepts(field: Field, wire_type: int) -> bool:
+    packed = field.repeated and wire_type == BYTES and field.wire_type != BYTES
+    return wire_type == field.wire_type or packed
+
+
+def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], start: int) -> None:
+    names = stream.session.path
+    if wire_type == field.wire_type:
+        names.append(len(items))
+        items.append(_value(field, stream))
+        stream.span(start, "Protobuf")
+        names.pop()
+        return
+    size = _length(stream)
+    end = stream.position + size
+    outer, stream.limit = stream.limit, end
+    while stream.position < end:
+        names.append(len(items))
+        at = stream.position
+        items.append(_value(field, stream))
+        stream.span(at, "Protobuf")
+        names.pop()
+    stream.limit = outer
+
+
+def _varint(stream: Reader) -> int:
+    value = shift = 0
+    start = stream.position
+    while True:
+        if stream.position >= stream.limit:
+            raise stream.short(1)
+        byte = stream.buffer[stream.position]
+        stream.position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFFFFFFFFFFFFFF
+        shift += 7
+        if shift > 63:
+            raise stream.wrong("a varint of at most 10 bytes", "a longer one", start)
+
+
+def _length(stream: Reader) -> int:
+    size = _varint(stream)
+    if size > stream.left:
+        raise stream.short(size)
+    return size
+
+
+def _value(field: Field, stream: Reader) -> Any:
+    if field.wire_type == VARINT:
+        return _number(field, _varint(stream))
+    if field.fixed:
+        return struct.unpack(field.fixed, stream.take(struct.calcsize(field.fixed)))[0]
+    size = _length(stream)
+    if field.message is not None:
+        outer, stream.limit = stream.limit, stream.position + size
+        value = parse_message(field.message, stream)
+        stream.limit = outer
+        return value
+    start = stream.position
+    data = stream.take(size)
+    return decode_text(data, stream, start) if field.type == FieldDescriptor.TYPE_STRING else data
+
+
+def _number(field: Field, raw: int) -> Any:
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return bool(raw)
+    bits = field.bits
+    value = raw & (1 << bits) - 1
+    if field.type in _ZIGZAG:
+        return value >> 1 ^ -(value & 1)
+    if field.type in _SIGNED and value >> bits - 1:
+        value -= 1 << bits
+    return field.table(value) if field.table is not None else value
+
+
+def _unknown(number: int, wire_type: int, stream: Reader) -> dict[str, Any]:
+    start = stream.position
+    if number == 0:
+        raise stream.wrong("a field number of at least 1", 0)
+    value: Any
+    if wire_type == VARINT:
+        value = _varint(stream)
+    elif wire_type in (FIXED64, FIXED32):
+        value = stream.take(8 if wire_type == FIXED64 else 4).hex()
+    elif wire_type == BYTES:
+        value = stream.take(_length(stream)).hex()
+    else:
+        raise stream.wrong("a wire type of 0, 1, 2 or 5", wire_type, start)
+    return {"number": number, "wire_type": wire_type, "value": value}
+
+
+def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
+    """The bytes of a record or mapping; those it was parsed from while they say the same."""
+    if isinstance(obj, Record):
+        values, extra = dict(obj._pairs()), obj._extra or {}
+    elif isinstance(obj, Mapping):
+        values = {name: value for name, value in obj.items() if not name.startswith("$")}
+        extra = {name[1:]: value for name, value in obj.items() if name.startswith("$")}
+    else:
+        raise stream.wrong(f"a {message.name}", repr(obj))
+    original = extra.get("bytes")
+    if original is not None and _says(message, original, values, stream.limits):
+        return bytes(original)
+    for name in values:
+        if name not in message.by_name:
+            raise stream.wrong(f"a field of {message.name}", f"a field {name!r}")
+    out = bytearray()
+    for field in message.fields.values():
+        value = values.get(field.name)
+        stream.path.append(field.name)
+        if value is None:
+            if field.required and field.name not in extra.get("keep", ()):
+                raise stream.wrong(f"a value, for {message.name} requires it", "nothing")
+        elif field.repeated:
+            for index, item in enumerate(value):
+                stream.path.append(index)
+                _write(out, field, item, stream)
+                stream.path.pop()
+        else:
+            _write(out, field, value, stream)
+        stream.path.pop()
+    for entry in extra.get("unknown", ()):
+        _write_unknown(out, entry)
+    return bytes(out)
+
+
+def _says(message: Message, data: bytes, values: dict[str, Any], limits: Limits) -> bool:
+    """Whether bytes hold just these values."""
+    reader = Reader(Session("", limits), data)
+    try:
+        record = parse_message(message, reader)
+    except WireError:
+        return False
+    present = {name: value for name, value in values.items() if value is not None}
+    found = {name: value for name, value in record._pairs() if value is not None}
+    return all(found.get(name) == value for name, value in present.items()) and all(
+        name in present or value == [] for name, value in found.items()
+    )
+
+
+def _put_varint(out: bytearray, value: int) -> None:
+    value &= 0xFFFFFFFFFFFFFFFF
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def _write(out: bytearray, field: Field, value: Any, stream: Writer) -> None:
+    _put_varint(out, field.number << 3 | field.wire_type)
+    if field.wire_type == VARINT:
+        _put_varint(out, _raw(field, value, stream))
+    elif field.fixed:
+        try:
+            out += struct.pack(field.fixed, value)
+        except struct.error as error:
+            raise stream.wrong("a number that fits", f"{value!r} ({error})") from None
+    else:
+        data = _content(field, value, stream)
+        _put_varint(out, len(data))
+        out += data
+
+
+def _raw(field: Field, value: Any, stream: Writer) -> int:
+    if field.table is not None and isinstance(value, str):
+        value = field.table[value]
+    if not isinstance(value, int):
+        raise stream.wrong("an integer", repr(value))
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return int(bool(value))
+    unsigned = field.type in _UNSIGNED
+    low = 0 if unsigned else -(1 << field.bits - 1)
+    high = (1 << field.bits) - 1 if unsigned else (1 << field.bits - 1) - 1
+    if not low <= value <= high:
+        raise stream.wrong(f"an integer in {low}..{high}", value)
+    if field.type in _ZIGZAG:
+        return value << 1 ^ value >> field.bits - 1
+    return int(value)
+
+
+def _content(field: Field, value: Any, stream: Writer) -> bytes:
+    if field.message is not None:
+        return build_message(field.message, value, stream)
+    if field.type == FieldDescriptor.TYPE_STRING:
+        if not isinstance(value, str):
+            raise stream.wrong("a string", repr(value))
+        return encode_text(value, stream)
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise stream.wrong("bytes", repr(value))
+    return bytes(value)
+
+
+def _write_unknown(out: bytearray, entry: Mapping[str, Any]) -> None:
+    wire_type = entry["wire_type"]
+    _put_varint(out, entry["number"] << 3 | wire_type)
+    if wire_type == VARINT:
+        _put_varint(out, entry["value"])
+        return
+    data = bytes.fromhex(entry["value"])
+    if wire_type == BYTES:
+        _put_varint(out, len(data))
+    out += data
+
+
+def load_message(message: Message, obj: Any) -> Any:
+    """The record for a JSON object."""
+    if not isinstance(obj, Mapping):
+        return obj
+    record = message.record()
+    for field in message.fields.values():
+        value = obj.get(field.name)
+        if field.repeated:
+            loaded: Any = [_load_value(field, item) for item in value or []]
+        else:
+            loaded = None if value is None else _load_value(field, value)
+        setattr(record, field.name, loaded)
+    for name in obj:
+        if not name.startswith("$") and name not in message.by_name:
+            raise Misuse(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name)}")
+    extra = {name[1:]: load_extra(name[1:], value) for name, value in obj.items() if name.startswith("$")}
+    record._extra = extra or None
+    return record
+
+
+def _load_value(field: Field, value: Any) -> Any:
+    if field.message is not None:
+        return load_message(field.message, value)
+    if field.table is not None and not isinstance(value, Symbol):
+        number = value["value"] if isinstance(value, Mapping) else value
+        return field.table[number] if isinstance(number, str) else field.table(number)
+    if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
+        return bytes.fromhex(value)
+    return value

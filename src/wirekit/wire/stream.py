@@ -1,0 +1,252 @@
+"""Where bytes are read from and written to: (buffer, position, limit), never a file object.
+
+``Reader`` and ``Writer`` are what construct's ``_parse`` and ``_build`` get as their stream. Both carry the path of the
+field at work, so that an error can name it, and the frame of the enclosing struct, where a node notes what a plain value
+would lose. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed data in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.errors import Short, WireError, Wrong
+from wirekit.values import Check, Gap, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much hostile bytes may ask for.
+
+    Attributes:
+        frame: bytes that a frame's own length may announce.
+        depth: how deep compressed data may lie inside compressed data.
+        decompressed: bytes that one piece of compressed data may grow to.
+        ratio: how many times its size it may grow to (not applied below 64 KiB).
+    """
+
+    frame: int = 100 * 1024 * 1024
+    depth: int = 8
+    decompressed: int = 256 * 1024 * 1024
+    ratio: int = 1000
+
+
+def join_path(parts: list[str | int]) -> str:
+    """``["messages", 3, "key"]`` → ``messages[3].key``."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
+    return text
+
+
+class Scope(dict[str, Any]):
+    """The fields decoded so far, for ``this`` expressions: ``_`` is the enclosing struct, ``_params`` the context."""
+
+    __slots__ = ()
+
+    @classmethod
+    def root(cls, params: dict[str, Any]) -> Scope:
+        """The scope outside all structs."""
+        return cls(_params=params)
+
+    def inner(self) -> Scope:
+        """The scope of a struct inside this one."""
+        return Scope(_=self, _params=self["_params"])
+
+
+class Session:
+    """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits."""
+
+    __slots__ = ("checks", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
+
+    def __init__(self, protocol: str, limits: Limits, *, trace: bool = False) -> None:
+        self.protocol = protocol
+        self.limits = limits
+        self.path: list[str | int] = []
+        self.checks: list[Check] = []
+        self.gaps: list[Gap] = []
+        self.spans: list[Span] | None = [] if trace else None
+        self.sources: list[tuple[bytes, str]] = []
+        self.frames: list[tuple[int, dict[str, Any]]] = []
+
+    def mark(self) -> tuple[int, int, int, int, int, int]:
+        """A point to come back to with ``rewind``."""
+        spans = len(self.spans) if self.spans is not None else 0
+        return len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
+
+    def rewind(self, mark: tuple[int, int, int, int, int, int]) -> None:
+        """Forget all that was recorded since the mark."""
+        path, checks, gaps, spans, sources, frames = mark
+        del self.path[path:], self.checks[checks:], self.gaps[gaps:], self.sources[sources:], self.frames[frames:]
+        if self.spans is not None:
+            del self.spans[spans:]
+
+
+class Reader:
+    """Reads ``buffer[position:limit]``.
+
+    Attributes:
+        origin: absolute offset of ``buffer[0]``, added to every offset that is reported.
+        source: 0 for the input, n for the n-th piece of decompressed data.
+        depth: how many times the data was decompressed.
+        bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
+    """
+
+    __slots__ = ("bounded", "buffer", "depth", "limit", "origin", "position", "session", "source")
+
+    def __init__(
+        self,
+        session: Session,
+        buffer: bytes,
+        position: int = 0,
+        limit: int | None = None,
+        *,
+        origin: int = 0,
+        source: int = 0,
+        depth: int = 0,
+    ) -> None:
+        self.session = session
+        self.buffer = buffer
+        self.position = position
+        self.limit = len(buffer) if limit is None else limit
+        self.origin = origin
+        self.source = source
+        self.depth = depth
+        self.bounded = 0
+
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes; Short when the limit comes first."""
+        start = self.position
+        end = start + size
+        if end > self.limit:
+            raise self.short(size)
+        self.position = end
+        return bytes(self.buffer[start:end])
+
+    @property
+    def left(self) -> int:
+        """Bytes before the nearest limit."""
+        return self.limit - self.position
+
+    def where(self) -> dict[str, Any]:
+        """Protocol, path, absolute offset and source of the position, as an error takes them."""
+        session = self.session
+        return {
+            "protocol": session.protocol,
+            "path": join_path(session.path),
+            "offset": self.origin + self.position,
+            "source": self.source,
+        }
+
+    def short(self, needed: int) -> Short:
+        """The error for a field of ``needed`` bytes at this position."""
+        error = Short(needed, self.left, **self.where())
+        error.bounded = self.bounded
+        return error
+
+    def wrong(self, expected: Any, actual: Any, position: int | None = None) -> Wrong:
+        """The error for bytes that say what they may not, at ``position`` (default: here)."""
+        where = self.where()
+        if position is not None:
+            where["offset"] = self.origin + position
+        return Wrong(expected, actual, **where)
+
+    def check(self, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "") -> None:
+        """Records the verdict on the field at the path."""
+        path = join_path(self.session.path)
+        status = "ok" if ok else "bad"
+        verdict = Check(path, kind, stored, computed, status, self.origin + position, self.source, note)
+        self.session.checks.append(verdict)
+
+    def gap(self, start: int, end: int) -> None:
+        """Records that no field explains [start, end)."""
+        path = join_path(self.session.path)
+        self.session.gaps.append(Gap(self.origin + start, end - start, path, self.source))
+
+    def span(self, start: int, kind: str, bit_start: int | None = None, bit_length: int | None = None) -> None:
+        """Records that the field at the path took [start, position)."""
+        spans = self.session.spans
+        if spans is not None:
+            spans.append(
+                Span(
+                    join_path(self.session.path),
+                    self.origin + start,
+                    self.origin + self.position,
+                    self.source,
+                    bit_start,
+                    bit_length,
+                    kind,
+                )
+            )
+
+    def note(self, kind: str, value: Any) -> None:
+        """Keeps in the enclosing record's ``extra[kind]`` what the plain value of this field would lose."""
+        if self.session.frames:
+            depth, extra = self.session.frames[-1]
+            extra.setdefault(kind, {})[join_path(self.session.path[depth:])] = value
+
+    def keep(self) -> None:
+        """Has the field at the path written as it stands when the value is encoded."""
+        if self.session.frames:
+            depth, extra = self.session.frames[-1]
+            extra.setdefault("keep", []).append(join_path(self.session.path[depth:]))
+
+    def inside(self, data: bytes) -> Reader:
+        """A reader of decompressed data, one level deeper, with a source number of its own."""
+        session = self.session
+        session.sources.append((data, join_path(session.path)))
+        return Reader(session, data, source=len(session.sources), depth=self.depth + 1)
+
+
+class Writer:
+    """Appends to a bytearray; places of lengths and checks are patched when what they cover is there."""
+
+    __slots__ = ("buffer", "frames", "limits", "path", "protocol")
+
+    def __init__(self, protocol: str, limits: Limits) -> None:
+        self.buffer = bytearray()
+        self.path: list[str | int] = []
+        self.protocol = protocol
+        self.limits = limits
+        self.frames: list[tuple[int, dict[str, Any]]] = []
+
+    def write(self, data: bytes) -> None:
+        """Appends bytes."""
+        self.buffer += data
+
+    def inside(self) -> Writer:
+        """A writer for data that will be compressed, at the same path."""
+        inner = Writer(self.protocol, self.limits)
+        inner.path = self.path
+        inner.frames = self.frames
+        return inner
+
+    def wrong(self, expected: Any, actual: Any) -> Wrong:
+        """The error for a value that does not fit the field at the path."""
+        return Wrong(expected, actual, protocol=self.protocol, path=join_path(self.path))
+
+    def noted(self, kind: str) -> Any:
+        """What ``Reader.note`` kept for the field at the path, or None."""
+        if not self.frames:
+            return None
+        depth, extra = self.frames[-1]
+        kept = extra.get(kind)
+        return kept.get(join_path(self.path[depth:])) if kept else None
+
+    def kept(self) -> bool:
+        """Whether the field at the path is to be written as it stands."""
+        if not self.frames:
+            return False
+        depth, extra = self.frames[-1]
+        return join_path(self.path[depth:]) in extra.get("keep", ())
+
+
+def located(error: WireError, reader: Reader) -> WireError:
+    """An error of a codec, which knows no place, with the place of the reader."""
+    where = reader.where()
+    error.protocol, error.path = where["protocol"], where["path"]
+    error.offset, error.source = where["offset"], where["source"]
+    return error

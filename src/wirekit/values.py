@@ -115,6 +115,7 @@ class Record:
 
     __slots__ = ("_extra",)
     _fields: ClassVar[tuple[str, ...]] = ()
+    _sparse: ClassVar[bool] = False
 
     def __init__(self, **values: Any) -> None:
         self._extra: dict[str, Any] | None = None
@@ -145,6 +146,12 @@ class Record:
                 yield name, getattr(self, name)
             except AttributeError:
                 continue
+
+    def _shown(self) -> Iterator[tuple[str, Any]]:
+        """The pairs that are worth showing: of a sparse record only those that are present."""
+        for name, value in self._pairs():
+            if not (self._sparse and (value is None or value == [])):
+                yield name, value
 
     def items(self) -> Iterator[tuple[str, Any]]:
         """(name, value) of the fields that are set, in wire order."""
@@ -178,22 +185,31 @@ class Record:
     __hash__ = None  # type: ignore[assignment]  # a record is mutable
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self).__name__, self._fields, dict(self._pairs()), self._extra)
+        return _restore, (type(self).__name__, self._fields, self._sparse, dict(self._pairs()), self._extra)
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={value!r}" for name, value in self._pairs())
+        inner = ", ".join(f"{name}={value!r}" for name, value in self._shown())
         extra = "".join(f", ${name}={value!r}" for name, value in (self._extra or {}).items())
         return f"{type(self).__name__}({inner}{extra})"
 
 
 @functools.cache
-def record_type(name: str, fields: tuple[str, ...]) -> type[Record]:
-    """The record class with these fields; the same arguments give the same class."""
-    return type(name, (Record,), {"__slots__": fields, "_fields": fields, "__module__": __name__})
+def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> type[Record]:
+    """The record class with these fields; the same arguments give the same class.
+
+    Args:
+        name: what the class is called.
+        fields: names in wire order.
+        sparse: whether JSON leaves out fields that are None or an empty list, because the format has presence.
+    """
+    attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
+    return type(name, (Record,), attributes)
 
 
-def _restore(name: str, fields: tuple[str, ...], values: dict[str, Any], extra: dict[str, Any] | None) -> Record:
-    record = record_type(name, fields)(**values)
+def _restore(
+    name: str, fields: tuple[str, ...], sparse: bool, values: dict[str, Any], extra: dict[str, Any] | None
+) -> Record:
+    record = record_type(name, fields, sparse=sparse)(**values)
     record._extra = extra
     return record
 
@@ -286,7 +302,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if isinstance(value, Record):
-        shown = {name: to_json(item) for name, item in value._pairs()}
+        shown = {name: to_json(item) for name, item in value._shown()}
         for name, item in (value._extra or {}).items():
             shown[f"${name}"] = to_json(item)
         return shown

@@ -8,10 +8,10 @@ from typing import Any
 import construct
 
 from wirekit.errors import Misuse, Short, WireError
-from wirekit.values import EXTRAS, Record, record_type
+from wirekit.values import EXTRAS, Check, Record, record_type
 from wirekit.wire.derived import Checked, Length, cover
-from wirekit.wire.node import NOTHING, Bits, Bytes, Integer, Node, Null, Wrapping, evaluate
-from wirekit.wire.stream import Reader, Scope, Writer, join_path
+from wirekit.wire.node import NOTHING, Bits, Bytes, Integer, Node, Null, Wrapping, evaluate, evaluate_size, unnamed
+from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
 
 
 class _Open:
@@ -45,7 +45,7 @@ class Struct(Node):
         for field in fields:
             if not isinstance(field, construct.Renamed):
                 raise Misuse(f"a field of a Struct is written 'name' / node, not {field!r}")
-            self.members.append((field.name, field.subcon))
+            self.members.append((field.name, unnamed(field)))
             self.docs_of[field.name] = field.docs
         self.doc = doc
         names = [name for name, _ in self.members]
@@ -103,6 +103,8 @@ class Struct(Node):
             for index, checked, first, last in self.checked:
                 self._verify(stream, index, checked, starts[first], ends[last], record, ends[index], extra)
         except WireError as error:
+            if error.offset is None:
+                located(error, stream)
             if len(starts) < len(self.members) and error.partial is not None:
                 setattr(record, field, error.partial)
             error.partial = record
@@ -189,6 +191,10 @@ class Struct(Node):
         name = self.members[index][0]
         stored = getattr(record, name)
         if stored is None:
+            where = [*stream.session.path, name]
+            offset = stream.origin + after
+            verdict = Check(join_path(where), checked.algorithm, None, None, "absent", offset, stream.source)
+            stream.session.checks.append(verdict)
             return
         if checked.content:
             covered = getattr(record, str(checked.covers))
@@ -408,10 +414,7 @@ class Repeat(Node):
         return [("element", self.element)]
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
-        number = evaluate(self.count, context)
-        if number < 0:
-            raise stream.wrong("a count of at least 0", number)
-        return parse_elements(self.element, number, stream, context)
+        return parse_elements(self.element, evaluate_size(self.count, context), stream, context)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (list, tuple)):
@@ -459,10 +462,12 @@ class RecordsToEnd(Node):
         short_tail: what to do with a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
             its bytes to the next field. Damage inside a whole element is an error in both cases.
         until: stop before these bytes, if given.
+        count: an expression for the number of elements that another field announces, verified by a ``count`` check.
     """
 
-    def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"") -> None:
+    def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"", count: Any = None) -> None:
         super().__init__()
+        self.count = count
         self.element = element
         self.short_tail = short_tail
         self.until = until
@@ -494,6 +499,9 @@ class RecordsToEnd(Node):
                 raise stream.wrong("a record of at least one byte", "an empty one")
             stream.span(start, type(self.element).__name__)
             session.path.pop()
+        if self.count is not None:
+            announced = evaluate(self.count, context)
+            stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:

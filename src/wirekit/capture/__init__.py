@@ -1,0 +1,1 @@
+"""Captures: packets to connections to byte streams with explicit gaps."""

@@ -1,0 +1,1 @@
+"""The compiler: construct graph to layout IR to engines (rows, trace, columns)."""

@@ -1,0 +1,453 @@
+"""Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
+
+``Conversation.receive`` has three outcomes and nothing else: frames, bytes that nobody can decode (``Quarantined``, with
+the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which response
+belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's folder.
+
+Where the bytes stop making sense, framing resumes at the next offset whose frame is all there and decodes cleanly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.engine import Decoded, decode, frame_size
+from wirekit.errors import Misuse, Short, WireError
+from wirekit.registry import Protocol, registry
+from wirekit.values import to_json
+from wirekit.wire.stream import Limits
+
+SIDES = ("client", "server")
+LARGEST_SEARCH = 1024 * 1024
+FRAMES_TO_RECOGNISE = 8
+
+
+class _NeedData:
+    """The outcome "a frame has begun and is not all there"."""
+
+    def __repr__(self) -> str:
+        return "NEED_DATA"
+
+
+NEED_DATA = _NeedData()
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a frame is in its conversation.
+
+    Attributes:
+        api: name of the API or command, as the protocol's keys or enumeration write it.
+        version: version of the API or header, None if the protocol has none.
+        correlation_id: the protocol's request id, None if the frame has none.
+        role: ``request``, ``response``, or ``event`` for what neither asks nor answers.
+        answered: whether a request gets a response.
+        pair: what links request and response; by default the correlation id.
+    """
+
+    api: str | None = None
+    version: int | None = None
+    correlation_id: int | None = None
+    role: str = "event"
+    answered: bool = True
+    pair: Hashable = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One application message out of a frame or a log segment; compressed sets and batches are opened.
+
+    Attributes:
+        offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None where nobody knows it yet.
+        timestamp: milliseconds since the epoch, or None.
+        timestamp_type: ``CreateTime`` or ``LogAppendTime``, or None.
+        key, value: bytes, or None for null.
+        attributes: the protocol's attribute bits as one integer, or None.
+        codec: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zlib``, ``zip``, ``zstd``.
+        crc: the checksum as stored, or None.
+        check: ``ok``, ``bad`` or ``absent``: the verdict on it.
+        schema: the key of the frame or record it came in.
+    """
+
+    topic: str | None
+    partition: int | None
+    offset: int | str | None
+    timestamp: int | None
+    timestamp_type: str | None
+    key: bytes | None
+    value: bytes | None
+    attributes: int | None
+    codec: str
+    crc: int | None
+    check: str
+    schema: str
+    protocol: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The line that ``wirekit messages --output json`` prints, without ``file``."""
+        return {
+            "protocol": self.protocol,
+            "topic": self.topic,
+            "partition": self.partition,
+            "offset": self.offset,
+            "timestamp": self.timestamp,
+            "timestamp_type": self.timestamp_type,
+            "key": to_json(self.key),
+            "value": to_json(self.value),
+            "attributes": self.attributes,
+            "codec": self.codec,
+            "crc": self.crc,
+            "check": self.check,
+            "schema": self.schema,
+        }
+
+
+@dataclass(slots=True)
+class Frame:
+    """A frame of a conversation.
+
+    Attributes:
+        side: who sent it, ``client`` or ``server``.
+        offset: bytes of that direction before it.
+        data: its bytes.
+        time_us: when its last byte arrived, microseconds since the epoch, or None.
+        decoded: value, checks, gaps, error; offsets in it are offsets of the direction.
+        request: for a response, the request it answers.
+        reason: why the body could not be decoded although the frame is whole, or None.
+        messages: the application messages in it.
+    """
+
+    protocol: str
+    side: str
+    offset: int
+    data: bytes
+    time_us: int | None
+    decoded: Decoded
+    description: Description
+    request: Frame | None = None
+    reason: str | None = None
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def schema(self) -> str:
+        """The key it was decoded by."""
+        return self.decoded.schema
+
+    @property
+    def value(self) -> Any:
+        """Its value, as far as it was decoded."""
+        return self.decoded.value
+
+    @property
+    def latency_us(self) -> int | None:
+        """Microseconds between the request and this response, or None."""
+        if self.request is None or self.time_us is None or self.request.time_us is None:
+            return None
+        return self.time_us - self.request.time_us
+
+    def __repr__(self) -> str:
+        what = self.description
+        return f"<Frame {self.side} {what.api} v{what.version} #{what.correlation_id} {self.schema} at {self.offset}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Bytes of a direction that nobody could decode.
+
+    Attributes:
+        reason: in words.
+        path, error_offset: the field and the offset in the direction where decoding failed, if it got that far.
+    """
+
+    side: str
+    offset: int
+    data: bytes
+    time_us: int | None
+    reason: str
+    path: str = ""
+    error_offset: int | None = None
+
+
+Event = Frame | Quarantined | _NeedData
+
+
+class Dialogue:
+    """What a protocol knows of one connection; subclasses live in ``schemas/<protocol>/dialogue.py``.
+
+    Attributes:
+        protocol: the protocol.
+        requests: requests that wait for their response, by what pairs them. The conversation keeps it.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.requests: dict[Hashable, Frame] = {}
+
+    def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
+        """How to decode a whole frame: key, context, and the reason if its body cannot be decoded."""
+        return self.protocol.stream(side), {}, None
+
+    def frame_key(self, side: str) -> str:
+        """The key that tells where the frame at the head of a direction ends."""
+        return self.protocol.stream(side)
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        """What the frame is; called for every frame, also one with an error and a partial value (or None)."""
+        return Description()
+
+    def plausible(self, side: str, data: bytes) -> bool:
+        """Whether a whole frame found while searching is one: it decodes cleanly and its body is known."""
+        key, context, reason = self.schema(side, data)
+        if reason is not None:
+            return False
+        decoded = decode(data, key, context=context)
+        return decoded.clean and decoded.consumed == len(data)
+
+    def observe(self, frame: Frame) -> None:
+        """Takes note of what a frame says about the connection; called once for each, in order of arrival."""
+
+    def messages(self, frame: Frame) -> Iterator[Message]:
+        """The application messages in a frame; called after ``observe``."""
+        return iter(())
+
+
+class _Direction:
+    """Bytes of one direction that are not decoded yet."""
+
+    __slots__ = ("buffer", "lost", "offset", "rejected", "time_us")
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.offset = 0
+        self.lost = ""
+        self.rejected: set[int] = set()
+        self.time_us: int | None = None
+
+
+class Conversation:
+    """Follows one connection of a known protocol.
+
+    Args:
+        protocol: its name.
+        limits: what frames may ask for; by default the protocol's.
+        started: False when the connection was joined in the middle: the first bytes need not begin a frame.
+
+    >>> import wirekit
+    >>> conversation = wirekit.Conversation("kafka")
+    >>> request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    >>> conversation.receive("client", request[:5])
+    [NEED_DATA]
+    >>> [frame.description.api for frame in conversation.receive("client", request[5:])]
+    ['list_groups']
+    """
+
+    def __init__(self, protocol: str, *, limits: Limits | None = None, started: bool = True) -> None:
+        self.protocol = registry.protocol(protocol)
+        self.limits = limits or self.protocol.limits
+        self.dialogue = self.protocol.dialogue()(self.protocol)
+        self._directions = {side: _Direction() for side in SIDES}
+        if not started:
+            for direction in self._directions.values():
+                direction.lost = "before the first whole frame of the capture"
+
+    @property
+    def requests(self) -> list[Frame]:
+        """The requests that wait for their response."""
+        return list(self.dialogue.requests.values())
+
+    def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
+        """Takes the next bytes of a direction; gives what they complete.
+
+        Args:
+            side: who sent them, ``client`` or ``server``.
+            data: bytes of any length.
+            time_us: when they arrived, microseconds since the epoch.
+
+        Returns:
+            Frames and quarantined bytes in order; NEED_DATA last when the bytes end inside a frame.
+        """
+        direction = self._direction(side)
+        direction.buffer += data
+        direction.time_us = time_us
+        events = list(self._drain(side, direction))
+        if direction.buffer:
+            events.append(NEED_DATA)
+        return events
+
+    def gap(self, side: str, length: int, reason: str = "missing from the capture") -> list[Event]:
+        """Says that the next ``length`` bytes of a direction are missing.
+
+        The frame that they cut is quarantined, and framing resumes at the next frame that decodes cleanly.
+        """
+        direction = self._direction(side)
+        events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
+        direction.offset += length
+        direction.lost = f"after {length} bytes {reason}"
+        return events
+
+    def close(self, side: str | None = None) -> list[Event]:
+        """Says that no more bytes will come, on one side or both; what is left over is quarantined."""
+        events: list[Event] = []
+        for name in SIDES if side is None else (side,):
+            direction = self._direction(name)
+            reason = direction.lost or "the connection ended inside a frame"
+            events += self._give_up(name, direction, len(direction.buffer), reason)
+        return events
+
+    def _direction(self, side: str) -> _Direction:
+        try:
+            return self._directions[side]
+        except KeyError:
+            raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
+
+    def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
+        while direction.buffer:
+            if direction.lost:
+                found = self._search(side, direction)
+                if found is None:
+                    if len(direction.buffer) > LARGEST_SEARCH:
+                        yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
+                        continue
+                    return
+                yield from self._give_up(side, direction, found, direction.lost)
+                direction.lost = ""
+            try:
+                size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self.limits)
+            except WireError as error:
+                direction.lost = f"no frame begins here: {error.path} {error.reason}"
+                direction.rejected = {0}
+                continue
+            if size is None or len(direction.buffer) < size:
+                return
+            if size <= 0:
+                direction.lost = f"no frame begins here: its length is {size}"
+                direction.rejected = {0}
+                continue
+            data = bytes(direction.buffer[:size])
+            frame = self._frame(side, direction, data)
+            self._drop(direction, size)
+            yield frame
+
+    def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
+        key, context, reason = self.dialogue.schema(side, data)
+        decoded = decode(data, key, context=context, limits=self.limits, offset=direction.offset)
+        if decoded.error is None and decoded.consumed < len(data):
+            decoded.consumed = len(data)
+        what = self.dialogue.describe(side, decoded)
+        frame = Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
+        pair = what.correlation_id if what.pair is None else what.pair
+        if what.role == "response":
+            frame.request = self.dialogue.requests.pop(pair, None)
+        elif what.role == "request" and what.answered and pair is not None:
+            self.dialogue.requests[pair] = frame
+        self.dialogue.observe(frame)
+        frame.messages = list(self.dialogue.messages(frame))
+        return frame
+
+    def _search(self, side: str, direction: _Direction) -> int | None:
+        """The first offset at which a whole frame stands that decodes cleanly."""
+        buffer = bytes(direction.buffer)
+        key = self.dialogue.frame_key(side)
+        for start in range(len(buffer)):
+            if start in direction.rejected:
+                continue
+            try:
+                size = frame_size(buffer[start : start + 64], key, limits=self.limits)
+            except WireError:
+                direction.rejected.add(start)
+                continue
+            if size is None or start + size > len(buffer):
+                continue
+            if size > 0 and self.dialogue.plausible(side, buffer[start : start + size]):
+                return start
+            direction.rejected.add(start)
+        return None
+
+    def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
+        if not size:
+            return []
+        data = bytes(direction.buffer[:size])
+        quarantined = Quarantined(side, direction.offset, data, direction.time_us, reason)
+        self._drop(direction, size)
+        return [quarantined]
+
+    def _drop(self, direction: _Direction, size: int) -> None:
+        del direction.buffer[:size]
+        direction.offset += size
+        direction.rejected = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What the first bytes of a connection are.
+
+    Attributes:
+        protocol: name, or "" when none fits.
+        swapped: whether the side that was taken for the server is the client.
+        certain: False while more bytes could change the answer.
+        reason: in words, for a reader.
+    """
+
+    protocol: str
+    swapped: bool
+    certain: bool
+    reason: str
+
+
+def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> Recognised:
+    """Finds the protocol of a connection from the first bytes of its directions.
+
+    Each protocol's own layouts are tried on the first frames; the one with most clean frames wins, and of equals the
+    one that was registered first.
+
+    Args:
+        client, server: bytes of the two directions, as many as there are.
+        names: the protocols to try; by default all that have a byte stream.
+    """
+    best: tuple[int, str, bool] | None = None
+    open_ = False
+    for name in names or tuple(registry.protocols()):
+        protocol = registry.protocol(name)
+        if not protocol.recognised_by:
+            continue
+        for swapped, asking, answering in ((False, client, server), (True, server, client)):
+            clean, more = _clean_frames(protocol, asking, "client")
+            open_ |= more
+            if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
+                answered, more = _clean_frames(protocol, answering, "server")
+                clean += answered
+                open_ |= more
+            if clean and (best is None or clean > best[0]):
+                best = (clean, name, swapped)
+    if best is None:
+        return Recognised("", False, not open_, "no known protocol fits")
+    clean, name, swapped = best
+    return Recognised(name, swapped, True, f"{clean} frames decode cleanly as {name}")
+
+
+def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, bool]:
+    """How many of the first frames decode cleanly, and whether a frame has begun that may be one."""
+    clean = position = 0
+    key = protocol.stream(side)
+    proofs = [protocol.key(name) for name in protocol.recognised_by]
+    for _ in range(FRAMES_TO_RECOGNISE):
+        if position >= len(data):
+            return clean, True
+        try:
+            size = frame_size(data[position : position + 64], key, limits=protocol.limits)
+        except WireError:
+            return clean, False
+        if size is None:
+            return clean, True
+        if size <= 0:
+            return clean, False
+        frame = data[position : position + size]
+        if len(frame) < size:
+            decoded = decode(frame, key)
+            return clean, isinstance(decoded.error, Short)
+        if any(decode(frame, proof).clean for proof in proofs):
+            clean += 1
+        position += size
+    return clean, False

@@ -1,0 +1,1 @@
+"""Spark: data sources, column functions and the pipeline. Only what lives here may import pyspark."""

@@ -1,0 +1,173 @@
+"""Starts the Spark session that wirekit works in: settings, Java, environment, and silence on standard error.
+
+No pipeline and no data source lives here. pyspark is imported when a session is asked for, not before.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wirekit.errors import Misuse
+from wirekit.spark.java import SCRUBBED, find_java, shimmed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
+"""Environment variable: the directory, on a big disk, for shuffle files and spilled data."""
+
+_LOOPBACK = "127.0.0.1"
+_ATTEMPTS = 4
+_LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
+
+# What a developer's shell may hold and what would make Spark another one than this package was tested with.
+_SCRUBBED_ALWAYS = (*SCRUBBED, "PYSPARK_SUBMIT_ARGS")
+_SCRUBBED_LOCALLY = ("SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE", "SPARK_API_MODE")
+
+# Settings that results depend on.
+_MEANING = {
+    # Output of mapInArrow is matched by position: without this, swapped columns of one type pass silently.
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+# Loggers of Python's logging, not of log4j: each failed query is one JSON line of many kilobytes on standard error,
+# and the same text is in the exception.
+_QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+def cores() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def session(
+    master: str | None = None, app_name: str = "wirekit", extra_conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A Spark session with wirekit's settings.
+
+    When a session is active, that one is returned: it keeps its master and name, and takes of the settings those that
+    results depend on and those of ``extra_conf`` that can still be changed.
+
+    Args:
+        master: a Spark master; by default ``local[n,4]``: one thread a core, and a failed task is tried four times. One
+            that is not local keeps the network, Spark and Python settings of the environment.
+        app_name: the name that Spark shows.
+        extra_conf: Spark settings that are added, and win. ``spark.driver.extraJavaOptions`` is appended instead.
+
+    Raises:
+        JavaMissing: no Java of version 17 or later.
+        Misuse: pyspark is not installed, or ``master`` is a Spark Connect address.
+    """
+    try:
+        from pyspark.logger import PySparkLogger
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise Misuse("Spark is not installed: pip install 'wirekit[spark]'") from error
+    if master is None:
+        master = f"local[{cores()},{_ATTEMPTS}]"
+    if master.startswith("sc://"):
+        raise Misuse(f"{master} is a Spark Connect address: pass a master such as local[2,4] or spark://host:7077")
+
+    conf = settings(master, extra_conf)
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        with _environment(master, conf):
+            builder = SparkSession.builder.master(master).appName(app_name)
+            for name, value in conf.items():
+                builder = builder.config(name, value)
+            spark = builder.getOrCreate()
+    else:
+        for name in (*_MEANING, *(extra_conf or ())):
+            if spark.conf.isModifiable(name):
+                spark.conf.set(name, conf[name])
+    for name in _QUERY_LOGGERS:
+        # By pyspark's own function: a plain logger of this name would not take the arguments that pyspark passes.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return spark
+
+
+def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The Spark settings of a session on ``master``, by name."""
+    conf = {
+        **_MEANING,
+        # Says which line a worker was at when native code kills it.
+        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.api.mode": "classic",
+    }
+    if _is_local(master):
+        scratch = os.environ.get(LOCAL_DIR) or None
+        if scratch:
+            conf["spark.local.dir"] = scratch
+        conf |= {
+            "spark.driver.bindAddress": _LOOPBACK,
+            "spark.driver.host": _LOOPBACK,
+            # A local session's tasks share the driver's heap, and each sorts in it.
+            "spark.driver.memory": f"{1024 + 512 * cores()}m",
+            "spark.sql.shuffle.partitions": str(3 * cores()),
+            "spark.sql.warehouse.dir": _warehouse(scratch),
+        }
+    conf |= dict(extra_conf or {})
+    java_options = conf.get("spark.driver.extraJavaOptions", "")
+    conf["spark.driver.extraJavaOptions"] = (
+        f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()} {java_options}".rstrip()
+    )
+    return conf
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
+
+
+def _warehouse(scratch: str | None) -> str:
+    """A directory that Spark makes only when a table is saved by name, and that goes away with this process."""
+    path = Path(scratch or tempfile.gettempdir()).resolve() / f"wirekit-warehouse-{uuid.uuid4().hex}"
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return str(path)
+
+
+@contextmanager
+def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
+    """The environment that the JVM and, through it, the Python workers start with; put back afterwards."""
+    java = find_java()
+    changes: dict[str, str | None] = dict.fromkeys(_SCRUBBED_ALWAYS)
+    if _is_local(master):
+        changes |= dict.fromkeys(_SCRUBBED_LOCALLY)
+        # A full Java works without the shim, but prints warnings about what the shim leaves out.
+        changes["JAVA_HOME"] = str(shimmed(java).path)
+        changes["PYSPARK_PYTHON"] = sys.executable
+        changes["SPARK_LOCAL_IP"] = _LOOPBACK
+        if "spark.local.dir" in conf:
+            changes["SPARK_LOCAL_DIRS"] = None  # would win over the setting
+    else:
+        changes["JAVA_HOME"] = str(java.path)
+        changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    before = {name: os.environ.get(name) for name in changes}
+    _apply(changes)
+    try:
+        yield
+    finally:
+        _apply(before)
+
+
+def _apply(changes: Mapping[str, str | None]) -> None:
+    """Sets environment variables; None removes one."""
+    for name, value in changes.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,105 @@
+"""The session has the settings that results depend on, and leaves the caller's environment and directory alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from wirekit.errors import Misuse
+from wirekit.spark.session import _environment, session, settings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.spark
+def test_map_in_arrow_over_a_range(spark: SparkSession) -> None:
+    # Functions of a test stay inside it: those of a test module would go to the workers by name.
+    def squares(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for batch in batches:
+            ids = batch.column(0)
+            yield pa.record_batch({"id": ids, "square": pc.multiply(ids, ids)})
+
+    rows = spark.range(1000, numPartitions=4).mapInArrow(squares, "id long, square long").collect()
+    assert {row["id"]: row["square"] for row in rows} == {n: n * n for n in range(1000)}
+
+
+@pytest.mark.spark
+def test_swapped_columns_do_not_pass(spark: SparkSession) -> None:
+    def swapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch.select(["b", "a"])
+
+    frame = spark.range(1).selectExpr("id a", "id + 1 b").mapInArrow(swapped, "a long, b long")
+    with pytest.raises(Exception, match="ARROW_TYPE_MISMATCH"):
+        frame.collect()
+
+
+@pytest.mark.spark
+def test_the_active_session_is_returned_with_its_meaning_restored(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    again = session(app_name="another", extra_conf={"spark.sql.ansi.enabled": "true", "spark.driver.memory": "9g"})
+    assert again is spark
+    assert again.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert again.sparkContext.appName == "wirekit tests"
+
+
+@pytest.mark.spark
+def test_saved_tables_stay_out_of_the_working_directory(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spark.range(3).write.saveAsTable("numbers")
+    assert spark.table("numbers").count() == 3
+    spark.sql("drop table numbers")
+    assert list(tmp_path.iterdir()) == []
+    assert "spark-warehouse" not in os.listdir(Path(__file__).parents[2])
+
+
+def test_extra_settings_win_and_java_options_add_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WIREKIT_SPARK_LOCAL_DIR", str(tmp_path))
+    conf = settings("local[2,4]", {"spark.sql.shuffle.partitions": "7", "spark.driver.extraJavaOptions": "-Da=1"})
+    assert conf["spark.sql.shuffle.partitions"] == "7"
+    assert conf["spark.local.dir"] == str(tmp_path)
+    assert Path(conf["spark.sql.warehouse.dir"]).parent == tmp_path
+    log_settings, mine = conf["spark.driver.extraJavaOptions"].split()
+    assert log_settings.startswith("-Dlog4j2.configurationFile=file:///")
+    assert Path(log_settings.partition("file://")[2]).is_file()
+    assert mine == "-Da=1"
+
+
+def test_a_cluster_keeps_its_network() -> None:
+    conf = settings("spark://host:7077")
+    assert not [name for name in conf if name.startswith("spark.driver.") and name != "spark.driver.extraJavaOptions"]
+
+
+def test_environment_of_a_local_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = {
+        "PYSPARK_SUBMIT_ARGS": "--rubbish",
+        "SPARK_CONF_DIR": "/nowhere",
+        "SPARK_HOME": "/nowhere",
+        "JAVA_TOOL_OPTIONS": "-Xbad",
+        "PYSPARK_PYTHON": "/nowhere/python",
+    }
+    for name, value in mine.items():
+        monkeypatch.setenv(name, value)
+    before = dict(os.environ)
+    with _environment("local[2,4]", {}):
+        seen: dict[str, Any] = {name: os.environ.get(name) for name in (*mine, "SPARK_LOCAL_IP")}
+        assert (Path(os.environ["JAVA_HOME"]) / "bin" / "java").exists()
+    assert seen == dict.fromkeys(mine) | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    assert dict(os.environ) == before
+
+
+def test_spark_connect_is_refused() -> None:
+    with pytest.raises(Misuse, match="pass a master such as"):
+        session("sc://host:15002")

@@ -1,7 +1,7 @@
 """Checksum algorithms by name, for ``Checked`` fields and for anyone who verifies bytes by hand.
 
-An algorithm here is a plain function of all covered bytes. The compiled kernels have their own implementations; the tests
-hold them against these. Which bytes a checksum covers is a matter of the layout and is said in ``schemas/``.
+An algorithm here is a plain function of all covered bytes. The compiled kernels have their own implementations, which
+must agree with these. Which bytes a checksum covers is a matter of the layout and is said in ``schemas/``.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Rules of this module:
 
-- The compressed bytes are hostile. A size that they announce is held against the limits, and against what the format can
-  yield from so few bytes, before anything of that size is allocated. What announces no size is decompressed in steps.
+- The compressed bytes are hostile. A size that they announce is held against the limits, and against what the format
+  can yield from so few bytes, before anything of that size is allocated. Without one, decompression goes in steps.
 - Every byte of the input belongs to the format: data after the end of a stream is an error, not ignored.
-- Damage is ``Wrong`` in the library's words, missing bytes are ``Short`` where the framing says how many are missing and
-  ``Wrong`` where it does not, too much is ``Limit``. Nothing else is raised for any bytes.
+- Damage is ``Wrong`` in the library's words, missing bytes are ``Short`` where the framing says how many are missing
+  and ``Wrong`` where it does not, too much is ``Limit``. Nothing else is raised for any bytes.
 - The framings around the codecs (xerial blocks, snappy chunks, zstd blocks, zip headers) are taken apart here by hand;
   they are parts of codecs, not of a protocol. Layouts of protocols must not come in here.
 - Libraries are imported by the codec that needs them.
@@ -18,9 +18,12 @@ import io
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from wirekit.errors import Limit, Misuse, Short, WireError, Wrong
+
+if TYPE_CHECKING:
+    import zstandard
 
 Buffer = bytes | bytearray | memoryview
 
@@ -137,8 +140,8 @@ class Codec:
 
     Attributes:
         name: what layouts call it.
-        decompress: reads all of a buffer into an ``Output``; raises only ``wirekit.errors.WireError`` for any bytes, with
-            offsets that count from the start of the buffer.
+        decompress: reads all of a buffer into an ``Output``; for any bytes it raises only ``wirekit.errors.WireError``,
+            with offsets that count from the start of the buffer.
         compress: the bytes that a writer of this format would send. The same input gives the same output.
         description: format and source in a few words.
     """
@@ -176,8 +179,9 @@ def decompress(
     Raises:
         Wrong: damaged, followed by other bytes, or not of ``size`` bytes.
         Short: cut off inside a part whose length is known.
-        Limit: ``decompressed_size`` or ``decompression_ratio`` passed. ``actual`` is what the data announces, or, where it
-            announces nothing, how far decompression went before it was stopped.
+        Limit: ``decompressed_size`` or ``decompression_ratio`` passed, or a zstd frame asks for a window above 8 MiB.
+            ``actual`` is what the data announces, or, where it announces nothing, how far decompression went before it
+            was stopped.
         Misuse: no such codec, no ``size`` where it is needed, or ``data`` is not contiguous bytes.
 
     Example:
@@ -190,7 +194,8 @@ def decompress(
     entry = _find(codec)
     view = _view(data)
     try:
-        output = Output(len(view), limits, size)
+        # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
+        output = Output(len(view), limits, None if codec == "none" else size)
         entry.decompress(view, output)
         return output.result()
     except WireError as error:
@@ -262,9 +267,11 @@ def _view(data: Buffer) -> memoryview:
 
 def _take(data: memoryview, start: int, size: int) -> memoryview:
     """``size`` bytes from ``start``, all of them."""
-    if size > len(data) - start:
-        raise Short(size, len(data) - start, offset=start)
-    return data[start : start + size]
+    end = start + size
+    if end > len(data):
+        start = min(start, len(data))
+        raise Short(end - start, len(data) - start, offset=start)
+    return data[start:end]
 
 
 def _integer(data: memoryview, start: int, size: int) -> int:
@@ -347,7 +354,7 @@ def _inflate(wbits: int, data: memoryview, start: int, output: Output, what: str
     try:
         return _drain(_Inflater(wbits), data, start, output)
     except zlib.error as error:
-        raise Wrong(f"valid {what}", error, offset=start) from None
+        raise Wrong(f"valid {what}", str(error), offset=start) from None
 
 
 def _gzip_decompress(data: memoryview, output: Output) -> None:
@@ -371,6 +378,7 @@ _SYNC_FLUSH = b"\x00\x00\xff\xff"
 
 
 def _zlib_decompress(data: memoryview, output: Output) -> None:
+    _take(data, 0, 2)
     end = _inflate(15, data, 0, output, "zlib data")
     if end is not None:
         _end(data, end, "the zlib stream")
@@ -385,10 +393,14 @@ def _zlib_compress(data: Buffer) -> bytes:
     return zlib.compress(data)
 
 
+_ZIP_ENTRY, _ZIP_DESCRIPTOR = b"PK\x03\x04", b"PK\x07\x08"
+_ZIP_DIRECTORY, _ZIP_END = b"PK\x01\x02", b"PK\x05\x06"
+
+
 def _zip_decompress(data: memoryview, output: Output) -> None:
     # Local header, data, data descriptor, directory entry, end record, all there once; java.util.zip.ZipOutputStream
     # writes exactly that for one entry. Offsets are those of APPNOTE 4.3.7, 4.3.9, 4.3.12 and 4.3.16.
-    _zip_signature(data, 0, b"PK\x03\x04", "a zip entry")
+    _zip_signature(data, 0, _ZIP_ENTRY, "a zip entry")
     header = _take(data, 0, 30)
     flags, method = _integer(header, 6, 2), _integer(header, 8, 2)
     if flags & 1:
@@ -417,18 +429,18 @@ def _zip_decompress(data: memoryview, output: Output) -> None:
 
     actual = (zlib.crc32(output.result()), end - start, output.produced)
     if described:
-        at = end + 4 if data[end : end + 4] == b"PK\x07\x08" else end
+        at = end + 4 if data[end : end + 4] == _ZIP_DESCRIPTOR else end
         _zip_compare(data, at, actual)
         end = at + 12
     else:
         _zip_compare(data, 14, actual)
-    _zip_signature(data, end, b"PK\x01\x02", "the directory after one zip entry")
+    _zip_signature(data, end, _ZIP_DIRECTORY, "the directory after one zip entry")
     entry = _take(data, end, 46)
     _zip_compare(data, end + 16, actual)
     variable = sum(_integer(entry, at, 2) for at in (28, 30, 32))
     _take(data, end + 46, variable)
     end += 46 + variable
-    _zip_signature(data, end, b"PK\x05\x06", "the end record after one zip entry")
+    _zip_signature(data, end, _ZIP_END, "the end record after one zip entry")
     comment = _integer(_take(data, end, 22), 20, 2)
     _take(data, end + 22, comment)
     _end(data, end + 22 + comment, "the zip archive")
@@ -475,7 +487,7 @@ def _snappy_block(block: memoryview, start: int, output: Output) -> None:
         output.announce(announced, most=len(block) * 64 // 3)
         output.add(bytes(cramjam.snappy.decompress_raw(block)))
     except cramjam.DecompressionError as error:
-        raise Wrong("a valid snappy block", error, offset=start) from None
+        raise Wrong("a valid snappy block", str(error), offset=start) from None
     except WireError as error:
         error.offset = start
         raise
@@ -531,10 +543,8 @@ _SNAPPY_CHUNK = 64 * KIB
 
 
 def _snappy_framed_decompress(data: memoryview, output: Output) -> None:
-    # Chunks of a type byte and a little-endian length of three bytes; 0 compressed, 1 plain, both behind a masked
-    # CRC-32C of the plain bytes; 2-127 must be understood, 128-254 may be skipped, 255 starts a stream.
-    import crc32c
-
+    # Chunks of a type byte and a little-endian length of three bytes; 0 compressed, 1 plain; 2-127 must be understood,
+    # 128-254 may be skipped, 255 starts a stream.
     if _take(data, 0, 10) != _SNAPPY_STREAM:
         raise Wrong(f"the stream identifier {_SNAPPY_STREAM.hex()}", data[:10].hex(), offset=0)
     at = 0
@@ -542,30 +552,35 @@ def _snappy_framed_decompress(data: memoryview, output: Output) -> None:
         kind, size = data[at], _integer(data, at + 1, 3)
         chunk = _take(data, at + 4, size)
         if kind <= 1:
-            stored = int.from_bytes(_take(chunk, 0, 4), "little") if size >= 4 else _too_small(size, at)
-            part = Output(size, Decompression(_SNAPPY_CHUNK, _SNAPPY_CHUNK), None)
-            try:
-                if kind == 0:
-                    _snappy_block(chunk[4:], at + 8, part)
-                else:
-                    part.add(bytes(chunk[4:]))
-            except Limit as error:
-                raise Wrong(f"at most {_SNAPPY_CHUNK} bytes in a chunk", error.actual, offset=at) from None
-            piece = part.result()
-            output.add(piece)
-            found = crc32c.crc32c(piece)
-            found = ((found >> 15 | found << 17) + 0xA282EAD8) & 0xFFFF_FFFF
-            if stored != found:
-                raise Wrong(f"the masked CRC-32C {found:08x}", f"{stored:08x}", offset=at + 4)
+            output.add(_snappy_chunk(kind, chunk, at + 4))
         elif kind < 0x80:
             raise Wrong("a chunk that this version of the format knows", f"type {kind}", offset=at)
-        elif kind == 0xFF and data[at : at + 10] != _SNAPPY_STREAM:
+        elif kind == 0xFF and data[at : at + 4 + size] != _SNAPPY_STREAM:
             raise Wrong(f"the stream identifier {_SNAPPY_STREAM.hex()}", data[at : at + 10].hex(), offset=at)
         at += 4 + size
 
 
-def _too_small(size: int, at: int) -> int:
-    raise Wrong("a chunk of 4 bytes or more", size, offset=at)
+def _snappy_chunk(kind: int, chunk: memoryview, start: int) -> bytes:
+    """The plain bytes of a chunk: behind their masked CRC-32C, compressed or not."""
+    import crc32c
+
+    if len(chunk) < 4:
+        raise Wrong("a chunk of 4 bytes or more", len(chunk), offset=start)
+    part = Output(len(chunk), Decompression(_SNAPPY_CHUNK), None)
+    try:
+        if kind == 0:
+            _snappy_block(chunk[4:], start + 4, part)
+        else:
+            part.add(bytes(chunk[4:]))
+    except Limit as error:
+        raise Wrong(f"a chunk of at most {_SNAPPY_CHUNK} bytes", f"one of {error.actual}", offset=start) from None
+    plain = part.result()
+    crc = crc32c.crc32c(plain)
+    masked = ((crc >> 15 | crc << 17) + 0xA282_EAD8) & 0xFFFF_FFFF
+    stored = _integer(chunk, 0, 4)
+    if stored != masked:
+        raise Wrong(f"the masked CRC-32C {masked:08x}", f"{stored:08x}", offset=start)
+    return plain
 
 
 def _snappy_framed_compress(data: Buffer) -> bytes:
@@ -591,7 +606,7 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
     try:
         end = _drain(lz4.frame.LZ4FrameDecompressor(), data, start, output)
     except RuntimeError as error:
-        raise Wrong("a valid LZ4 frame", error, offset=start) from None
+        raise Wrong("a valid LZ4 frame", str(error), offset=start) from None
     if end is None:
         raise Wrong("a complete LZ4 frame", f"its end is missing after {len(data) - start} bytes", offset=start)
     return end
@@ -660,7 +675,7 @@ def _lz4_block_decompress(data: memoryview, output: Output) -> None:
     try:
         output.add(lz4.block.decompress(data, uncompressed_size=size))
     except lz4.block.LZ4BlockError as error:
-        raise Wrong(f"a valid LZ4 block of {size} bytes", error) from None
+        raise Wrong(f"a valid LZ4 block of {size} bytes", str(error)) from None
 
 
 def _lz4_block_compress(data: Buffer) -> bytes:
@@ -682,11 +697,14 @@ _ZSTD_WINDOW = 8 * MIB
 
 
 def _zstd_decompress(data: memoryview, output: Output) -> None:
+    import zstandard
+
+    engine = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     at = 0
     while True:
         magic = _integer(data, at, 4)
         if magic == _ZSTD_MAGIC:
-            at = _zstd_frame(data, at, output)
+            at = _zstd_frame(engine, data, at, output)
         elif magic & ~0xF == _ZSTD_SKIPPABLE:
             size = _integer(data, at + 4, 4)
             at += 8 + len(_take(data, at + 8, size))
@@ -696,7 +714,7 @@ def _zstd_decompress(data: memoryview, output: Output) -> None:
             return
 
 
-def _zstd_frame(data: memoryview, start: int, output: Output) -> int:
+def _zstd_frame(engine: zstandard.ZstdDecompressor, data: memoryview, start: int, output: Output) -> int:
     """One frame. Returns where it ends, which only its block headers tell; they also tell the most it can yield."""
     import zstandard
 
@@ -705,7 +723,7 @@ def _zstd_frame(data: memoryview, start: int, output: Output) -> int:
         parameters = zstandard.get_frame_parameters(head)
         at = start + zstandard.frame_header_size(head)
     except zstandard.ZstdError as error:
-        raise Wrong("a valid zstd frame header", error, offset=start) from None
+        raise Wrong("a valid zstd frame header", str(error), offset=start) from None
     most, last = 0, False
     block_most = min(parameters.window_size, _ZSTD_BLOCK)
     while not last:
@@ -713,11 +731,10 @@ def _zstd_frame(data: memoryview, start: int, output: Output) -> int:
         last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
         if kind == 3:
             raise Wrong("a raw, run-length or compressed zstd block", "the reserved kind 3", offset=at)
-        most += block_most if kind == 2 else size
+        most += block_most if kind == 2 else min(size, block_most)
         at += 3 + len(_take(data, at + 3, 1 if kind == 1 else size))
     at += len(_take(data, at, 4 if parameters.has_checksum else 0))
 
-    engine = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
     try:
         if parameters.content_size != zstandard.CONTENTSIZE_UNKNOWN:
             output.announce(parameters.content_size, most)
@@ -729,7 +746,7 @@ def _zstd_frame(data: memoryview, start: int, output: Output) -> int:
                 while piece := reader.read(min(output.room(), most + 1)):
                     output.add(piece)
     except zstandard.ZstdError as error:
-        raise Wrong("a valid zstd frame", error, offset=start) from None
+        raise Wrong("a valid zstd frame", str(error), offset=start) from None
     return at
 
 
@@ -740,8 +757,6 @@ def _zstd_compress(data: Buffer) -> bytes:
 
 
 def _none_decompress(data: memoryview, output: Output) -> None:
-    # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
-    output.expected = None
     output.add(bytes(data))
 
 

@@ -206,10 +206,11 @@ def frames(
 ) -> Iterator[Decoded]:
     """The frames in a byte string, one after the other, each with its absolute offset.
 
-    A frame whose length makes no sense, or that the end of the data cuts, is the last one and has an error.
+    A frame whose length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
+    whose layout has no length of its own, one value after the other.
 
     Args:
-        name: a protocol's name, or the key of a frame.
+        name: a protocol's name, or a key.
         data: the bytes.
 
     >>> import wirekit
@@ -221,16 +222,21 @@ def frames(
     position = 0
     while position < len(data):
         key = name if "." in name else stream_key(name, data[position:], context or {})
-        try:
-            size = frame_size(data, key, limits=limits, start=position)
-        except WireError:
-            size = None
-        end = len(data) if size is None else min(position + max(size, 1), len(data))
+        size = _size_here(data, key, limits, position)
+        end = len(data) if size is None else position + size
         decoded = decode(data[position:end], key, context=context, limits=limits, offset=position)
         yield decoded
-        if size is None or position + size > len(data):
+        if decoded.error is not None and (size is None or end > len(data)):
             return
-        position = end
+        position = max(end if size is not None else position + decoded.consumed, position + 1)
+
+
+def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int | None:
+    """The size of the frame at ``start``; None when the layout has no length, or one that makes no sense."""
+    try:
+        return frame_size(data, key, limits=limits, start=start) or None
+    except (WireError, Misuse):
+        return None
 
 
 def encode(

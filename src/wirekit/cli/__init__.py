@@ -1,1 +1,77 @@
-"""The command line: arguments in, library calls, text or JSON out. No byte layout is known here."""
+"""The command line. Each command lives in a module of its own, which is imported when the command runs.
+
+Exit status: 0 all decoded, 1 something did not (said where and why), 2 usage. Colour and progress only on a terminal.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+import wirekit
+from wirekit.errors import WirekitError
+
+COMMANDS = {
+    "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
+    "encode": "The JSON that decode prints, back to bytes.",
+    "frames": "The frames of a capture, requests and responses paired.",
+    "messages": "The application messages of captures and log segments.",
+    "inspect": "What a capture holds: connections, calls, checks, bytes nobody decoded.",
+    "schemas": "The layouts: all keys, or the fields of one.",
+    "pipeline": "Captures to Parquet tables, on Spark or in this process.",
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"wirekit.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(wirekit.__version__, prog_name="wirekit")
+def group() -> None:
+    """Decode, build and tabulate the wire formats of Kafka 0.8-0.10, Pulsar and JMQ4 (JoyQueue)."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits."""
+    try:
+        status = group.main(arguments, prog_name="wirekit", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as error:
+        status = error.exit_code
+    except click.Abort:
+        click.echo("interrupted", err=True)
+        status = 130
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except WirekitError as error:
+        click.echo(f"wirekit: {error}", err=True)
+        status = 1
+    except OSError as error:
+        status = _broken(error)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _broken(error: OSError) -> int:
+    """A reader that closed the pipe is no error of ours; a file that cannot be read is."""
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    name = f"{error.filename}: " if error.filename else ""
+    click.echo(f"wirekit: {name}{error.strerror}", err=True)
+    return 1

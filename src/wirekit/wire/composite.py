@@ -9,7 +9,7 @@ import construct
 
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import EXTRAS, Check, Record, record_type
-from wirekit.wire.derived import Checked, Length, cover
+from wirekit.wire.derived import Checked, Default, Length, cover
 from wirekit.wire.node import NOTHING, Bits, Bytes, Integer, Node, Null, Wrapping, evaluate, evaluate_size, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
 
@@ -100,6 +100,10 @@ class Struct(Node):
             for name, last, size in pending.values():
                 self._open(stream, opened, name, last, size)
                 self._close(stream, opened.pop(), extra)
+            for index, (length, _, last) in self.lengths.items():
+                number = getattr(record, self.members[index][0])
+                if not length.bounds and last > index and number is not None:
+                    self._agree(stream, index, number, starts, ends, extra)
             for index, checked, first, last in self.checked:
                 self._verify(stream, index, checked, starts[first], ends[last], record, ends[index], extra)
         except WireError as error:
@@ -131,16 +135,29 @@ class Struct(Node):
         name = self.members[index][0]
         if node.zero_is_rest and number == 0:
             return
-        size = number - node.add
         if last < index:
-            actual = ends[last] - starts[first]
-            stream.session.path.append(name)
-            stream.check("length", number, actual + node.add, actual == size, starts[index])
-            stream.session.path.pop()
-            if actual != size:
-                extra.setdefault("keep", []).append(name)
-            return
-        pending[first] = (name, last, size)
+            self._agree(stream, index, number, starts, ends, extra)
+        elif node.bounds:
+            pending[first] = (name, last, number - node.add)
+
+    def _agree(
+        self,
+        stream: Reader,
+        index: int,
+        number: int,
+        starts: list[int],
+        ends: list[int],
+        extra: dict[str, Any],
+    ) -> None:
+        """Verifies a length that did not bound the fields it covers."""
+        node, first, last = self.lengths[index]
+        name = self.members[index][0]
+        actual = ends[last] - starts[first] + node.add
+        stream.session.path.append(name)
+        stream.check("length", number, actual, actual == number, starts[index])
+        stream.session.path.pop()
+        if actual != number:
+            extra.setdefault("keep", []).append(name)
 
     def _open(self, stream: Reader, opened: list[_Open], name: str, last: int, size: int) -> None:
         entry = _Open(name, last, stream.position, size, stream)
@@ -796,8 +813,8 @@ class Ref(Node):
 
 
 def bare(node: Node) -> Node:
-    """The node under its conditions."""
-    while isinstance(node, (If, IfMore)):
+    """The node under its conditions and its default."""
+    while isinstance(node, (If, IfMore, Default)):
         node = node.inner
     return node
 

@@ -11,6 +11,7 @@ from wirekit.wire.composite import load_extra
 from wirekit.wire.node import Bytes, Node, Wrapping, evaluate
 from wirekit.wire.stream import Reader, Scope, Writer, located
 
+NEED_SIZE = ("lz4-block",)
 Opened = record_type("Opened", ("compressed", "content"))
 
 
@@ -68,11 +69,14 @@ class Compressed(Wrapping):
         names = stream.session.path
         depth = len(names)
         frames = len(stream.session.frames)
-        names.append("content")
+        names.append("compressed")
+        stream.span(stream.position - len(data), type(self.inner).__name__)
+        names[-1] = "content"
         reader = stream.inside(plain)
         extra: dict[str, Any] = {}
         try:
             content = self.content._parse(reader, context, path)
+            reader.span(0, type(self.content).__name__)
             if reader.position < reader.limit:
                 reader.gap(reader.position, reader.limit)
                 extra = {"trailing": {"content": bytes(plain[reader.position :])}}
@@ -93,6 +97,10 @@ class Compressed(Wrapping):
 
         limits = stream.session.limits
         size = None if self.size is None else evaluate(self.size, context)
+        if self.size is not None and size is None and name in NEED_SIZE:
+            stream.check("decompression", None, None, False, start, f"{name}: no size after decompression is given")
+            stream.gap(stream.position - len(data), stream.position)
+            return None
         try:
             bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
             return decompress(name, data, limits=bounds, size=size)

@@ -27,6 +27,8 @@ class Length(Wrapping):
         clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
             otherwise the fields are read as far as they go, and then it is Short.
         frame: whether the limit ``frame`` of ``Limits`` bounds the stored number.
+        bounds: False when readers of the format do not rely on the number: the fields are read without it, and it is
+            only verified.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class Length(Wrapping):
         zero_is_rest: bool = False,
         clip: bool = False,
         frame: bool = False,
+        bounds: bool = True,
     ) -> None:
         super().__init__(inner)
         self.of = of
@@ -47,11 +50,12 @@ class Length(Wrapping):
         self.zero_is_rest = zero_is_rest
         self.clip = clip
         self.frame = frame
+        self.bounds = bounds
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> int:
         start = stream.position
         number: int = self.inner._parse(stream, context, path)
-        if self.zero_is_rest and number == 0:
+        if not self.bounds or (self.zero_is_rest and number == 0):
             return number
         if number < self.least:
             raise stream.wrong(f"a length of at least {self.least}", number, start)

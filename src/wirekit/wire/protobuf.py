@@ -39,17 +39,35 @@ _SIGNED = {
 }
 _UNSIGNED = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
 _ZIGZAG = {FieldDescriptor.TYPE_SINT32: 32, FieldDescriptor.TYPE_SINT64: 64}
+_KINDS = {
+    getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
+    for name in dir(FieldDescriptor)
+    if name.startswith("TYPE_")
+}
 
 
 class Field:
     """One field of a message, as the walker needs it."""
 
-    __slots__ = ("bits", "fixed", "message", "name", "number", "repeated", "required", "table", "type", "wire_type")
+    __slots__ = (
+        "bits",
+        "fixed",
+        "kind",
+        "message",
+        "name",
+        "number",
+        "repeated",
+        "required",
+        "table",
+        "type",
+        "wire_type",
+    )
 
     def __init__(self, descriptor: FieldDescriptor, message: Message | None, table: SymbolTable | None) -> None:
         self.name: str = descriptor.name
         self.number: int = descriptor.number
         self.type: int = descriptor.type
+        self.kind: str = _KINDS[self.type]
         self.repeated: bool = descriptor.is_repeated
         self.required: bool = descriptor.is_required
         self.message = message

@@ -1,0 +1,1 @@
+"""Every byte layout of wirekit, and nothing else; imported as ``wirekit.schemas``."""

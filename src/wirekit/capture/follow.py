@@ -1,0 +1,304 @@
+"""TCP connections to frames: finds the protocol of each connection from its bytes and follows the conversation.
+
+``follow`` takes the segments of a capture in capture order and gives, per connection, frames, quarantined bytes and gaps.
+Every payload byte ends in exactly one of them (or was a duplicate, or ignored by TCP's rules); ``Link`` counts them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.capture import tcp
+from wirekit.conversation import Conversation, Frame, Quarantined, recognise
+from wirekit.values import to_json
+
+RECOGNISE_WITHIN = 64 * 1024
+ATTEMPTS_PER_SEGMENT = 16
+UNKNOWN = "no known protocol fits"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the protocol of a connection is chosen.
+
+    Attributes:
+        protocol: the protocol of every connection, or "" to find it from the bytes.
+        ports: {server port: protocol} for connections on known ports.
+    """
+
+    protocol: str = ""
+    ports: Mapping[int, str] = field(default_factory=dict)
+
+    def of(self, client: str, server: str) -> str:
+        """The protocol that is given for these addresses, or ""."""
+        if self.protocol:
+            return self.protocol
+        for address in (server, client):
+            protocol = self.ports.get(int(address.rpartition(":")[2]))
+            if protocol:
+                return protocol
+        return ""
+
+
+@dataclass(slots=True)
+class Link:
+    """One TCP connection of a capture.
+
+    Attributes:
+        name: ``client>server#n``, n counting the connections of these addresses from 0.
+        client, server: addresses with ports.
+        opened_us, closed_us: capture times, microseconds since the epoch.
+        known_start: whether its handshake was captured.
+        protocol: name, "" while or if it is not known.
+        closed: why it ended.
+        bytes: payload bytes by (side, what became of them): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
+            ``ignored``, ``missing``.
+    """
+
+    name: str
+    client: str
+    server: str
+    opened_us: int
+    known_start: bool
+    closed_us: int = 0
+    protocol: str = ""
+    closed: str = ""
+    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def addresses(self, side: str) -> tuple[str, str]:
+        """(sender, receiver) of what a side sends."""
+        return (self.client, self.server) if side == "client" else (self.server, self.client)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A range of a direction that the capture does not have: offset and length in bytes, and why."""
+
+    side: str
+    offset: int
+    length: int
+    time_us: int
+    reason: str
+
+
+Item = Frame | Quarantined | Missing
+
+
+class Follower:
+    """Follows one connection from its TCP events."""
+
+    def __init__(self, link: Link, choice: Choice) -> None:
+        self.link = link
+        self._choice = choice
+        self._waiting: list[tcp.Data | tcp.Gap] = []
+        self._heads: dict[str, bytearray] = {"client": bytearray(), "server": bytearray()}
+        self._attempts = 0
+        self._next_attempt = 0
+        self._conversation: Conversation | None = None
+        self._hopeless = False
+        protocol = choice.of(link.client, link.server)
+        if protocol:
+            self._begin(protocol)
+
+    def take(self, event: tcp.Event) -> list[Item]:
+        """The items that a TCP event completes."""
+        if isinstance(event, tcp.Data):
+            self.link.bytes[event.direction, "captured"] += len(event.data)
+            return self._data(event)
+        if isinstance(event, tcp.Gap):
+            self.link.bytes[event.direction, "missing"] += event.length
+            return self._gap(event)
+        if isinstance(event, tcp.Duplicate):
+            self.link.bytes[event.direction, "captured"] += event.length
+            self.link.bytes[event.direction, "duplicate"] += event.length
+        elif isinstance(event, tcp.Ignored):
+            self.link.bytes[event.direction, "captured"] += len(event.data)
+            self.link.bytes[event.direction, "ignored"] += len(event.data)
+        elif isinstance(event, tcp.Closed):
+            return self._closed(event)
+        return []
+
+    def _data(self, event: tcp.Data) -> list[Item]:
+        if self._conversation is not None:
+            return self._feed(event)
+        if self._hopeless:
+            return self._count([_quarantined(event, UNKNOWN)])
+        self._waiting.append(event)
+        head = self._heads[event.direction]
+        if len(head) < RECOGNISE_WITHIN:
+            head += event.data
+        return self._recognise(last=False)
+
+    def _gap(self, event: tcp.Gap) -> list[Item]:
+        if self._conversation is None and not self._hopeless:
+            self._waiting.append(event)
+            return []
+        return self._feed(event)
+
+    def _recognise(self, *, last: bool) -> list[Item]:
+        size = sum(map(len, self._heads.values()))
+        if not last and self._attempts > ATTEMPTS_PER_SEGMENT and size < self._next_attempt:
+            return []
+        self._attempts += 1
+        self._next_attempt = 2 * size
+        found = recognise(bytes(self._heads["client"]), bytes(self._heads["server"]))
+        if not found.protocol and not self.link.known_start:
+            found = _recognise_inside(self._heads) or found
+        if found.protocol:
+            if found.swapped:
+                self._swap()
+            self._begin(found.protocol)
+        elif (found.certain and self.link.known_start) or last or size >= RECOGNISE_WITHIN:
+            self._hopeless = True
+        else:
+            return []
+        waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
+        items: list[Item] = []
+        for event in waiting:
+            items += self._feed(event)
+        return items
+
+    def _swap(self) -> None:
+        other = {"client": "server", "server": "client"}
+        link = self.link
+        link.client, link.server = link.server, link.client
+        link.bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
+        self._sides = other
+
+    _sides: Mapping[str, str] = {"client": "client", "server": "server"}
+
+    def _begin(self, protocol: str) -> None:
+        self.link.protocol = protocol
+        self._conversation = Conversation(protocol, started=self.link.known_start)
+
+    def _feed(self, event: tcp.Data | tcp.Gap) -> list[Item]:
+        side = self._sides[event.direction]
+        if isinstance(event, tcp.Gap):
+            missing = Missing(side, event.stream_offset, event.length, event.time_us, event.reason)
+            if self._conversation is None:
+                return [missing]
+            cut = self._conversation.gap(side, event.length, event.reason)
+            return [*self._count(item for item in cut if isinstance(item, (Frame, Quarantined))), missing]
+        if self._conversation is None:
+            return self._count([_quarantined(event, UNKNOWN)])
+        events = self._conversation.receive(side, event.data, time_us=event.time_us)
+        return self._count(item for item in events if isinstance(item, (Frame, Quarantined)))
+
+    def _closed(self, event: tcp.Closed) -> list[Item]:
+        self.link.closed_us = event.time_us
+        self.link.closed = event.reason
+        items = self._recognise(last=True) if self._waiting else []
+        if self._conversation is not None:
+            side = None if event.direction == "both" else self._sides[event.direction]
+            left = self._conversation.close(side)
+            items += self._count(item for item in left if isinstance(item, (Frame, Quarantined)))
+        return items
+
+    def _count(self, items: Iterable[Frame | Quarantined]) -> list[Item]:
+        counted: list[Item] = []
+        for item in items:
+            undecoded = isinstance(item, Quarantined) or item.decoded.error is not None or item.reason is not None
+            self.link.bytes[item.side, "quarantined" if undecoded else "frames"] += len(item.data)
+            counted.append(item)
+        return counted
+
+
+def _quarantined(event: tcp.Data, reason: str) -> Quarantined:
+    return Quarantined(event.direction, event.stream_offset, event.data, event.time_us, reason)
+
+
+def _recognise_inside(heads: Mapping[str, bytearray]) -> Any:
+    """The protocol of a connection that was joined in the middle of a frame."""
+    from wirekit.engine import frame_size
+    from wirekit.errors import WireError
+    from wirekit.registry import registry
+
+    for name in registry.protocols():
+        protocol = registry.protocol(name)
+        if not protocol.recognised_by:
+            continue
+        for side, head in heads.items():
+            data = bytes(head[:4096])
+            for start in range(1, len(data)):
+                try:
+                    size = frame_size(data[start : start + 64], protocol.stream("client"), limits=protocol.limits)
+                except WireError:
+                    continue
+                if size is None or not 8 < size <= len(data) - start:
+                    continue
+                rest = bytes(head[start:])
+                found = recognise(rest if side == "client" else b"", rest if side == "server" else b"", names=(name,))
+                if found.protocol:
+                    return found
+    return None
+
+
+def follow(
+    segments: Iterable[tcp.Segment], choice: Choice | None = None, settings: tcp.Settings | None = None
+) -> Iterator[tuple[Link, Item | None]]:
+    """The items of a capture, each with its connection; at the end None once for each connection.
+
+    Args:
+        segments: in capture order.
+        choice: how protocols are chosen; by default from the bytes.
+        settings: of the TCP reassembly.
+    """
+    choice = choice or Choice()
+    settings = settings or tcp.Settings(server_ports=frozenset(choice.ports))
+    connections = tcp.Connections(settings)
+    followers: dict[int, Follower] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+
+    def handle(events: Iterable[tuple[int, tcp.Event]]) -> Iterator[tuple[Link, Item | None]]:
+        for number, event in events:
+            if isinstance(event, tcp.Opened):
+                pair = (event.client, event.server)
+                name = f"{event.client}>{event.server}#{counts[pair]}"
+                counts[pair] += 1
+                link = Link(name, *pair, event.time_us, event.known_start, event.time_us)
+                followers[number] = Follower(link, choice)
+                continue
+            follower = followers[number]
+            for item in follower.take(event):
+                yield follower.link, item
+
+    for segment in segments:
+        yield from handle(connections.feed(segment))
+    yield from handle(connections.finish())
+    for follower in followers.values():
+        yield follower.link, None
+
+
+def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
+    """The line that ``wirekit frames --output json`` prints."""
+    sender, receiver = link.addresses(frame.side)
+    what = frame.description
+    latency = frame.latency_us
+    error = frame.decoded.error
+    return {
+        "file": file,
+        "connection": link.name,
+        "from": sender,
+        "to": receiver,
+        "time": None if frame.time_us is None else frame.time_us / 1_000_000,
+        "protocol": frame.protocol,
+        "schema": frame.schema,
+        "api": what.api,
+        "version": what.version,
+        "correlation_id": what.correlation_id,
+        "offset": frame.offset,
+        "length": len(frame.data),
+        "value": to_json(frame.value),
+        "checks": [check.to_json() for check in frame.decoded.checks],
+        "error": error.to_json() if error is not None else _undecoded(frame),
+        "latency_ms": None if latency is None else latency / 1000,
+    }
+
+
+def _undecoded(frame: Frame) -> dict[str, Any] | None:
+    if frame.reason is None:
+        return None
+    return {"kind": "undecoded", "path": "", "offset": frame.offset, "message": frame.reason}

@@ -1,0 +1,66 @@
+"""Reading captures for the commands: options that choose the protocol, and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import Choice, Item, Link, follow
+from wirekit.capture.tcp import Segment
+from wirekit.errors import WireError
+from wirekit.registry import registry
+
+
+def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --protocol and --port."""
+    port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="The protocol on a server port.")
+    protocol = click.option("--protocol", default="", metavar="P", help="The protocol of every connection.")
+    return protocol(port(command))
+
+
+def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
+    """The choice that the options make."""
+    chosen: dict[int, str] = {}
+    for pair in ports:
+        port, equals, name = pair.partition("=")
+        if not equals or not port.isdecimal():
+            raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka")
+        chosen[int(port)] = registry.protocol(name).name
+    for name in filter(None, [protocol, *chosen.values()]):
+        registry.protocol(name).stream("client")
+    return Choice(protocol, chosen)
+
+
+class FollowedFile:
+    """The items of one capture file, connection by connection.
+
+    A file that cannot be read, or not to its end, is said on standard error, with the byte.
+
+    Attributes:
+        status: 1 when that happened; known once all items are taken.
+        skipped: packets that hold no TCP segment, by reason; known once all items are taken.
+    """
+
+    def __init__(self, path: str, choice: Choice) -> None:
+        self.path = path
+        self.choice = choice
+        self.status = 0
+        self.skipped: dict[str, int] = {}
+
+    def __iter__(self) -> Iterator[tuple[Link, Item | None]]:
+        try:
+            capture = open_capture(self.path)
+        except WireError as error:
+            click.echo(f"wirekit: {self.path}: {error}", err=True)
+            self.status = 1
+            return
+        with capture:
+            read = (segment for segment in segments(capture) if isinstance(segment, Segment))
+            yield from follow(read, self.choice)
+            self.skipped = dict(capture.skipped)
+            if capture.damage is not None:
+                click.echo(f"wirekit: {self.path}: {capture.damage}", err=True)
+                self.status = 1

@@ -1,0 +1,68 @@
+"""What several commands share: JSON lines, context options, printing to a terminal or a pipe."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def on_terminal() -> bool:
+    """Whether standard output is a terminal."""
+    return sys.stdout.isatty()
+
+
+def json_line(obj: Any) -> str:
+    """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
+    text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
+    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def print_json(obj: Any) -> None:
+    """Prints one line of JSON in UTF-8, whatever the locale says."""
+    sys.stdout.buffer.write(json_line(obj).encode() + b"\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console: colours on a terminal, plain text of a fixed width on a pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else 160
+    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+
+
+def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """``("api=fetch", "version=2")`` → ``{"api": "fetch", "version": 2}``; numbers become ints."""
+    context: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE, as in --context api=fetch")
+        context[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
+    return context
+
+
+def read_bytes(path: str | None) -> bytes:
+    """A file's bytes, or standard input's for ``-`` and None."""
+    if path in (None, "-"):
+        return sys.stdin.buffer.read()
+    with open(path, "rb") as file:
+        return file.read()
+
+
+context_option = click.option(
+    "--context",
+    "context_pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What the bytes do not say: --context api=fetch --context version=2 for a Kafka response.",
+)

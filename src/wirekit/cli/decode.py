@@ -1,0 +1,153 @@
+"""``wirekit decode``: bytes, or text that shows bytes, to fields."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes
+from wirekit.cli.input import read_input
+from wirekit.engine import Decoded, frames
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+
+
+@click.command("decode")
+@click.argument("schema", required=False)
+@click.argument("file", required=False)
+@click.option("--hex", "hex_text", metavar="TEXT", help="Decode this text instead of a file.")
+@click.option(
+    "--input",
+    "form",
+    type=click.Choice(["auto", "raw", "hex", "base64"]),
+    default="auto",
+    help="What the input is; auto knows raw bytes, plain hex, xxd, hexdump -C, Wireshark's copies, base64.",
+)
+@click.option(
+    "--output",
+    type=click.Choice(["rich", "tree", "hexdump", "json"]),
+    help="rich: hexdump beside the tree (default on a terminal); json: a line a frame (default on a pipe).",
+)
+@click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
+@context_option
+def command(
+    schema: str | None,
+    file: str | None,
+    hex_text: str | None,
+    form: str,
+    output: str | None,
+    strict: bool,
+    context_pairs: tuple[str, ...],
+) -> int:
+    """Decode FILE (or standard input) by SCHEMA, a key or a protocol's name; without one it is found out.
+
+    \b
+    wirekit decode pulsar frame.bin
+    xxd request.bin | wirekit decode kafka.request
+    wirekit decode kafka.response --context api=fetch --context version=2 response.bin
+    wirekit decode --hex 00000017cafebebe040200000001070000016c3d0e8b28
+    """
+    context = parse_context(context_pairs)
+    schema, file = _arguments(schema, file, hex_text)
+    given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
+    if given.note:
+        click.echo(f"wirekit: {given.note}", err=True)
+    if not given.data:
+        click.echo("wirekit: the input is empty", err=True)
+        return 1
+    if schema is None:
+        schema = _guess(given.data)
+        if schema is None:
+            return 1
+    return _print(frames(schema, given.data, context=context), output, strict)
+
+
+def _form(form: str, hex_text: str | None) -> str:
+    return form if form != "auto" or hex_text is None else "hex"
+
+
+def _arguments(schema: str | None, file: str | None, hex_text: str | None) -> tuple[str | None, str | None]:
+    """One argument alone may be the schema or the file."""
+    if schema is not None and file is None and not _is_schema(schema):
+        if schema == "-" or os.path.exists(schema):
+            if hex_text is not None:
+                raise click.UsageError("give --hex or a file, not both")
+            return None, schema
+        registry[schema]
+    elif schema is not None and not _is_schema(schema):
+        registry[schema]
+    if hex_text is not None and file is not None:
+        raise click.UsageError("give --hex or a file, not both")
+    return schema, file
+
+
+def _is_schema(name: str) -> bool:
+    if "." not in name:
+        try:
+            return bool(registry.protocol(name).client)
+        except Misuse:
+            return False
+    return name in registry
+
+
+def _guess(data: bytes) -> str | None:
+    """The protocol that the bytes fit, said on standard error."""
+    from wirekit.conversation import recognise
+
+    found = recognise(data, b"")
+    if not found.protocol:
+        text = "no schema was given and no known protocol fits the first bytes"
+        if _is_capture(data):
+            text = "this is a capture file; `wirekit frames FILE` shows the frames in it"
+        click.echo(f"wirekit: {text}; `wirekit schemas` lists what there is", err=True)
+        return None
+    click.echo(f"wirekit: taken as {found.protocol}: {found.reason}", err=True)
+    return found.protocol
+
+
+def _is_capture(data: bytes) -> bool:
+    from wirekit.capture.files import is_capture
+
+    return is_capture(data)
+
+
+def _print(values: Iterator[Decoded], output: str | None, strict: bool) -> int:
+    form = output or ("rich" if on_terminal() else "json")
+    screen = None if form == "json" else console()
+    status = 0
+    for decoded in values:
+        if screen is None:
+            print_json(decoded.to_json())
+        else:
+            _show(decoded, screen, form)
+        status |= _complain(decoded, strict)
+    return status
+
+
+def _show(decoded: Decoded, screen: Any, form: str) -> None:
+    from wirekit.cli.render import show
+
+    show(decoded, screen, form)
+
+
+def _complain(decoded: Decoded, strict: bool) -> int:
+    """Says on standard error what did not decode; 1 if anything did not."""
+    status = 0
+    if decoded.error is not None:
+        click.echo(f"wirekit: {decoded.error}", err=True)
+        status = 1
+    for gap in decoded.gaps:
+        where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
+        click.echo(f"wirekit: {decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}", err=True)
+        status = 1
+    for check in decoded.checks:
+        if check.status == "bad":
+            numbers = f"stored {check.stored}, computed {check.computed}" if check.stored is not None else check.note
+            where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
+            text = f"wirekit: {decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}"
+            click.echo(text, err=True)
+            status |= strict
+    return status

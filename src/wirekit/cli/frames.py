@@ -1,0 +1,119 @@
+"""``wirekit frames``: the frames of captures, connection by connection in order of time."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from wirekit.capture.follow import Choice, Link, Missing, frame_line
+from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
+from wirekit.cli.common import console, on_terminal, print_json
+from wirekit.conversation import Frame, Quarantined
+
+
+@click.command("frames")
+@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@choice_options
+@click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
+def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+    """Show every frame of CAPTURE (pcap or pcapng): who sent it, what it is, how long its answer took.
+
+    The protocol of each connection is found from its bytes; --protocol or --port say it instead.
+    """
+    choice = parse_choice(protocol, ports)
+    form = output or ("table" if on_terminal() else "json")
+    printer = _Table() if form == "table" else None
+    status = 0
+    for path in captures:
+        followed = FollowedFile(path, choice)
+        for link, item in followed:
+            status |= _show(path, link, item, printer)
+        status |= followed.status
+    return status
+
+
+def _show(path: str, link: Link, item: Any, printer: _Table | None) -> int:
+    if isinstance(item, Frame):
+        if printer is None:
+            print_json(frame_line(link, item, path))
+        else:
+            printer.frame(link, item)
+        error = item.decoded.error
+        if error is not None or item.reason is not None:
+            complain(path, link, item.side, item.offset, str(error or item.reason))
+            return 1
+        return 0
+    if isinstance(item, Quarantined):
+        complain(path, link, item.side, item.offset, f"{len(item.data)} bytes not decoded: {item.reason}")
+        return 1
+    if isinstance(item, Missing):
+        complain(path, link, item.side, item.offset, f"{item.length} bytes missing: {item.reason}")
+        return 1
+    return 0
+
+
+def complain(path: str, link: Link, side: str, offset: int, text: str) -> None:
+    """Says on standard error what did not decode, and where."""
+    sender, receiver = link.addresses(side)
+    click.echo(f"wirekit: {path}: {sender} > {receiver} at byte {offset} of the stream: {text}", err=True)
+
+
+class _Table:
+    """Lines of fixed columns, printed as they come: a capture may be longer than memory."""
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._line("time", "from", "to", "api", "v", "id", "bytes", "ms", "", "bold")
+
+    def _line(self, *columns: str) -> None:
+        *cells, style = columns
+        widths = (15, 22, 22, 28, 3, 11, 9, 9)
+        right = (4, 5, 6, 7)
+        parts = [
+            cell.rjust(width) if index in right else cell[:width].ljust(width)
+            for index, (cell, width) in enumerate(zip(cells, widths, strict=False))
+        ]
+        self._console.print(" ".join([*parts, cells[-1]]), style=style or None, markup=False, soft_wrap=True)
+
+    def frame(self, link: Link, frame: Frame) -> None:
+        """Prints the line of a frame; red when it did not decode, yellow when a check failed."""
+        sender, receiver = link.addresses(frame.side)
+        what = frame.description
+        moment = (
+            "" if frame.time_us is None else datetime.fromtimestamp(frame.time_us / 1e6, UTC).strftime("%H:%M:%S.%f")
+        )
+        arrow = {"request": "→ ", "response": "← "}.get(what.role, "· ")
+        latency = frame.latency_us
+        self._line(
+            moment,
+            sender,
+            receiver,
+            arrow + (what.api or "?"),
+            _text(what.version),
+            _text(what.correlation_id),
+            str(len(frame.data)),
+            "" if latency is None else f"{latency / 1000:.3f}",
+            *_remark(frame),
+        )
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _remark(frame: Frame) -> tuple[str, str]:
+    """(what is noteworthy, style)."""
+    if frame.decoded.error is not None:
+        return f"✗ {frame.decoded.error.path} {frame.decoded.error.reason}", "red"
+    if frame.reason is not None:
+        return f"✗ {frame.reason}", "red"
+    bad = [check for check in frame.decoded.checks if check.status == "bad"]
+    if bad:
+        return f"✗ {bad[0].kind} {bad[0].path}", "yellow"
+    good = sum(check.status == "ok" for check in frame.decoded.checks)
+    messages = len(frame.messages)
+    told = [f"{messages} messages"] if messages else []
+    told += [f"✓ {good}"] if good else []
+    return " ".join(told), ""

@@ -1,0 +1,220 @@
+"""A decoded value for a reader: a tree of fields, a hexdump in the fields' colours, or both side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from wirekit.engine import Decoded
+from wirekit.values import Check, Record, Span, Symbol
+
+PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
+BYTES_A_LINE = 16
+LONGEST_VALUE = 48
+SIDE_BY_SIDE = 130
+LINES_BESIDE = 256
+LINES_OF_SOURCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the tree: a field with its place, value and verdicts."""
+
+    depth: int
+    name: str
+    text: str
+    note: str
+    span: Span | None
+    checks: tuple[Check, ...]
+    leaf: bool
+
+
+def tree_lines(decoded: Decoded) -> list[Line]:
+    """The fields of a decoded value from top to bottom."""
+    spans = {span.path: span for span in decoded.spans}
+    checks: dict[str, list[Check]] = {}
+    for check in decoded.checks:
+        checks.setdefault(check.path, []).append(check)
+    return list(_walk(decoded.value, "", "", 0, spans, checks))
+
+
+def _walk(
+    value: Any, path: str, name: str, depth: int, spans: dict[str, Span], checks: dict[str, list[Check]]
+) -> Iterator[Line]:
+    children = _children(value, path)
+    text, note = _shown(value)
+    if path:
+        verdicts = tuple(checks.get(path, ()))
+        yield Line(depth, name, text, note, spans.get(path), verdicts, children is None)
+    for child_name, child_path, child in children or ():
+        yield from _walk(child, child_path, child_name, depth + bool(path), spans, checks)
+    if isinstance(value, Record):
+        for kept, content in value.extra.items():
+            yield Line(depth + bool(path), f"${kept}", _shown(content)[0], "", None, (), False)
+
+
+def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
+    if isinstance(value, Record):
+        return [(name, f"{path}.{name}" if path else name, item) for name, item in value._shown()]
+    if isinstance(value, list):
+        return [(f"[{index}]", f"{path}[{index}]", item) for index, item in enumerate(value)]
+    return None
+
+
+def _shown(value: Any) -> tuple[str, str]:
+    """(value, remark) as text."""
+    if isinstance(value, Symbol):
+        return str(value), value.description
+    if isinstance(value, Record):
+        return "", ""
+    if isinstance(value, list):
+        return "", f"{len(value)} elements" if len(value) != 1 else "1 element"
+    if isinstance(value, bytes):
+        return _shown_bytes(value)
+    if isinstance(value, str):
+        text = repr(value)
+        return (text, "") if len(text) <= LONGEST_VALUE else (text[:LONGEST_VALUE] + "…", f"{len(value)} characters")
+    if isinstance(value, bool):
+        return str(value).lower(), ""
+    return ("null" if value is None else str(value)), ""
+
+
+def _shown_bytes(value: bytes) -> tuple[str, str]:
+    size = f"{len(value)} bytes" if len(value) != 1 else "1 byte"
+    if not value:
+        return "empty", ""
+    if value.isascii() and value.decode("ascii").isprintable():
+        text = repr(value.decode("ascii"))
+        return (text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"), size
+    shown = value[: LONGEST_VALUE // 2].hex()
+    return shown + ("…" if len(value) > LONGEST_VALUE // 2 else ""), size
+
+
+def _colours(lines: list[Line]) -> dict[str, str]:
+    """A colour for each leaf that has bytes, neighbours different."""
+    colours: dict[str, str] = {}
+    for line in lines:
+        if line.leaf and line.span is not None and line.span.end > line.span.start:
+            colours[line.span.path] = PALETTE[len(colours) % len(PALETTE)]
+    return colours
+
+
+def tree(decoded: Decoded, lines: list[Line], colours: dict[str, str]) -> Text:
+    """The tree of fields, each with its offset, value and verdicts."""
+    text = Text()
+    for line in lines:
+        span = line.span
+        place = "" if span is None else f"{span.start:>6x}" if not span.source else f"#{span.source}:{span.start:x}"
+        text.append(f"{place:>8}  ", "dim")
+        text.append("  " * line.depth)
+        colour = colours.get(span.path, "") if span is not None else ""
+        text.append(line.name, f"bold {colour}".strip() if line.leaf else "bold")
+        if line.text:
+            text.append(" = ")
+            text.append(line.text, colour)
+        if line.note:
+            text.append(f"  {line.note}", "dim")
+        for check in line.checks:
+            _verdict(text, check, line)
+        text.append("\n")
+    for gap in decoded.gaps:
+        place = f"{gap.offset:x}" if not gap.source else f"#{gap.source}:{gap.offset:x}"
+        text.append(f"{place:>8}  ", "dim")
+        text.append(f"{gap.length} bytes that no field explains\n", "bold red")
+    text.rstrip()
+    return text
+
+
+def _verdict(text: Text, check: Check, line: Line) -> None:
+    if check.status == "ok":
+        stored = _number(check.stored)
+        text.append(f"  ✓ {check.kind}", "green")
+        if check.kind.startswith("crc"):
+            text.append(f" stored {stored}, computed {_number(check.computed)}", "dim")
+    elif check.status == "absent":
+        text.append(f"  – no {check.kind}", "dim")
+    else:
+        text.append(f"  ✗ {check.kind}", "bold red")
+        if check.stored is not None or check.computed is not None:
+            text.append(f" stored {_number(check.stored)}, computed {_number(check.computed)}", "red")
+        if check.note:
+            text.append(f" {check.note}", "red")
+
+
+def _number(value: Any) -> str:
+    return f"0x{value:08x}" if isinstance(value, int) and value >= 0 else str(value)
+
+
+def hexdump(data: bytes, offset: int, source: int, lines: list[Line], colours: dict[str, str], most: int = 0) -> Text:
+    """A hexdump in the colours of the fields; at most ``most`` lines, 0 for all."""
+    painted: list[str] = ["red" if source == 0 else ""] * len(data)
+    for line in lines:
+        span = line.span
+        if span is None or span.source != source or span.path not in colours:
+            continue
+        begin, end = span.start - offset, span.end - offset
+        painted[begin:end] = [colours[span.path]] * (min(end, len(data)) - begin)
+    for line in lines:
+        span = line.span
+        if span is not None and span.source == source and not line.leaf:
+            begin, end = span.start - offset, min(span.end - offset, len(data))
+            painted[begin:end] = ["dim" if style == "red" else style for style in painted[begin:end]]
+    text = Text()
+    rows = range(0, len(data), BYTES_A_LINE)
+    for number, start in enumerate(rows):
+        if most and number == most:
+            text.append(f"… {len(data) - start} more bytes (--output hexdump shows all)", "dim")
+            break
+        row = data[start : start + BYTES_A_LINE]
+        text.append(f"{offset + start:08x}  ", "dim")
+        for index, byte in enumerate(row):
+            text.append(f"{byte:02x}", painted[start + index])
+            text.append("  " if index == BYTES_A_LINE // 2 - 1 else " ")
+        text.append("   " * (BYTES_A_LINE - len(row)) + (" " if len(row) < BYTES_A_LINE // 2 else "") + "|")
+        for index, byte in enumerate(row):
+            text.append(chr(byte) if 0x20 <= byte < 0x7F else ".", painted[start + index])
+        text.append("|\n")
+    text.rstrip()
+    return text
+
+
+def _dumps(decoded: Decoded, lines: list[Line], colours: dict[str, str], most: int) -> RenderableType:
+    data = decoded.data[: max(decoded.consumed, 0)] if decoded.error is None else decoded.data
+    parts: list[RenderableType] = [hexdump(data, decoded.offset, 0, lines, colours, most)]
+    for number, (plain, path) in enumerate(decoded.sources, 1):
+        parts.append(Text(f"#{number}: decompressed from {path}, {len(plain)} bytes", "italic"))
+        parts.append(hexdump(plain, 0, number, lines, colours, most and LINES_OF_SOURCE))
+    return Group(*parts)
+
+
+def show(decoded: Decoded, console: Console, form: str) -> None:
+    """Prints a decoded value.
+
+    Args:
+        decoded: the value; with an error, as far as it was decoded.
+        console: where to.
+        form: ``rich`` for hexdump and tree, ``tree``, or ``hexdump``.
+    """
+    lines = tree_lines(decoded)
+    colours = _colours(lines)
+    head = Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {decoded.consumed} bytes")
+    console.print(head)
+    if form == "hexdump":
+        console.print(_dumps(decoded, lines, colours, 0))
+    elif form == "tree":
+        console.print(tree(decoded, lines, colours))
+    elif console.width < SIDE_BY_SIDE:
+        console.print(_dumps(decoded, lines, colours, LINES_BESIDE))
+        console.print(tree(decoded, lines, colours))
+    else:
+        both = Table.grid(padding=(0, 2))
+        both.add_column(no_wrap=True)
+        both.add_column()
+        both.add_row(_dumps(decoded, lines, colours, LINES_BESIDE), tree(decoded, lines, colours))
+        console.print(both)
+    console.print()

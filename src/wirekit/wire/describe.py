@@ -1,0 +1,254 @@
+"""A layout in words: one line a field, for ``wirekit schemas KEY`` and the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from wirekit.wire.composite import (
+    Array,
+    If,
+    IfMore,
+    IfNext,
+    IfThenElse,
+    Lookahead,
+    RecordsToEnd,
+    Ref,
+    Repeat,
+    Sized,
+    Struct,
+    Switch,
+)
+from wirekit.wire.compressed import Compressed
+from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.node import Bits, Bytes, Flag, Integer, Node, String, Symbols
+
+
+PROTOBUF_FIELDS_INSIDE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLine:
+    """One line of a layout: how deep, the field's name (or a case's value), its type, a note."""
+
+    depth: int
+    name: str
+    type: str
+    note: str = ""
+
+
+def describe(node: Node) -> list[FieldLine]:
+    """The lines of a layout, from top to bottom.
+
+    >>> from wirekit.wire import Length, String, Struct, int16, int32
+    >>> [(line.name, line.type) for line in describe(Struct("size" / Length(int32), "name" / String(int16)))]
+    [('size', 'int32, bytes of all that follows'), ('name', 'string, length int16')]
+    """
+    return list(_lines(node, 0))
+
+
+def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
+    if isinstance(node, Struct):
+        for name, member in node.members:
+            yield FieldLine(depth, name, type_of(member), node.docs_of.get(name) or "")
+            yield from _inside(member, depth + 1)
+    else:
+        yield from _inside(node, depth)
+
+
+def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
+    if isinstance(node, Struct):
+        yield from _lines(node, depth)
+    elif isinstance(node, Bits):
+        for name, bit, shift in node.fields:
+            end = shift + bit.width - 1
+            place = f"bit {shift}" if bit.width == 1 else f"bits {shift}-{end}"
+            table = "" if bit.table is None else ": " + ", ".join(str(symbol) for symbol in bit.table)
+            yield FieldLine(depth, name, place + table, node.docs_of.get(name) or "")
+    elif isinstance(node, Switch):
+        for values, case in _cases(node):
+            yield FieldLine(depth, f"{values}:", type_of(case))
+            yield from _inside(case, depth + 1)
+    elif isinstance(node, IfThenElse):
+        yield FieldLine(depth, "then:", type_of(node.then))
+        yield from _inside(node.then, depth + 1)
+        yield FieldLine(depth, "else:", type_of(node.otherwise))
+        yield from _inside(node.otherwise, depth + 1)
+    elif isinstance(node, Compressed):
+        yield FieldLine(depth, "content:", type_of(node.content))
+        yield from _inside(node.content, depth + 1)
+    elif hasattr(node, "message"):
+        yield from _protobuf(node.message, depth)
+    elif not isinstance(node, Ref):
+        for _, part in node.parts():
+            yield from _inside(part, depth)
+
+
+def _cases(node: Switch) -> list[tuple[str, Node]]:
+    """The cases in order, those that share a layout in one line."""
+    shared: dict[int, tuple[list[str], Node]] = {}
+    for value, case in node.parts():
+        shared.setdefault(id(case), ([], case))[0].append(value)
+    return [(", ".join(values), case) for values, case in shared.values()]
+
+
+def _protobuf(message: Any, depth: int) -> Iterator[FieldLine]:
+    if depth and len(message.fields) > PROTOBUF_FIELDS_INSIDE:
+        yield FieldLine(depth, "…", f"{len(message.fields)} fields")
+        return
+    for field in message.fields.values():
+        label = "repeated " if field.repeated else "required " if field.required else ""
+        kind = field.message.name.rpartition(".")[2] if field.message is not None else field.kind
+        if field.table is not None:
+            kind = field.table.name.rpartition(".")[2]
+        yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}")
+
+
+@singledispatch
+def type_of(node: Any) -> str:
+    """A node's type in words, without what lies inside it."""
+    message = getattr(node, "message", None)
+    return f"protobuf {message.name}" if message is not None else type(node).__name__
+
+
+def _expression(expression: Any) -> str:
+    text = repr(expression)
+    for before, after in (("this['_params']", "context"), ("this['", ""), ("']['", "."), ("']", ""), ("['", ".")):
+        text = text.replace(before, after)
+    return text
+
+
+def _of(node: Length | Checked, of: Any) -> str:
+    if of is None:
+        return "all that follows"
+    return of if isinstance(of, str) else f"{of[0]} to {of[1]}"
+
+
+@type_of.register
+def _(node: Integer) -> str:
+    return repr(node)
+
+
+@type_of.register
+def _(node: Flag) -> str:
+    return f"boolean ({type_of(node.inner)})"
+
+
+@type_of.register
+def _(node: Symbols) -> str:
+    return f"{type_of(node.inner)}, {node.table.name}{' only' if node.closed else ''}"
+
+
+@type_of.register(Bytes)
+@type_of.register(String)
+def _(node: Bytes) -> str:
+    what = "string" if node.text else "bytes" if node.explained else "bytes whose meaning is not known"
+    if node.length is None:
+        return f"{what} to the end"
+    if node.prefix is None:
+        return f"{what} × {_expression(node.length)}"
+    null = "" if node.null is None else f", {node.null} is null"
+    return f"{what}, length {node.prefix!r}{null}"
+
+
+@type_of.register
+def _(node: Bits) -> str:
+    return f"{type_of(node.inner)}, bit by bit"
+
+
+@type_of.register
+def _(node: Struct) -> str:
+    return node.record.__name__ if node.record.__name__ != "Record" else "struct"
+
+
+@type_of.register
+def _(node: Array) -> str:
+    null = "" if node.null is None else f", {node.null} is null"
+    return f"array of {type_of(node.element)}, count {node.count!r}{null}"
+
+
+@type_of.register
+def _(node: Repeat) -> str:
+    return f"{_expression(node.count)} × {type_of(node.element)}"
+
+
+@type_of.register
+def _(node: RecordsToEnd) -> str:
+    tail = ", a cut last one is left alone" if node.short_tail == "stop" else ""
+    return f"{type_of(node.element)} until the end{tail}"
+
+
+@type_of.register
+def _(node: If) -> str:
+    return f"{type_of(node.inner)}, if {_expression(node.condition)}"
+
+
+@type_of.register
+def _(node: IfNext) -> str:
+    return f"{type_of(node.inner)}, if the next bytes are {node.magic.hex()}"
+
+
+@type_of.register
+def _(node: IfMore) -> str:
+    return f"{type_of(node.inner)}, if bytes are left"
+
+
+@type_of.register
+def _(node: IfThenElse) -> str:
+    return f"by {_expression(node.condition)}"
+
+
+@type_of.register
+def _(node: Switch) -> str:
+    on = node.on if isinstance(node.on, tuple) else (node.on,)
+    return f"by {', '.join(_expression(part) for part in on)}"
+
+
+@type_of.register
+def _(node: Lookahead) -> str:
+    return f"{type_of(node.inner)} {node.at} bytes ahead (not consumed)"
+
+
+@type_of.register
+def _(node: Sized) -> str:
+    null = "" if node.null is None else f", {node.null} is null"
+    return f"{type_of(node.inner)}, size {node.length!r}{null}"
+
+
+@type_of.register
+def _(node: Ref) -> str:
+    return f"→ {node.key}"
+
+
+@type_of.register
+def _(node: Compressed) -> str:
+    codec = node.codec if isinstance(node.codec, tuple) else (node.codec,)
+    return f"{type_of(node.inner)}, compressed by {', '.join(_expression(part) for part in codec)}"
+
+
+@type_of.register
+def _(node: Length) -> str:
+    add = f" + {node.add}" if node.add else ""
+    return f"{type_of(node.inner)}, bytes of {_of(node, node.of)}{add}"
+
+
+@type_of.register
+def _(node: Checked) -> str:
+    content = " (content only)" if node.content else ""
+    return f"{type_of(node.inner)}, {node.algorithm} of {_of(node, node.covers)}{content}"
+
+
+@type_of.register
+def _(node: Const) -> str:
+    value = node.value
+    if isinstance(value, int) and isinstance(node.inner, Integer) and node.inner.length > 1:
+        return f"{type_of(node.inner)} = 0x{value & node.inner.mask:x}"
+    shown = _expression(value) if callable(value) else value
+    return f"{type_of(node.inner)} = {shown}"
+
+
+@type_of.register
+def _(node: Default) -> str:
+    return type_of(node.inner)

@@ -1,0 +1,57 @@
+"""Checksum algorithms by name."""
+
+import doctest
+import json
+from pathlib import Path
+
+import pytest
+
+from wirekit import checksums
+from wirekit.checksums import Checksum, checksum
+from wirekit.errors import Misuse
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = b"123456789"
+
+
+# The "check" values of the catalogue of parametrised CRC algorithms.
+@pytest.mark.parametrize(("name", "value"), [("crc32", 0xCBF43926), ("crc32c", 0xE3069283)])
+def test_known_values(name: str, value: int) -> None:
+    algorithm = checksum(name)
+    assert algorithm.function(CHECK) == algorithm(CHECK) == value
+    assert algorithm(bytearray(CHECK)) == algorithm(memoryview(b"." + CHECK)[1:]) == value
+    assert algorithm(b"") == 0
+    assert (algorithm.name, algorithm.bits) == (name, 32)
+    assert algorithm.description
+
+
+def test_crc32c_of_rfc_3720() -> None:
+    assert checksum("crc32c")(bytes(32)) == 0x8A9136AA
+    assert checksum("crc32c")(b"\xff" * 32) == 0x62A8AB43
+    assert checksum("crc32c")(bytes(range(32))) == 0x46DD794E
+
+
+def test_crc32c_of_a_pulsar_client() -> None:
+    vectors = json.loads((ROOT / "fixtures/pulsar/golden_frames.json").read_text())
+    (vector,) = (entry for entry in vectors if entry["kind"] == "crc32c")
+    assert checksum("crc32c")(bytes.fromhex(vector["hex"])) == vector["expect"]["crc32c"]
+
+
+def test_an_unknown_name_is_the_callers_fault_and_the_known_ones_are_listed() -> None:
+    with pytest.raises(Misuse, match="no checksum is called 'md5'; known are crc32, crc32c"):
+        checksum("md5")
+
+
+def test_an_algorithm_of_another_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checksums, "_CHECKSUMS", dict(checksums._CHECKSUMS))
+    checksums.register(Checksum("sum8", 8, lambda data: sum(data) & 0xFF, "sum of all bytes"))
+    assert checksum("sum8")(b"\x01\x02") == 3
+    assert checksums.names() == ("crc32", "crc32c", "sum8")
+    with pytest.raises(Misuse, match="'sum8' exists already"):
+        checksums.register(checksum("sum8"))
+
+
+def test_examples_in_the_documentation_run() -> None:
+    result = doctest.testmod(checksums)
+    assert result.attempted
+    assert not result.failed

@@ -1,0 +1,118 @@
+"""Damaged, cut and lengthened data is an error of ours, and says where."""
+
+import random
+
+import pytest
+
+from wirekit import compression
+from wirekit.compression import compress, decompress
+from wirekit.errors import Limit, Short, WireError, Wrong
+
+WORDS = b"the quick brown fox jumps over the lazy dog. " * 6
+CODECS = [name for name in compression.names() if name != "none"]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_cut_anywhere(codec: str) -> None:
+    data = compress(codec, WORDS)
+    for length in range(len(data)):
+        # With its size known, a zlib stream may lack its final block and checksum: Java's do.
+        if codec == "zlib":
+            with pytest.raises((Short, Wrong)):
+                decompress(codec, data[:length])
+        else:
+            with pytest.raises((Short, Wrong)):
+                decompress(codec, data[:length], size=len(WORDS))
+
+
+@pytest.mark.parametrize("codec", [name for name in CODECS if name not in ("xerial", "kafka-snappy", "snappy-framed")])
+def test_cut_anywhere_with_the_size_unknown(codec: str) -> None:
+    # Snappy's streams have no end mark: cut between two blocks they are whole.
+    if codec == "lz4-block":
+        return
+    data = compress(codec, WORDS)
+    for length in range(len(data)):
+        with pytest.raises((Short, Wrong)):
+            decompress(codec, data[:length])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_followed_by_other_bytes(codec: str) -> None:
+    for tail in (b"\x01", b"garbage!", bytes(8)):
+        with pytest.raises((Short, Wrong)):
+            decompress(codec, compress(codec, WORDS) + tail, size=len(WORDS))
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zlib", "zip", "snappy-framed"])
+def test_a_format_with_a_checksum_never_gives_other_data(codec: str) -> None:
+    data = compress(codec, WORDS)
+    for at in range(len(data)):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << bit
+            try:
+                found = decompress(codec, damaged, size=len(WORDS))
+            except WireError:
+                continue
+            assert found == WORDS, (at, bit)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_another_size_than_the_protocol_says(codec: str) -> None:
+    data = compress(codec, WORDS)
+    for size in (0, 1, len(WORDS) - 1, len(WORDS) + 1, 60_000):
+        with pytest.raises(Wrong):
+            decompress(codec, data, size=size)
+
+
+def test_a_negative_size() -> None:
+    with pytest.raises(Wrong, match="size of 0 or more, found -1"):
+        decompress("zlib", b"", size=-1)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_noise(codec: str) -> None:
+    noise = random.Random(5)
+    for length in range(64):
+        with pytest.raises((Short, Wrong, Limit)):
+            decompress(codec, noise.randbytes(length), size=70_000_000 if length % 2 else 500)
+
+
+@pytest.mark.parametrize(
+    ("codec", "data", "words"),
+    [
+        ("gzip", b"garbage", "valid gzip data, found Error -3 while decompressing data: incorrect header check"),
+        ("gzip", compress("gzip", b"x")[:-1], "a complete gzip member, found its end is missing after 20 bytes"),
+        ("zlib", compress("zlib", b"x")[:-1], "a final block or flushed at its end, found neither after 8 bytes"),
+        ("lz4-frame", b"garbage", "a valid LZ4 frame, found LZ4F_decompress failed with code: ERROR_frameType_unknown"),
+        ("kafka-lz4", b"garbage", "the magic 04224d18 of an LZ4 frame, found 67617262"),
+        ("snappy", b"\x05\x10hell", "a valid snappy block, found snappy: corrupt input"),
+        ("xerial", b"\x05\x10hello..", "the magic 82534e4150505900 of snappy-java's stream"),
+        ("zstd", b"garbage", "the magic 28b52ffd of a zstd frame, found 67617262"),
+        ("zip", b"garbage", "a zip entry, 504b0304, found 67617262"),
+    ],
+)
+def test_errors_say_what_was_expected_and_use_the_librarys_words(codec: str, data: bytes, words: str) -> None:
+    with pytest.raises(Wrong) as caught:
+        decompress(codec, data)
+    assert words in str(caught.value)
+
+
+def test_errors_carry_where_the_data_stands() -> None:
+    data = compress("xerial", b"x") + b"\x00\x00\x00\x09\x00"
+    with pytest.raises(Short) as caught:
+        decompress("xerial", data, protocol="kafka.message_set", path="messages[2].value", offset=1000, source=1)
+    error = caught.value
+    assert (error.protocol, error.path, error.offset, error.source) == (
+        "kafka.message_set",
+        "messages[2].value",
+        1000 + len(data) - 1,
+        1,
+    )
+    assert (error.needed, error.available) == (9, 1)
+
+
+def test_errors_without_a_place_of_their_own_point_at_the_data() -> None:
+    with pytest.raises(Wrong) as caught:
+        decompress("lz4-block", b"\x50hell", size=5, offset=77)
+    assert caught.value.offset == 77

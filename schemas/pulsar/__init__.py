@@ -1,7 +1,7 @@
 """Apache Pulsar's binary protocol: frames, entries, batches, and every protobuf message in them.
 
-Sources: the binary protocol specification (pulsar.apache.org/docs, "Binary protocol"), ``PulsarApi.proto``, and what real
-clients and brokers do where the specification is loose (NOTES.md).
+Sources: the binary protocol specification (pulsar.apache.org/docs, "Binary protocol"), ``PulsarApi.proto``, and what
+real clients and brokers do where the specification is loose (NOTES.md).
 """
 
 from __future__ import annotations

@@ -112,9 +112,9 @@ class PulsarDialogue(Dialogue):
 def _command(value: Any) -> tuple[str, Any] | None:
     """(type's name, sub-message or None) of a frame's command, as far as it was decoded."""
     command = value.get("command") if value is not None else None
-    kind = command.get("type") if command is not None else None
-    if kind is None:
+    if command is None or command.type is None:
         return None
+    kind = command.type
     api = kind.symbol or str(int(kind))
     return api, command.get(_field_of(command, int(kind)))
 
@@ -128,15 +128,17 @@ def _field_of(command: Any, number: int) -> str:
 
 def _entry_messages(frame: Frame, topic: str | None, position: Any, entry: Any, payload: Any) -> Iterator[Message]:
     metadata = entry.metadata
-    codec = metadata.compression.symbol.lower() if metadata.compression else "none"
+    codec = (metadata.compression.symbol or "unknown").lower() if metadata.compression else "none"
     verdicts = {check.path: check.status for check in frame.decoded.checks}
     check = verdicts.get("entry.checksum", "absent")
     if verdicts.get("entry.payload") == "bad":
         check = "bad"
     content = payload if isinstance(payload, (bytes, list)) else payload.content
+    if content is None:
+        content = payload.compressed
     batched = isinstance(content, list)
     for index, item in enumerate(content if batched else [None]):
-        if item is not None and (item.metadata.compacted_out or item.get("payload") is None):
+        if item is not None and (item.get("payload") is None or item.metadata.compacted_out):
             continue
         single = metadata if item is None else item.metadata
         yield Message(
@@ -146,7 +148,7 @@ def _entry_messages(frame: Frame, topic: str | None, position: Any, entry: Any, 
             timestamp=metadata.publish_time,
             timestamp_type="PublishTime",
             key=_key(single),
-            value=None if single.null_value else (content if item is None else item.payload),
+            value=None if single.null_value else bytes(content if item is None else item.payload),
             attributes=None,
             codec=codec,
             crc=entry.get("checksum"),

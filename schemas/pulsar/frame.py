@@ -1,7 +1,7 @@
 """Pulsar frames: simple and payload commands, entries, batches.
 
-Source: binary protocol specification, "Framing" and "Batched messages"; apache/pulsar Commands.java for the order of the
-optional parts, PulsarDecoder.java for which commands carry a payload.
+Source: binary protocol specification, "Framing" and "Batched messages"; apache/pulsar Commands.java for the order of
+the optional parts, PulsarDecoder.java for which commands carry a payload.
 """
 
 from __future__ import annotations

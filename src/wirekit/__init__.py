@@ -1,7 +1,7 @@
 """wirekit: wire formats of Kafka 0.8-0.10, Pulsar and JMQ4, each layout declared once.
 
-``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string, ``Conversation``
-follows both directions of a connection, ``registry`` holds the layouts.
+``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
+``Conversation`` follows both directions of a connection, ``registry`` holds the layouts.
 """
 
 from __future__ import annotations

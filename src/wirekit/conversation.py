@@ -1,8 +1,9 @@
 """Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
 
-``Conversation.receive`` has three outcomes and nothing else: frames, bytes that nobody can decode (``Quarantined``, with
-the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which response
-belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's folder.
+``Conversation.receive`` has three outcomes and nothing else: frames, bytes that nobody can decode (``Quarantined``,
+with the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which
+response belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's
+folder.
 
 Where the bytes stop making sense, framing resumes at the next offset whose frame is all there and decodes cleanly.
 """

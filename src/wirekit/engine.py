@@ -14,6 +14,8 @@ from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
 
+Buffer = bytes | bytearray | memoryview
+
 
 class Params(dict[str, Any]):
     """What the caller says about the bytes; asking for what was not said gives None."""
@@ -118,7 +120,7 @@ def _run(
 
 
 def decode(
-    data: bytes,
+    data: Buffer,
     key: str,
     *,
     context: Mapping[str, Any] | None = None,
@@ -180,7 +182,7 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     limits = protocol.limits
     found, _ = _run(registry[client], data, 0, {}, limits, trace=False)
     cut = found.error is not None and isinstance(found.error, Short)
-    return client if found.error is None and not found.gaps or cut and found.value is not None else server
+    return client if (found.error is None and not found.gaps) or (cut and found.value is not None) else server
 
 
 def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
@@ -199,7 +201,7 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
 
 def frames(
     name: str,
-    data: bytes,
+    data: Buffer,
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,

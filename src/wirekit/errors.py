@@ -1,9 +1,9 @@
 """Every error that wirekit raises on purpose.
 
 Three things can be wrong with bytes, and each is its own class: there are too few of them (``Short``), they say
-something that the format does not allow (``Wrong``), or they ask for more than a limit grants (``Limit``). Each knows the
-protocol, the path of the field with array indexes, and the absolute byte offset. ``Misuse`` is the caller's fault and
-says what to pass instead; it has no offset because no byte is to blame.
+something that the format does not allow (``Wrong``), or they ask for more than a limit grants (``Limit``). Each knows
+the protocol, the path of the field with array indexes, and the absolute byte offset. ``Misuse`` is the caller's fault
+and says what to pass instead; it has no offset because no byte is to blame.
 
 Each class is also the builtin that a reader would expect (``EOFError`` or ``ValueError``).
 """

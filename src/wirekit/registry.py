@@ -1,8 +1,8 @@
 """The one registry of protocols and schemas; parsing, building and every tool look layouts up here by key.
 
-A protocol is registered with one line, ``wirekit.register(PROTOCOL)``, or by a package that names it as an entry point of
-the group ``wirekit.protocols``. The protocols that come with wirekit are imported when one of their keys is first asked
-for, so that looking at one does not pay for all.
+A protocol is registered with one line, ``wirekit.register(PROTOCOL)``, or by a package that names it as an entry
+point of the group ``wirekit.protocols``. The protocols that come with wirekit are imported when one of their keys is
+first asked for, so that looking at one does not pay for all.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Protocol:
     client: str = ""
     server: str = ""
     recognised_by: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     ports: tuple[int, ...] = ()
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
 
@@ -124,7 +124,7 @@ class Registry:
             known = self._protocols.get(protocol.name)
             if known is protocol:
                 return protocol
-            if known is not None or protocol.name in BUILT_IN and not self._loads_itself(protocol):
+            if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
             schemas = {
                 protocol.key(name): Schema(

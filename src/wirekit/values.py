@@ -20,7 +20,7 @@ import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from wirekit.errors import Misuse
 
@@ -90,8 +90,8 @@ class Symbol(int):
         self.description = description
         return self
 
-    def __getnewargs__(self) -> tuple[int, str | None, str]:
-        return int(self), self.symbol, self.description
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Symbol, (int(self), self.symbol, self.description)
 
     def __repr__(self) -> str:
         return f"<{self.symbol or 'unknown'}: {int(self)}>"
@@ -116,6 +116,11 @@ class Record:
     __slots__ = ("_extra",)
     _fields: ClassVar[tuple[str, ...]] = ()
     _sparse: ClassVar[bool] = False
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __init__(self, **values: Any) -> None:
         self._extra: dict[str, Any] | None = None

@@ -1,7 +1,8 @@
 """TCP connections to frames: finds the protocol of each connection from its bytes and follows the conversation.
 
-``follow`` takes the segments of a capture in capture order and gives, per connection, frames, quarantined bytes and gaps.
-Every payload byte ends in exactly one of them (or was a duplicate, or ignored by TCP's rules); ``Link`` counts them all.
+``follow`` takes the segments of a capture in capture order and gives, per connection, frames, quarantined bytes and
+gaps. Every payload byte ends in exactly one of them (or was a duplicate, or ignored by TCP's rules); ``Link`` counts
+them all.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from wirekit.capture.follow import Choice, Link, Missing, frame_line
+from wirekit.capture.follow import Link, Missing, frame_line
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
 from wirekit.cli.common import console, on_terminal, print_json
 from wirekit.conversation import Frame, Quarantined

@@ -1,7 +1,7 @@
 """The vocabulary that layouts are written in: construct nodes whose parameters the compiler can read.
 
-A layout is a ``Struct`` of ``"name" / node``. Integers are named after width and sign (``int16``, ``uint32le``), strings
-and bytes take their length prefix, conditions and sizes are construct's ``this`` expressions. Nodes read from
+A layout is a ``Struct`` of ``"name" / node``. Integers are named after width and sign (``int16``, ``uint32le``),
+strings and bytes take their length prefix, conditions and sizes are construct's ``this`` expressions. Nodes read from
 (buffer, position, limit): nothing inside a length can read past it. The numbers that follow from other fields
 (``Length``, ``Checked``) are verdicts when parsed, and computed when built.
 

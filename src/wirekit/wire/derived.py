@@ -107,8 +107,8 @@ class Checked(Wrapping):
         from wirekit.checksums import checksum
 
         number = checksum(self.algorithm).function(data)
-        high: int = self.inner.high  # type: ignore[attr-defined]
-        return number - (1 << 8 * self.inner.length) if number > high else number  # type: ignore[attr-defined]
+        high: int = self.inner.high
+        return number - (1 << 8 * self.inner.length) if number > high else number
 
     def default(self, context: Scope) -> Any:
         return None

@@ -25,7 +25,6 @@ from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.node import Bits, Bytes, Flag, Integer, Node, String, Symbols
 
-
 PROTOBUF_FIELDS_INSIDE = 40
 
 

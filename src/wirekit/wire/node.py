@@ -1,7 +1,7 @@
 """The base of all nodes, and the scalar ones: integers, flags, symbols, strings, bytes.
 
-Every node is a construct ``Construct`` whose parameters are plain attributes that a compiler can read. A node knows four
-things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and the least bytes it takes
+Every node is a construct ``Construct`` whose parameters are plain attributes that a compiler can read. A node knows
+four things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and the least bytes it takes
 (``minimum``), which bounds array counts.
 """
 
@@ -87,7 +87,7 @@ class _Context:
 context = _Context()
 
 
-class Integer(construct.FormatField, Node):  # type: ignore[misc]  # construct is untyped
+class Integer(construct.FormatField, Node):
     """An integer or float of 1, 2, 4 or 8 bytes.
 
     Args:
@@ -457,7 +457,7 @@ class Bits(Wrapping):
 
     def unpack(self, number: int) -> Record:
         """The record for the whole integer."""
-        number &= self.inner.mask  # type: ignore[attr-defined]
+        number &= self.inner.mask
         return self.record(
             **{name: bit.value(number >> shift & (1 << bit.width) - 1) for name, bit, shift in self.fields}
         )
@@ -478,10 +478,10 @@ class Bits(Wrapping):
             value = obj.get(name)
             number |= bit.number(0 if value is None else value, stream) << shift
             stream.path.pop()
-        return number - (1 << 8 * self.inner.length) if self._negative(number) else number  # type: ignore[attr-defined]
+        return number - (1 << 8 * self.inner.length) if self._negative(number) else number
 
     def _negative(self, number: int) -> bool:
-        return self.inner.signed and number > self.inner.high  # type: ignore[attr-defined,no-any-return]
+        return self.inner.signed and number > self.inner.high
 
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, int):

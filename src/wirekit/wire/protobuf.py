@@ -1,9 +1,9 @@
 """Protobuf messages by descriptor, read byte by byte: presence, order and unknown fields are not lost.
 
-The value is a record of all fields of the descriptor: None where an optional field is absent (a default is never filled
-in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``. When writing the value
-in the canonical way (fields by number, unknown ones last, shortest varints) would not give the same bytes, these are kept
-in ``$bytes`` and used as long as the value says the same.
+The value is a record of all fields of the descriptor: None where an optional field is absent (a default is never
+filled in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``. When writing
+the value in the canonical way (fields by number, unknown ones last, shortest varints) would not give the same bytes,
+these are kept in ``$bytes`` and used as long as the value says the same.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -85,7 +85,7 @@ class Field:
 class Message:
     """A message type: its fields by number, its record class."""
 
-    _known: dict[str, Message] = {}
+    _known: ClassVar[dict[str, Message]] = {}
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.name: str = descriptor.full_name
@@ -116,7 +116,7 @@ class Protobuf(Node):
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``.
     """
 
-    def __init__(self, descriptor: Descriptor) -> None:
+    def __init__(self, descriptor: Any) -> None:
         super().__init__()
         self.message = Message.of(descriptor)
 
@@ -161,11 +161,12 @@ def parse_message(message: Message, stream: Reader) -> Record:
                 stream.span(start, "Protobuf")
             names.pop()
     except WireError as error:
-        if len(names) > depth and error.partial is not None and isinstance(names[depth], str):
-            if names[depth] in repeated:
-                repeated[names[depth]].append(error.partial)
+        if len(names) > depth and error.partial is not None:
+            name = str(names[depth])
+            if name in repeated:
+                repeated[name].append(error.partial)
             else:
-                setattr(record, names[depth], error.partial)
+                setattr(record, name, error.partial)
         error.partial = record
         raise
     extra: dict[str, Any] = {}

@@ -1,8 +1,9 @@
 """Where bytes are read from and written to: (buffer, position, limit), never a file object.
 
-``Reader`` and ``Writer`` are what construct's ``_parse`` and ``_build`` get as their stream. Both carry the path of the
-field at work, so that an error can name it, and the frame of the enclosing struct, where a node notes what a plain value
-would lose. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed data in it.
+``Reader`` and ``Writer`` are what construct's ``_parse`` and ``_build`` get as their stream. Both carry the path of
+the field at work, so that an error can name it, and the frame of the enclosing struct, where a node notes what a
+plain value would lose. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed
+data in it.
 """
 
 from __future__ import annotations

@@ -42,6 +42,12 @@ def _crc32c(data: Buffer) -> int:
     return crc32c.crc32c(data)
 
 
+def _internet(data: Buffer) -> int:
+    # The ones' complement sum of 16-bit words is the number modulo 65535, except that only zeros sum to zero.
+    number = int.from_bytes(data, "big") << 8 * (len(data) % 2)
+    return 0xFFFF - (number % 0xFFFF or (0xFFFF if number else 0))
+
+
 _CHECKSUMS: dict[str, Checksum] = {
     entry.name: entry
     for entry in (
@@ -54,6 +60,7 @@ _CHECKSUMS: dict[str, Checksum] = {
             _crc32c,
             "CRC-32C, Castagnoli (reflected 0x82f63b78, RFC 3720), initial and final xor of all ones",
         ),
+        Checksum("internet", 16, _internet, "ones' complement of the ones' complement sum of 16-bit words (RFC 1071)"),
     )
 }
 

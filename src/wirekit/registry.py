@@ -80,6 +80,8 @@ class Protocol:
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
         limits: default limits.
         ports: usual server ports, a hint only.
+        stored: {layout of a file that holds messages: ``module:function`` that gives the messages in it}; the
+            function takes what was decoded and the file's path.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
     """
 
@@ -91,6 +93,7 @@ class Protocol:
     recognised_by: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     ports: tuple[int, ...] = ()
+    stored: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
 
     def key(self, name: str) -> str:
@@ -122,7 +125,7 @@ class Registry:
         """
         with self._lock:
             known = self._protocols.get(protocol.name)
-            if known is protocol:
+            if known is not None and known == protocol:
                 return protocol
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")

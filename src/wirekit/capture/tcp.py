@@ -597,6 +597,7 @@ class Connection:
             peer, side = self._sides
             if source != self._second and self.number >= 0:
                 raise Misuse(f"a segment from {source} does not belong to {self._first} and {self._second}")
+        # Here for speed: 7 is FIN | SYN | RST, 16 is ACK. All else goes through _feed.
         if self._last_us <= time_us <= self._deadline and time_us - self._last_us <= self._idle_us and not flags & 7:
             if not payload and not length:
                 events: list[Event] = []

@@ -9,7 +9,6 @@ import click
 
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
-from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.registry import registry
 
@@ -58,8 +57,7 @@ class FollowedFile:
             self.status = 1
             return
         with capture:
-            read = (segment for segment in segments(capture) if isinstance(segment, Segment))
-            yield from follow(read, self.choice)
+            yield from follow(segments(capture), self.choice)
             self.skipped = dict(capture.skipped)
             if capture.damage is not None:
                 click.echo(f"wirekit: {self.path}: {capture.damage}", err=True)

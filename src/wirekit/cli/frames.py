@@ -40,24 +40,25 @@ def _show(path: str, link: Link, item: Any, printer: _Table | None) -> int:
             print_json(frame_line(link, item, path))
         else:
             printer.frame(link, item)
+    return report(path, link, item)
+
+
+def report(path: str, link: Link, item: Any) -> int:
+    """Says on standard error what did not decode, and where; 1 if anything did not."""
+    if isinstance(item, Frame):
         error = item.decoded.error
-        if error is not None or item.reason is not None:
-            complain(path, link, item.side, item.offset, str(error or item.reason))
-            return 1
+        if error is None and item.reason is None:
+            return 0
+        text = str(error or item.reason)
+    elif isinstance(item, Quarantined):
+        text = f"{len(item.data)} bytes not decoded: {item.reason}"
+    elif isinstance(item, Missing):
+        text = f"{item.length} bytes missing: {item.reason}"
+    else:
         return 0
-    if isinstance(item, Quarantined):
-        complain(path, link, item.side, item.offset, f"{len(item.data)} bytes not decoded: {item.reason}")
-        return 1
-    if isinstance(item, Missing):
-        complain(path, link, item.side, item.offset, f"{item.length} bytes missing: {item.reason}")
-        return 1
-    return 0
-
-
-def complain(path: str, link: Link, side: str, offset: int, text: str) -> None:
-    """Says on standard error what did not decode, and where."""
-    sender, receiver = link.addresses(side)
-    click.echo(f"wirekit: {path}: {sender} > {receiver} at byte {offset} of the stream: {text}", err=True)
+    sender, receiver = link.addresses(item.side)
+    click.echo(f"wirekit: {path}: {sender} > {receiver} at byte {item.offset} of the stream: {text}", err=True)
+    return 1
 
 
 class _Table:

@@ -194,8 +194,8 @@ def _read_plain(text: str) -> Input:
 
 def _strip_syntax(text: str) -> tuple[str, str | None]:
     """Blank what surrounds the bytes of a C array or an escaped string; also the prefix each byte must then have."""
-    if "{" in text:
-        return _strip_array(_blank(_COMMENT, text)), "0x"
+    if "{" in text and "{" in (code := _blank(_COMMENT, text)):
+        return _strip_array(code), "0x"
     if "\\x" in text:
         return _blank(_CONTINUATION, _BYTES_PREFIX.sub(r"\1 ", text)), "\\x"
     return text, None
@@ -388,7 +388,8 @@ class _Step(NamedTuple):
         distance = self.distance(layout.base)
         if self.star:
             count, end = self.ends[-1]
-            return (count, end) if distance > count > 0 == distance % count else (0, 0)
+            whole = distance > count > 0 == distance % count
+            return (count, end) if whole and _is_column(self.line.text[end:], count) else (0, 0)
         fit = _fit(self.line, self.ends, distance, layout)
         return (len(fit[0]), fit[1]) if fit else (0, 0)
 
@@ -516,6 +517,11 @@ def _apart(rest: str) -> bool:
     return rest[:2] in ("", "  ") or rest[0] == "\t"
 
 
+def _is_column(rest: str, count: int) -> bool:
+    """Whether what follows hex words can be the text column of ``count`` bytes, framed or not, or is nothing."""
+    return _apart(rest) and len(rest.strip()) <= count + 2
+
+
 def _fit(line: _Line, ends: list[tuple[int, int]], count: int, layout: _Layout) -> tuple[bytes, int] | None:
     """``count`` bytes and the index behind them, if what follows them stands apart or shows them."""
     spare = layout.group if layout.swapped else 1  # a swapped last word is filled up with zeros
@@ -557,8 +563,7 @@ def _cut_last(line: _Line, layout: _Layout) -> bytes:
             if _shows(rest, data):
                 return data
     count, end = ends[-1]
-    rest = line.text[end:]
-    if not _apart(rest) or len(rest.strip()) > count + 2:
+    if not _is_column(line.text[end:], count):
         raise _damaged(line, end, "neither hex nor the text column of these bytes")
     return _bytes(line, end, count, layout)
 
@@ -624,8 +629,10 @@ def _step(line: _Line, here: int, after: _Line | None, layout: _Layout) -> int |
 
 def _span(line: _Line, after: _Line | None, at: int, unit: bytes, layout: _Layout) -> int:
     """Bytes that a star stands for: up to the next offset, in whole lines."""
-    if after is None or after.kind not in ("data", "offset"):
+    if after is None or after.kind == "star":
         raise _damaged(line, 0, "no offset follows that tells how often the line before is repeated")
+    if after.kind == "other":
+        raise _damaged(after, 0, "no line of a dump")
     span = _offset(after, layout) - at
     if span <= 0 or span % len(unit):
         raise _damaged(after, 0, f"after a star the offset must be a multiple of {len(unit)} bytes further")

@@ -7,11 +7,23 @@ from typing import Any
 
 import construct
 
-from wirekit.errors import Misuse, Short, WireError
+from wirekit.errors import Limit, Misuse, Short, WireError
 from wirekit.values import EXTRAS, Check, Record, record_type
 from wirekit.wire.derived import Checked, Default, Length, cover
-from wirekit.wire.node import NOTHING, Bits, Bytes, Integer, Node, Null, Wrapping, evaluate, evaluate_size, unnamed
-from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
+from wirekit.wire.node import (
+    NOTHING,
+    Bits,
+    Bytes,
+    Integer,
+    Node,
+    Null,
+    Wrapping,
+    evaluate,
+    evaluate_size,
+    rest,
+    unnamed,
+)
+from wirekit.wire.stream import Reader, Scope, Session, Writer, join_path, located
 
 
 class _Open:
@@ -58,6 +70,10 @@ class Struct(Node):
                 self.lengths[index] = (core, *cover(core.of, index, names))
             elif isinstance(core, Checked):
                 self.checked.append((index, core, *cover(core.covers, index, names)))
+        self.closing: dict[int, list[int]] = {}
+        for index, (_, _, last) in self.lengths.items():
+            if last > index:
+                self.closing.setdefault(last, []).append(index)
         self._least = sum(node.minimum() for _, node in self.members)
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -100,10 +116,12 @@ class Struct(Node):
             for name, last, size in pending.values():
                 self._open(stream, opened, name, last, size)
                 self._close(stream, opened.pop(), extra)
-            for index, (length, _, last) in self.lengths.items():
+            for index, (length, first, last) in self.lengths.items():
                 number = getattr(record, self.members[index][0])
                 if not length.bounds and last > index and number is not None:
                     self._agree(stream, index, number, starts, ends, extra)
+                elif length.zero_is_rest and number == 0 and ends[last] - starts[first] + length.add:
+                    extra.setdefault("keep", []).append(self.members[index][0])
             for index, checked, first, last in self.checked:
                 self._verify(stream, index, checked, starts[first], ends[last], record, ends[index], extra)
         except WireError as error:
@@ -154,7 +172,7 @@ class Struct(Node):
         name = self.members[index][0]
         actual = ends[last] - starts[first] + node.add
         stream.session.path.append(name)
-        stream.check("length", number, actual, actual == number, starts[index])
+        stream.check("length", number, actual, actual == number or (node.exceeds and number > actual), starts[index])
         stream.session.path.pop()
         if actual != number:
             extra.setdefault("keep", []).append(name)
@@ -182,8 +200,9 @@ class Struct(Node):
         names.append(entry.name)
         available = entry.end - entry.start
         index = [name for name, _ in self.members].index(entry.name)
-        if self.lengths[index][0].clip:
-            stream.check("length", entry.size, available, False, entry.start, "cut by the end of the data")
+        length = self.lengths[index][0]
+        if length.clip:
+            stream.check("length", entry.size, available, length.exceeds, entry.start, "cut by the end of the data")
             extra.setdefault("keep", []).append(entry.name)
             names.pop()
             return
@@ -216,9 +235,13 @@ class Struct(Node):
         if checked.content:
             covered = getattr(record, str(checked.covers))
             start = end - len(covered or b"")
-        computed = checked.compute(memoryview(stream.buffer)[start:end])
-        stream.session.path.append(name)
         position = after - checked.inner.minimum()
+        data: Any = memoryview(stream.buffer)[start:end]
+        if start <= position < end:
+            data = bytearray(data)
+            data[position - start : after - start] = bytes(after - position)
+        computed = checked.compute(data)
+        stream.session.path.append(name)
         stream.check(checked.algorithm, stored, computed, stored == computed, position)
         stream.session.path.pop()
         if stored != computed:
@@ -254,6 +277,11 @@ class Struct(Node):
             if index in trailing and left.get(trailing[index]):
                 stream.write(left[trailing[index]])
                 ends[index] = len(stream.buffer)
+            for place in self.closing.get(index, ()):
+                length, first, last = self.lengths[place]
+                covering = self.members[place][0]
+                if covering not in keep and scope[covering] is not None:
+                    scope[covering] = ends[last] - starts[first] + length.add
         for index, (length, first, last) in self.lengths.items():
             if self.members[index][0] not in keep:
                 number = (ends[last] - starts[first] if last >= first else 0) + length.add
@@ -495,7 +523,7 @@ class RecordsToEnd(Node):
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         items: list[Any] = []
         session = stream.session
-        bounded = stream.bounded
+        bounded, nested = stream.bounded, stream.nested
         while stream.position < stream.limit:
             start = stream.position
             if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
@@ -506,9 +534,11 @@ class RecordsToEnd(Node):
             try:
                 items.append(self.element._parse(stream, context, ""))
             except WireError as error:
-                if self.short_tail == "stop" and isinstance(error, Short) and error.bounded == bounded:
+                cut = isinstance(error, Short) and error.bounded == bounded
+                if self.short_tail == "stop" and (cut or self._cut(stream, context, start, limit)):
                     session.rewind(mark)
                     stream.position, stream.limit, stream.bounded = start, limit, bounded
+                    stream.nested = nested
                     break
                 error.partial = items if error.partial is None else [*items, error.partial]
                 raise
@@ -520,6 +550,17 @@ class RecordsToEnd(Node):
             announced = evaluate(self.count, context)
             stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
+
+    def _cut(self, stream: Reader, context: Scope, start: int, limit: int) -> bool:
+        """Whether the element at ``start`` has a length of its own that goes beyond the limit."""
+        if not isinstance(self.element, Struct):
+            return False
+        reader = Reader(Session(stream.session.protocol, stream.session.limits), stream.buffer, start, limit)
+        try:
+            size = self.element.frame_size(reader, context)
+        except (Misuse, WireError):
+            return False
+        return size is not None and start + size > limit
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (list, tuple)):
@@ -689,6 +730,46 @@ class IfMore(Wrapping):
         return None
 
 
+class OrBytes(Wrapping):
+    """A layout, or all bytes before the limit as they stand where they do not fit it.
+
+    Bytes that do not fit are a gap with a bad ``layout`` check, which says what is wrong with them. Asking for too much
+    (``Limit``) stays an error.
+    """
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        session = stream.session
+        mark = session.mark()
+        start, limit, bounded = stream.position, stream.limit, stream.bounded
+        try:
+            return self.inner._parse(stream, context, path)
+        except Limit:
+            raise
+        except WireError as error:
+            session.rewind(mark)
+            stream.position, stream.limit, stream.bounded = start, limit, bounded
+            stream.check("layout", None, None, False, start, f"{error.path}: {error.reason}")
+            data = stream.take(stream.left)
+            if data:
+                stream.gap(start, stream.position)
+            return data
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if isinstance(obj, (bytes, bytearray, memoryview)):
+            stream.write(bytes(obj))
+            return obj
+        return self.inner._build(obj, stream, context, path)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return rest().load(obj, context) if isinstance(obj, str) else self.inner.load(obj, context)
+
+    def minimum(self) -> int:
+        return 0
+
+    def default(self, context: Scope) -> Any:
+        return self.inner.default(context)
+
+
 class Lookahead(Wrapping):
     """The number that stands ``at`` bytes ahead, without moving; nothing is written for it."""
 
@@ -800,7 +881,13 @@ class Ref(Node):
         return registry[self.key].node
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.target._parse(stream, context, path)
+        limits = stream.session.limits
+        if stream.nested >= limits.depth:
+            raise Limit("depth", limits.depth, stream.nested + 1, **stream.where())
+        stream.nested += 1
+        value = self.target._parse(stream, context, path)
+        stream.nested -= 1
+        return value
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return self.target._build(obj, stream, context, path)
@@ -826,6 +913,7 @@ __all__ = [
     "IfNext",
     "IfThenElse",
     "Lookahead",
+    "OrBytes",
     "RecordsToEnd",
     "Ref",
     "Repeat",

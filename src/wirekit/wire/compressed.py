@@ -147,8 +147,8 @@ class Compressed(Wrapping):
             return False
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if isinstance(obj, Mapping) and "content" in obj:
-            record = Opened(content=self.content.load(obj["content"], context))
+        if isinstance(obj, Mapping):
+            record = Opened(content=self.content.load(obj.get("content"), context))
             data = obj.get("compressed")
             record.compressed = bytes.fromhex(data) if isinstance(data, str) else data
             extra = {name[1:]: load_extra(name[1:], value) for name, value in obj.items() if name.startswith("$")}

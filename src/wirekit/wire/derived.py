@@ -26,6 +26,8 @@ class Length(Wrapping):
         zero_is_rest: whether 0 means up to the enclosing limit (IPv4 of an offloaded segment).
         clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
             otherwise the fields are read as far as they go, and then it is Short.
+        exceeds: whether the number may be more than the bytes there are, because it tells how many there once were
+            (the original length of a packet that was cut); with ``clip`` or without ``bounds`` only.
         frame: whether the limit ``frame`` of ``Limits`` bounds the stored number.
         bounds: False when readers of the format do not rely on the number: the fields are read without it, and it is
             only verified.
@@ -40,6 +42,7 @@ class Length(Wrapping):
         minimum: int = 0,
         zero_is_rest: bool = False,
         clip: bool = False,
+        exceeds: bool = False,
         frame: bool = False,
         bounds: bool = True,
     ) -> None:
@@ -49,6 +52,7 @@ class Length(Wrapping):
         self.least = max(minimum, add)
         self.zero_is_rest = zero_is_rest
         self.clip = clip
+        self.exceeds = exceeds
         self.frame = frame
         self.bounds = bounds
 
@@ -73,7 +77,7 @@ class Length(Wrapping):
 
 
 class Checked(Wrapping):
-    """A checksum of fields of the same struct.
+    """A checksum of fields of the same struct; where it lies among them, it counts as zeros.
 
     Args:
         inner: the integer.

@@ -14,6 +14,7 @@ from wirekit.wire.composite import (
     IfNext,
     IfThenElse,
     Lookahead,
+    OrBytes,
     RecordsToEnd,
     Ref,
     Repeat,
@@ -23,7 +24,7 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
-from wirekit.wire.node import Bits, Bytes, Flag, Integer, Node, String, Symbols
+from wirekit.wire.node import Bits, Bytes, Flag, Integer, Node, Padding, String, Symbols
 
 PROTOBUF_FIELDS_INSIDE = 40
 
@@ -153,6 +154,11 @@ def _(node: Bytes) -> str:
 
 
 @type_of.register
+def _(node: Padding) -> str:
+    return f"padding × {_expression(node.length)}"
+
+
+@type_of.register
 def _(node: Bits) -> str:
     return f"{type_of(node.inner)}, bit by bit"
 
@@ -203,6 +209,11 @@ def _(node: IfThenElse) -> str:
 def _(node: Switch) -> str:
     on = node.on if isinstance(node.on, tuple) else (node.on,)
     return f"by {', '.join(_expression(part) for part in on)}"
+
+
+@type_of.register
+def _(node: OrBytes) -> str:
+    return f"{type_of(node.inner)}; the bytes as they are where they do not fit"
 
 
 @type_of.register

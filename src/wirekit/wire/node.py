@@ -333,6 +333,22 @@ class Bytes(Node):
         return self.length if isinstance(self.length, int) else 0
 
 
+class Padding(Bytes):
+    """Bytes that only fill up, as many as an expression says: zeros when built.
+
+    What was parsed is written again while its size is still right; other bytes than zeros are kept so.
+    """
+
+    def __init__(self, length: Any) -> None:
+        super().__init__(length)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        size = evaluate_size(self.length, context)
+        data = self._encode(obj, stream) or b""
+        stream.write(data if len(data) == size else bytes(size))
+        return obj
+
+
 class String(Bytes):
     """UTF-8 text, with the parameters of ``Bytes``.
 

@@ -21,7 +21,7 @@ class Limits:
 
     Attributes:
         frame: bytes that a frame's own length may announce.
-        depth: how deep compressed data may lie inside compressed data.
+        depth: how deep compressed data may lie inside compressed data, and a layout inside itself.
         decompressed: bytes that one piece of compressed data may grow to.
         ratio: how many times its size it may grow to (not applied below 64 KiB).
     """
@@ -93,10 +93,11 @@ class Reader:
         origin: absolute offset of ``buffer[0]``, added to every offset that is reported.
         source: 0 for the input, n for the n-th piece of decompressed data.
         depth: how many times the data was decompressed.
+        nested: how many layouts that refer to others enclose this position.
         bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
     """
 
-    __slots__ = ("bounded", "buffer", "depth", "limit", "origin", "position", "session", "source")
+    __slots__ = ("bounded", "buffer", "depth", "limit", "nested", "origin", "position", "session", "source")
 
     def __init__(
         self,
@@ -117,6 +118,7 @@ class Reader:
         self.source = source
         self.depth = depth
         self.bounded = 0
+        self.nested = 0
 
     def take(self, size: int) -> bytes:
         """The next ``size`` bytes; Short when the limit comes first."""
@@ -199,7 +201,9 @@ class Reader:
         """A reader of decompressed data, one level deeper, with a source number of its own."""
         session = self.session
         session.sources.append((data, join_path(session.path)))
-        return Reader(session, data, source=len(session.sources), depth=self.depth + 1)
+        reader = Reader(session, data, source=len(session.sources), depth=self.depth + 1)
+        reader.nested = self.nested
+        return reader
 
 
 class Writer:

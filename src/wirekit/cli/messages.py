@@ -1,0 +1,129 @@
+"""``wirekit messages``: the application messages of captures and of files that brokers store."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from wirekit.capture.files import is_capture
+from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
+from wirekit.cli.common import console, on_terminal, print_json, read_bytes
+from wirekit.cli.frames import report
+from wirekit.conversation import Frame, Message
+from wirekit.engine import Decoded, decode
+from wirekit.registry import Protocol, registry
+
+
+@click.command("messages")
+@click.argument("files", nargs=-1, required=True, metavar="CAPTURE|SEGMENT...")
+@choice_options
+@click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
+def command(files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+    """Show every application message in captures and log segments; compressed sets and batches are opened.
+
+    Offsets are absolute; for Pulsar they are ledger:entry:batch_index. A failed checksum is marked, not left out.
+    """
+    choice = parse_choice(protocol, ports)
+    show: Callable[[str, Message], None] = _Table() if (output or (on_terminal() and "table")) == "table" else _json
+    status = 0
+    for path in files:
+        with open(path, "rb") as file:
+            head = file.read(64)
+        if not is_capture(head):
+            status |= _stored(path, protocol, show)
+            continue
+        followed = FollowedFile(path, choice)
+        for link, item in followed:
+            status |= report(path, link, item)
+            for message in item.messages if isinstance(item, Frame) else ():
+                show(path, message)
+        status |= followed.status
+    return status
+
+
+def _json(path: str, message: Message) -> None:
+    print_json({"file": path, **message.to_json()})
+
+
+class _Table:
+    """Lines of fixed columns, printed as they come."""
+
+    WIDTHS = (28, 4, 20, 23, 7, 3)
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._line(("topic", "part", "offset", "time", "codec", ""), "key → value", "bold")
+
+    def __call__(self, path: str, message: Message) -> None:
+        mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
+        cells = (
+            message.topic or "?",
+            "" if message.partition is None else str(message.partition),
+            "" if message.offset is None else str(message.offset),
+            _moment(message.timestamp),
+            message.codec,
+            mark,
+        )
+        text = f"{_shown(message.key, 24)} → {_shown(message.value, 60)}"
+        self._line(cells, text, "yellow" if message.check == "bad" else "")
+
+    def _line(self, cells: tuple[str, ...], text: str, style: str) -> None:
+        parts = [cell[:width].ljust(width) for cell, width in zip(cells, self.WIDTHS, strict=True)]
+        self._console.print(" ".join([*parts, text]), style=style or None, markup=False, soft_wrap=True)
+
+
+def _moment(milliseconds: int | None) -> str:
+    if milliseconds is None:
+        return ""
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
+
+
+def _shown(data: bytes | None, most: int) -> str:
+    if data is None:
+        return "null"
+    text = data.decode("ascii") if data.isascii() else ""
+    shown = repr(text) if text.isprintable() and (text or not data) else data.hex()
+    return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
+
+
+def _stored(path: str, protocol: str, show: Callable[[str, Message], None]) -> int:
+    """The messages of a file that a broker stores."""
+    data = read_bytes(path)
+    names = [protocol] if protocol else registry.protocols()
+    for name, layout, reader in _readers(names):
+        decoded = decode(data, registry.protocol(name).key(layout))
+        if decoded.error is not None and not _began(decoded):
+            continue
+        for message in reader(decoded, path):
+            show(path, message)
+        return _complain(path, decoded)
+    click.echo(f"wirekit: {path}: neither a capture nor a file of messages of {', '.join(names)}", err=True)
+    return 1
+
+
+def _readers(names: list[str]) -> Iterator[tuple[str, str, Callable[[Decoded, str], Iterator[Message]]]]:
+    for name in names:
+        found: Protocol = registry.protocol(name)
+        for layout, place in found.stored.items():
+            module, function = place.split(":")
+            yield name, layout, getattr(importlib.import_module(module), function)
+
+
+def _began(decoded: Decoded) -> bool:
+    """Whether at least one whole record was read, with a good checksum."""
+    return any(check.status == "ok" for check in decoded.checks)
+
+
+def _complain(path: str, decoded: Decoded) -> int:
+    problems: list[Any] = [decoded.error] if decoded.error is not None else []
+    problems += [f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in decoded.gaps]
+    for problem in problems:
+        click.echo(f"wirekit: {path}: {problem}", err=True)
+    return 1 if problems else 0

@@ -1,0 +1,159 @@
+"""Which captures a run reads, in which order, and what identifies them afterwards. No capture is opened here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from wirekit.capture.follow import Choice
+from wirekit.errors import Misuse
+
+SUFFIXES = (".pcap", ".pcapng", ".cap")
+_PIECE = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A capture file of a run.
+
+    Attributes:
+        number: its ordinal in the run, from 0.
+        name: as it was named, for readers.
+        path: absolute.
+        size: bytes when the run began.
+        mtime_ns: time of its last change then, nanoseconds since the epoch.
+    """
+
+    number: int
+    name: str
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run does. Plain values only: it travels to workers.
+
+    Attributes:
+        inputs: the captures; ``inputs[n].number == n``.
+        protocol: the protocol of every connection, "" to find it from the bytes.
+        ports: {server port: protocol}.
+        raw: whether ``quarantine`` keeps the bytes themselves.
+    """
+
+    inputs: tuple[Input, ...]
+    protocol: str = ""
+    ports: Mapping[int, str] = field(default_factory=dict)
+    raw: bool = True
+
+    @property
+    def choice(self) -> Choice:
+        """How protocols are chosen."""
+        return Choice(self.protocol, self.ports)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all captures."""
+        return sum(each.size for each in self.inputs)
+
+    def configuration(self) -> dict[str, Any]:
+        """What the tables depend on besides the captures, as the manifest says it."""
+        ports = {str(port): name for port, name in sorted(self.ports.items())}
+        return {"protocol": self.protocol, "ports": ports, "raw": self.raw}
+
+
+def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
+    """The captures of files and directories.
+
+    Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
+    ``*.cap``, in the order of their names. A file that is reached twice is taken once.
+
+    Raises:
+        Misuse: a path does not exist, or there is no capture at all.
+    """
+    found: dict[str, str] = {}
+    named = [os.fspath(path) for path in paths]
+    for name in named:
+        for each in _captures(name):
+            found.setdefault(os.path.realpath(each), each)
+    if not found:
+        kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+        raise Misuse(f"no captures in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}")
+    inputs = []
+    for number, (real, name) in enumerate(found.items()):
+        status = os.stat(real)
+        inputs.append(Input(number, name, os.path.abspath(name), status.st_size, status.st_mtime_ns))
+    return tuple(inputs)
+
+
+def _captures(name: str) -> Iterator[str]:
+    if not os.path.exists(name):
+        raise Misuse(f"{name} does not exist; pass captures, or directories that hold them")
+    if not os.path.isdir(name):
+        yield name
+        return
+    for folder, folders, files in os.walk(name):
+        folders.sort()
+        for file in sorted(files):
+            path = os.path.join(folder, file)
+            if file.lower().endswith(SUFFIXES) and os.path.isfile(path):
+                yield path
+
+
+class Identification:
+    """Hashes the captures while the run goes on, and finds those that changed meanwhile."""
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._inputs = inputs
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="wirekit-hash")
+        self._digests = [self._pool.submit(_digest, each.path, self._stop) for each in inputs]
+
+    def __enter__(self) -> Identification:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For the manifest, a capture each: file, size in bytes, mtime, sha256 (null when it cannot be read)."""
+        return [
+            {
+                "file": each.name,
+                "size": each.size,
+                "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
+                "sha256": digest.result(),
+            }
+            for each, digest in zip(self._inputs, self._digests, strict=True)
+        ]
+
+    def changed(self) -> list[str]:
+        """The names of the captures that are not what they were when the run began."""
+        return [each.name for each in self._inputs if not _unchanged(each)]
+
+
+def _digest(path: str, stop: threading.Event) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while not stop.is_set() and (piece := file.read(_PIECE)):
+                digest.update(piece)
+    except OSError:
+        return None
+    return digest.hexdigest()
+
+
+def _unchanged(each: Input) -> bool:
+    try:
+        status = os.stat(each.path)
+    except OSError:
+        return False
+    return (status.st_size, status.st_mtime_ns) == (each.size, each.mtime_ns)

@@ -1,0 +1,174 @@
+"""The directory of tables: who may write it, and how a finished run becomes visible.
+
+A run works in ``OUTPUT/.wirekit`` and holds a lock there. When all of it is complete, the tables of an earlier run move
+out, the new ones move in, ``manifest.json`` last; then ``.wirekit`` goes away. A directory without ``manifest.json`` is
+not done. A directory that no run made is refused before anything is read; what else is in one that a run made stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow.parquet as pq
+
+from wirekit.errors import Misuse
+from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
+from wirekit.pipeline.tables import OUTPUTS
+
+FORMAT = "wirekit tables"
+VERSION = 1
+MANIFEST = "manifest.json"
+WORK = ".wirekit"
+_PART = re.compile(r"part-\d{5,}\.parquet")
+
+
+class Output:
+    """The output directory of one run, claimed for as long as the block lasts.
+
+    Args:
+        path: of the directory; made if it does not exist.
+
+    Raises:
+        Misuse: on entering, when the directory holds something that is not wirekit's, or another run writes to it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        self._work = self.path / WORK
+        self._lock: IO[str] | None = None
+
+    @property
+    def attempts(self) -> Path:
+        """Where each attempt of a task makes its directory."""
+        return self._work / "attempts"
+
+    def __enter__(self) -> Output:
+        _refuse_foreign(self.path)
+        self._work.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self._work / "lock", self.path)
+        for leftover in self._work.iterdir():
+            if leftover.name != "lock":
+                shutil.rmtree(leftover)
+        self.attempts.mkdir()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._work, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
+        with contextlib.suppress(OSError):
+            self.path.rmdir()  # nothing was committed, and there was nothing before
+
+    def commit(self, manifests: Iterable[Manifest], about: Mapping[str, Any]) -> dict[str, Any]:
+        """Makes the files of these attempts, and no others, the tables.
+
+        Args:
+            manifests: one of each task, in any order.
+            about: what the manifest says besides (inputs, configuration, summary).
+
+        Returns:
+            What ``manifest.json`` says.
+
+        Raises:
+            Misuse: two attempts of one task.
+        """
+        tables = self._collect(sorted(manifests, key=lambda manifest: manifest.task))
+        said = {"format": FORMAT, "version": VERSION, **about, "tables": tables}
+        written = self._work / MANIFEST
+        with open(written, "w", encoding="utf-8") as file:
+            json.dump(said, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._swap()
+        written.rename(self.path / MANIFEST)
+        return said
+
+    def _collect(self, manifests: list[Manifest]) -> dict[str, Any]:
+        """Moves the files of the attempts to ``.wirekit/new``, in the order of their tasks."""
+        tasks = [manifest.task for manifest in manifests]
+        if len(set(tasks)) < len(tasks):
+            raise Misuse("two attempts of one task; pass the manifest of the one that counts")
+        files: dict[str, list[tuple[str, WrittenFile]]] = {name: [] for name in OUTPUTS}
+        for manifest in manifests:
+            for file in manifest.files:
+                files[file.table].append((manifest.attempt, file))
+        tables: dict[str, Any] = {}
+        for table, parts in files.items():
+            folder = self._work / "new" / table
+            folder.mkdir(parents=True)
+            rows = []
+            for number, (attempt, file) in enumerate(parts):
+                name = f"part-{number:05}.parquet"
+                (self.attempts / attempt / file.name).rename(folder / name)
+                rows.append({"file": f"{table}/{name}", "rows": file.rows, "bytes": file.bytes})
+            if not rows:
+                path = folder / "part-00000.parquet"
+                pq.write_table(empty_table(table), path, compression="zstd")
+                rows.append({"file": f"{table}/{path.name}", "rows": 0, "bytes": path.stat().st_size})
+            tables[table] = {"rows": sum(row["rows"] for row in rows), "files": rows}
+        return tables
+
+    def _swap(self) -> None:
+        """The tables of an earlier run out, its manifest first; the new ones in."""
+        new, old = self._work / "new", self._work / "old"
+        old.mkdir()
+        moves = [(self.path / name, old / name) for name in (MANIFEST, *OUTPUTS) if (self.path / name).exists()]
+        moves += [(new / name, self.path / name) for name in OUTPUTS]
+        done: list[tuple[Path, Path]] = []
+        try:
+            for source, target in moves:
+                source.rename(target)
+                done.append((source, target))
+        except OSError:
+            for source, target in reversed(done):
+                target.rename(source)
+            raise
+
+
+def _refuse_foreign(path: Path) -> None:
+    """The directory must be empty or a run's, and what a new run would replace must be what a run writes."""
+    if not path.exists():
+        return
+    if not path.is_dir():
+        raise Misuse(f"{path} is not a directory; pass one that is empty or does not exist")
+    names = sorted(os.listdir(path))
+    foreign = [] if WORK in names or _is_manifest(path / MANIFEST) else names
+    if not foreign:
+        for table in OUTPUTS.keys() & set(names):
+            foreign += [f"{table}/{name}" for name in os.listdir(path / table) if not _PART.fullmatch(name)]
+    if foreign:
+        raise Misuse(f"{path} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it")
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(said, dict) and said.get("format") == FORMAT
+
+
+def _locked(path: Path, output: Path) -> IO[str] | None:
+    """The lock file, locked; None where the file system has no locks."""
+    while True:
+        file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # held until the run ends
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise Misuse(f"another run writes to {output}; wait for it, or pass another directory") from None
+            return None
+        if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            return file
+        file.close()  # the run that held it has just removed it

@@ -1,0 +1,67 @@
+"""Rows to record batches of bounded size; values that a column cannot hold are made to fit, never raised.
+
+Hostile bytes can say anything: text with lone surrogates, ids of 64 unsigned bits, a partition of forty digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+BATCH_BYTES = 16 << 20
+BATCH_ROWS = 32_768
+_ROW_COST = 128  # bytes that the fixed columns of a row take, about
+
+
+class Rows:
+    """Collects the rows of one table.
+
+    Args:
+        schema: of the table.
+        batch_bytes, batch_rows: a batch is full when it has this much; a single row may be bigger.
+    """
+
+    def __init__(self, schema: pa.Schema, *, batch_bytes: int = BATCH_BYTES, batch_rows: int = BATCH_ROWS) -> None:
+        self.schema = schema
+        self._batch_bytes = batch_bytes
+        self._batch_rows = batch_rows
+        self._rows: list[Sequence[Any]] = []
+        self._bytes = 0
+
+    def add(self, row: Sequence[Any], size: int = 0) -> pa.RecordBatch | None:
+        """Takes a row whose long values have ``size`` bytes; gives a batch when one is full."""
+        self._rows.append(row)
+        self._bytes += size + _ROW_COST
+        if self._bytes >= self._batch_bytes or len(self._rows) >= self._batch_rows:
+            return self.flush()
+        return None
+
+    def flush(self) -> pa.RecordBatch | None:
+        """The rows that are left, None if there are none."""
+        if not self._rows:
+            return None
+        columns = zip(*self._rows, strict=True)
+        arrays = [_array(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
+        self._rows, self._bytes = [], 0
+        return pa.record_batch(arrays, schema=self.schema)
+
+
+def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, type_)
+    except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
+        return pa.array([_fitting(value, type_) for value in values], type_)
+
+
+def _fitting(value: Any, type_: pa.DataType) -> Any:
+    """A value that the column takes: bad text escaped, unsigned 64-bit numbers as signed ones, other numbers null."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if not isinstance(value, int):
+        return value
+    half = 1 << (type_.bit_width - 1)
+    if -half <= value < half:
+        return value
+    return value - 2 * half if type_.bit_width == 64 and half <= value < 2 * half else None

@@ -1,0 +1,86 @@
+"""The driver without Spark: one process, one capture after the other, the same functions, the same tables."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.run import Progress, Result, publish
+from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.tables import PACKETS
+
+SLICE_ROWS = 4096
+_KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
+
+
+def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = None) -> Result:
+    """Makes the tables of the captures.
+
+    Args:
+        job: what to do.
+        output: the directory of tables, see ``wirekit.pipeline.output``.
+        progress: is told bytes of finished captures, and of all.
+
+    Raises:
+        Misuse: ``output`` holds something that is not wirekit's.
+    """
+
+    def work(attempts: Path) -> list[Manifest]:
+        summary = Summary()
+        done = 0
+        with Sink(attempts, 0, "serial") as sink:
+            for each in job.inputs:
+                for table, batch in flow_batches(sorted_packets(each), job, summary):
+                    sink.write(table, batch)
+                done += each.size
+                if progress is not None:
+                    progress(done, job.size)
+            return [sink.finish(summary)]
+
+    return publish(job, output, "serial", work)
+
+
+def sorted_packets(capture: Input, ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+    """The packets of one capture, sorted as ``flow_batches`` wants them.
+
+    The capture's packets are held in memory. For captures beyond it, this is where runs of sorted batches would be
+    written to disk and merged; on Spark the shuffle does that.
+
+    Args:
+        capture: the file.
+        ports: if there are any, only segments from or to one of these.
+    """
+    batches = list(packet_batches([capture], ports=ports))
+    keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
+    order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
+    starts = [0, *accumulate(batch.num_rows for batch in batches)]
+    for start in range(0, len(order), SLICE_ROWS):
+        yield from _gather(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
+
+
+def _gather(batches: list[pa.RecordBatch], starts: list[int], wanted: pa.Array) -> pa.Table:
+    """The rows of these numbers, in this order.
+
+    ``Table.take`` would first join all batches, which fails for 2 GiB of payload.
+    """
+    ascending = pc.sort_indices(wanted)
+    numbers = wanted.take(ascending).cast(pa.int64())
+    plain = numbers.to_pylist()
+    pieces = []
+    begin = 0
+    while begin < len(plain):
+        index = bisect_right(starts, plain[begin]) - 1
+        end = bisect_left(plain, starts[index + 1], begin)
+        pieces.append(batches[index].take(pc.subtract(numbers.slice(begin, end - begin), starts[index])))
+        begin = end
+    return pa.Table.from_batches(pieces).take(pc.sort_indices(ascending))

@@ -1,0 +1,137 @@
+"""Writes what one attempt of one task makes: Parquet files in a directory of its own, told by a manifest row.
+
+Nothing here is visible to readers of the tables: ``output`` publishes the files of the attempts whose manifests reach
+it, so an attempt that failed, was killed or ran beside another of the same task leaves nothing behind in them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.tables import OUTPUTS, json_text
+
+HELD_BYTES = 128 << 20
+ROW_GROUP = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A Parquet file of an attempt: table, name in the attempt's directory, rows, bytes."""
+
+    table: str
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one attempt made.
+
+    Attributes:
+        task: number of the task; decides the order of the files in the tables.
+        attempt: name of the attempt's directory.
+        files: the files in it, in the order in which they were written.
+        summary: what it counted.
+    """
+
+    task: int
+    attempt: str
+    files: tuple[WrittenFile, ...] = ()
+    summary: Summary = field(default_factory=Summary)
+
+    def dumps(self) -> str:
+        """As one line of JSON, to travel in a row."""
+        files = [[file.table, file.name, file.rows, file.bytes] for file in self.files]
+        obj = {"task": self.task, "attempt": self.attempt, "files": files, "summary": self.summary.to_json()}
+        return json_text(obj)
+
+    @classmethod
+    def loads(cls, text: str) -> Manifest:
+        """The inverse of ``dumps``."""
+        obj = json.loads(text)
+        files = tuple(WrittenFile(*file) for file in obj["files"])
+        return cls(obj["task"], obj["attempt"], files, Summary.from_json(obj["summary"]))
+
+
+class Sink:
+    """Takes batches of the tables; holds them, sorts them and writes them when there are enough.
+
+    Rows are in the order of the table's ``sort`` within a file, not across files. To be used as a context manager:
+    its directory goes away when the block raises.
+
+    Args:
+        attempts: the directory of all attempts.
+        task: number of the task.
+        attempt: a name that no other attempt has.
+        held_bytes: bytes of Arrow memory held before the biggest table is written.
+    """
+
+    def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, held_bytes: int = HELD_BYTES) -> None:
+        self._directory = Path(attempts, attempt)
+        self._task = task
+        self._attempt = attempt
+        self._held_bytes = held_bytes
+        self._held: dict[str, list[pa.RecordBatch]] = {}
+        self._sizes: dict[str, int] = {}
+        self._files: list[WrittenFile] = []
+
+    def __enter__(self) -> Sink:
+        self._directory.mkdir()
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Takes rows of a table."""
+        self._held.setdefault(table, []).append(batch)
+        self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
+        while sum(self._sizes.values()) > self._held_bytes:
+            self._flush(max(self._sizes, key=self._sizes.__getitem__))
+
+    def finish(self, summary: Summary) -> Manifest:
+        """Writes what is held; gives the manifest."""
+        for table in OUTPUTS:
+            if table in self._held:
+                self._flush(table)
+        return Manifest(self._task, self._attempt, tuple(self._files), summary)
+
+    def _flush(self, table: str) -> None:
+        del self._sizes[table]
+        rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
+        name = f"{table}-{len(self._files):05}.parquet"
+        path = self._directory / name
+        pq.write_table(
+            rows,
+            path,
+            compression="zstd",
+            row_group_size=ROW_GROUP,
+            sorting_columns=pq.SortingColumn.from_ordering(rows.schema, [(key, "ascending") for key in _keys(table)]),
+        )
+        self._files.append(WrittenFile(table, name, rows.num_rows, path.stat().st_size))
+
+
+def _keys(table: str) -> tuple[str, ...]:
+    return OUTPUTS[table].sort
+
+
+def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """Sorted by the keys, nulls last; equal rows stay in the order in which they came."""
+    return rows.take(pc.sort_indices(rows, sort_keys=[(key, "ascending") for key in keys]))
+
+
+def empty_table(table: str) -> Any:
+    """A table without rows, so that readers find every table and its columns."""
+    return OUTPUTS[table].schema.empty_table()

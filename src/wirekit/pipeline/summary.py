@@ -1,0 +1,289 @@
+"""What a run found, counted per capture: mergeable in any order, JSON both ways, and a report for readers.
+
+A task counts what it saw, the driver adds the tasks up, the manifest keeps the sum.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_FOUND = re.compile(r", found .*", re.DOTALL)
+_INDEXES = re.compile(r"\[\d+\]")
+_NUMBERS = re.compile(r"\d+")
+LONGEST_REASON = 100
+
+
+def kind_of_reason(reason: str, path: str = "") -> str:
+    """A reason without what differs from case to case (numbers, values found), so that equal ones count together.
+
+    >>> kind_of_reason("needs 4 bytes, 2 available", "topics[3].name")
+    'topics[].name: needs N bytes, N available'
+    """
+    general = _NUMBERS.sub("N", _FOUND.sub("", reason))
+    if path:
+        general = f"{_INDEXES.sub('[]', path)}: {general}"
+    return general[:LONGEST_REASON]
+
+
+@dataclass(slots=True)
+class FileSummary:
+    """What was found in one capture.
+
+    Attributes:
+        segments: TCP segments.
+        first_us, last_us: capture times of the first and the last of them, microseconds since the epoch.
+        connections: how many, by protocol ("" when not known).
+        calls: frames by (protocol, api, version, role).
+        messages: application messages by protocol.
+        checks: failed checks by kind.
+        gaps: (reason, ``ranges`` or ``bytes``) of bytes that the capture does not have.
+        quarantine: (kind of reason, ``pieces`` or ``bytes``).
+        skipped: packets without a TCP segment, by reason.
+        bytes: payload bytes by what became of them, as in the table ``connections``.
+        damaged: where and why the capture could not be read further, "" if it could.
+        unreadable: why it could not be read at all, "" if it could.
+    """
+
+    segments: int = 0
+    first_us: int | None = None
+    last_us: int | None = None
+    connections: Counter[str] = field(default_factory=Counter)
+    calls: Counter[tuple[str, str, int | None, str]] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+    gaps: Counter[tuple[str, str]] = field(default_factory=Counter)
+    quarantine: Counter[tuple[str, str]] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+    damaged: str = ""
+    unreadable: str = ""
+
+    def seen(self, time_us: int) -> None:
+        """Counts a segment."""
+        self.segments += 1
+        if self.first_us is None or time_us < self.first_us:
+            self.first_us = time_us
+        if self.last_us is None or time_us > self.last_us:
+            self.last_us = time_us
+
+    def quarantined(self, reason: str, path: str, size: int) -> None:
+        """Counts a piece of ``size`` bytes that nobody could decode."""
+        kind = kind_of_reason(reason, path)
+        self.quarantine[kind, "pieces"] += 1
+        self.quarantine[kind, "bytes"] += size
+
+    def merge(self, other: FileSummary) -> None:
+        """Adds what another task counted for the same capture."""
+        self.segments += other.segments
+        self.first_us = min(_known(self.first_us, other.first_us), default=None)
+        self.last_us = max(_known(self.last_us, other.last_us), default=None)
+        for name in ("connections", "calls", "messages", "checks", "gaps", "quarantine", "skipped", "bytes"):
+            getattr(self, name).update(getattr(other, name))
+        self.damaged = max(self.damaged, other.damaged)
+        self.unreadable = max(self.unreadable, other.unreadable)
+
+    def roles(self, role: str) -> int:
+        """How many frames have a role: ``request``, ``response`` or ``event``."""
+        return sum(count for (*_, each), count in self.calls.items() if each == role)
+
+    @property
+    def quarantined_bytes(self) -> int:
+        """Bytes in quarantine, of connections and of the file itself."""
+        return sum(count for (_, what), count in self.quarantine.items() if what == "bytes")
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing went to quarantine and the capture could be read to its end."""
+        return not (self.quarantine or self.damaged or self.unreadable)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data, in an order that depends on the content only."""
+        return {
+            "segments": self.segments,
+            "first_us": self.first_us,
+            "last_us": self.last_us,
+            "connections": _sorted(self.connections),
+            "calls": [
+                {"protocol": protocol, "api": api, "version": version, "role": role, "count": count}
+                for (protocol, api, version, role), count in sorted(self.calls.items(), key=_by_call)
+            ],
+            "messages": _sorted(self.messages),
+            "failed_checks": _sorted(self.checks),
+            "gaps": _nested(self.gaps),
+            "quarantine": _nested(self.quarantine),
+            "skipped": _sorted(self.skipped),
+            "bytes": _sorted(self.bytes),
+            "damaged": self.damaged or None,
+            "unreadable": self.unreadable or None,
+        }
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> FileSummary:
+        """The inverse of ``to_json``."""
+        return cls(
+            segments=obj["segments"],
+            first_us=obj["first_us"],
+            last_us=obj["last_us"],
+            connections=Counter(obj["connections"]),
+            calls=Counter(
+                {(call["protocol"], call["api"], call["version"], call["role"]): call["count"] for call in obj["calls"]}
+            ),
+            messages=Counter(obj["messages"]),
+            checks=Counter(obj["failed_checks"]),
+            gaps=_flat(obj["gaps"]),
+            quarantine=_flat(obj["quarantine"]),
+            skipped=Counter(obj["skipped"]),
+            bytes=Counter(obj["bytes"]),
+            damaged=obj["damaged"] or "",
+            unreadable=obj["unreadable"] or "",
+        )
+
+
+class Summary:
+    """What was found in all captures of a run, by their names."""
+
+    def __init__(self, files: Mapping[str, FileSummary] | None = None) -> None:
+        self.files: dict[str, FileSummary] = dict(files or {})
+
+    def file(self, name: str) -> FileSummary:
+        """The summary of one capture, made when it is first asked for."""
+        return self.files.setdefault(name, FileSummary())
+
+    def merge(self, other: Summary) -> None:
+        """Adds what another task counted."""
+        for name, each in other.files.items():
+            self.file(name).merge(each)
+
+    def total(self) -> FileSummary:
+        """All captures as if they were one."""
+        total = FileSummary()
+        for each in self.files.values():
+            total.merge(each)
+        return total
+
+    @property
+    def quarantined(self) -> bool:
+        """Whether something is in quarantine."""
+        return any(each.quarantine for each in self.files.values())
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """{capture: why} of those that could not be read, or not to their end."""
+        return {
+            name: each.unreadable or each.damaged
+            for name, each in self.files.items()
+            if each.unreadable or each.damaged
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data by name, in order of the names."""
+        return {name: self.files[name].to_json() for name in sorted(self.files)}
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Summary:
+        """The inverse of ``to_json``."""
+        return cls({name: FileSummary.from_json(each) for name, each in obj.items()})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Summary) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # it is counted up
+
+
+def show(summary: Summary, console: Console) -> None:
+    """Prints a report: a block per capture, and the sum when there are several."""
+    for name, each in summary.files.items():
+        _show(name, each, console)
+    if len(summary.files) > 1:
+        _show(f"all {len(summary.files)} captures", summary.total(), console)
+
+
+def _show(name: str, file: FileSummary, console: Console) -> None:
+    console.print(_plain(name), style="bold", markup=False, soft_wrap=True)
+    if file.unreadable:
+        _line(console, "not read", file.unreadable, "red")
+        return
+    known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
+    size = size_text(file.bytes["captured"])
+    connections = _listed(known) or "none"
+    _line(console, "connections", f"{connections} ({file.segments:,} segments, {size} of payload)")
+    for role, title in (("request", "requests"), ("response", "responses"), ("event", "events")):
+        calls = _calls(file, role)
+        if calls:
+            _line(console, title, f"{file.roles(role):,}: {calls}")
+    _line(console, "messages", _listed(file.messages) or "none")
+    if file.checks:
+        _line(console, "failed checks", _listed(file.checks), "yellow")
+    for title, counter, style in (("missing", file.gaps, "yellow"), ("quarantine", file.quarantine, "red")):
+        for reason, counts in _nested(counter).items():
+            number = counts.get("ranges") or counts.get("pieces", 0)
+            times = f" in {number:,} pieces" if number > 1 else ""
+            _line(console, title, f"{size_text(counts['bytes'])}{times}: {reason}", style)
+    if file.skipped:
+        _line(console, "no TCP", _listed(file.skipped))
+    if file.damaged:
+        _line(console, "damaged", file.damaged, "red")
+
+
+def _line(console: Console, title: str, text: str, style: str = "") -> None:
+    console.print(f"  {title:<14}", end="", markup=False)
+    console.print(_plain(text), style=style or None, markup=False, soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """The text without what a terminal would obey: parts of it come from the wire."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def _calls(file: FileSummary, role: str) -> str:
+    """``Produce v1 ×7, Metadata v0 ×3``: the most frequent first."""
+    calls = [(protocol, api, version, n) for (protocol, api, version, each), n in file.calls.items() if each == role]
+    calls.sort(key=lambda call: (-call[3], call[0], call[1], -1 if call[2] is None else call[2]))
+    return ", ".join(
+        f"{api or protocol}{'' if version is None else f' v{version}'} ×{count:,}"
+        for protocol, api, version, count in calls
+    )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ×{count:,}" for name, count in sorted(counts.items()) if count)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes for readers: ``812 B``, ``1.5 MB``."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} TB"
+
+
+def _known(*times: int | None) -> list[int]:
+    return [time for time in times if time is not None]
+
+
+def _sorted(counter: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counter.items()))
+
+
+def _nested(counter: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    nested: dict[str, dict[str, int]] = {}
+    for (reason, what), count in sorted(counter.items()):
+        nested.setdefault(reason, {})[what] = count
+    return nested
+
+
+def _flat(nested: Mapping[str, Mapping[str, int]]) -> Counter[tuple[str, str]]:
+    return Counter({(reason, what): count for reason, counts in nested.items() for what, count in counts.items()})
+
+
+def _by_call(item: tuple[tuple[str, str, int | None, str], int]) -> tuple[str, str, int, str]:
+    (protocol, api, version, role), _ = item
+    return protocol, api, -1 if version is None else version, role

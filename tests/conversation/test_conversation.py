@@ -1,0 +1,125 @@
+"""Bytes of both directions in, frames out: three outcomes, whole, byte by byte, damaged, joined in the middle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from wirekit import NEED_DATA, Conversation
+from wirekit.conversation import Frame, Quarantined, recognise
+
+
+def pulsar_bytes(fixtures: Path, run: str) -> list[tuple[str, bytes]]:
+    """(side, frame) of a recorded run."""
+    lines = (fixtures / "pulsar" / "frames" / f"{run}.frames.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    sides = {"c2s": "client", "s2c": "server"}
+    return [(sides[record["dir"]], bytes.fromhex(record["hex"])) for record in records if record["conn"] == 1]
+
+
+@pytest.fixture
+def run(fixtures: Path) -> list[tuple[str, bytes]]:
+    return pulsar_bytes(fixtures, "consume")
+
+
+def test_whole_frames(run: list[tuple[str, bytes]]) -> None:
+    conversation = Conversation("pulsar")
+    for side, data in run:
+        (frame,) = conversation.receive(side, data)
+        assert isinstance(frame, Frame)
+        assert frame.data == data
+        assert frame.decoded.clean
+
+
+def test_byte_by_byte_is_the_same(run: list[tuple[str, bytes]]) -> None:
+    whole, piecewise = Conversation("pulsar"), Conversation("pulsar")
+    for side, data in run[:12]:
+        (expected,) = whole.receive(side, data)
+        for index in range(len(data) - 1):
+            assert piecewise.receive(side, data[index : index + 1]) == [NEED_DATA]
+        (frame,) = piecewise.receive(side, data[-1:])
+        assert (frame.value, frame.offset, frame.description) == (expected.value, expected.offset, expected.description)
+
+
+def test_many_frames_at_once_and_a_begun_one(run: list[tuple[str, bytes]]) -> None:
+    client = [data for side, data in run if side == "client"]
+    events = Conversation("pulsar").receive("client", b"".join(client) + client[0][:3])
+    assert [event.data for event in events[:-1]] == client
+    assert events[-1] is NEED_DATA
+
+
+def test_answers_are_paired_with_what_they_answer(run: list[tuple[str, bytes]]) -> None:
+    conversation = Conversation("pulsar")
+    time = 0
+    paired = {}
+    for side, data in run:
+        time += 1000
+        for frame in conversation.receive(side, data, time_us=time):
+            if frame.request is not None:
+                paired[frame.description.api] = frame.request.description.api
+                assert frame.latency_us > 0
+    assert paired["CONNECTED"] == "CONNECT"
+    assert paired["SEND_RECEIPT"] == "SEND"
+    assert paired["PRODUCER_SUCCESS"] == "PRODUCER"
+
+
+def test_rubbish_is_quarantined_and_framing_resumes(run: list[tuple[str, bytes]]) -> None:
+    client = [data for side, data in run if side == "client"]
+    conversation = Conversation("pulsar")
+    conversation.receive("client", client[0])
+    events = conversation.receive("client", b"\xff\xff\xff\xffrubbish" + client[1] + client[2])
+    assert isinstance(events[0], Quarantined)
+    assert events[0].data == b"\xff\xff\xff\xffrubbish"
+    assert events[0].offset == len(client[0])
+    assert [event.data for event in events[1:]] == client[1:3]
+
+
+def test_a_missing_range_costs_the_frame_it_cuts(run: list[tuple[str, bytes]]) -> None:
+    client = [data for side, data in run if side == "client"]
+    conversation = Conversation("pulsar")
+    first, second, third = client[:3]
+    assert conversation.receive("client", first + second[:7])[-1] is NEED_DATA
+    (cut,) = conversation.gap("client", 5)
+    assert isinstance(cut, Quarantined)
+    assert cut.data == second[:7]
+    events = conversation.receive("client", second[12:] + third)
+    assert b"".join(event.data for event in events) == second[12:] + third
+    assert events[-1].data == third
+
+
+def test_joined_in_the_middle_of_a_frame(run: list[tuple[str, bytes]]) -> None:
+    client = [data for side, data in run if side == "client"]
+    conversation = Conversation("pulsar", started=False)
+    events = conversation.receive("client", client[0][9:] + client[1] + client[2])
+    assert events[0].data == client[0][9:]
+    assert [event.data for event in events[1:]] == client[1:3]
+
+
+def test_what_is_left_at_the_end_is_quarantined(run: list[tuple[str, bytes]]) -> None:
+    conversation = Conversation("pulsar")
+    conversation.receive("client", run[0][1][:-1])
+    (left,) = conversation.close()
+    assert left.data == run[0][1][:-1]
+    assert left.reason == "the connection ended inside a frame"
+
+
+def test_side_is_client_or_server() -> None:
+    with pytest.raises(wirekit.Misuse, match="'client' or 'server'"):
+        Conversation("pulsar").receive("broker", b"")
+
+
+def test_protocol_is_found_from_the_bytes(run: list[tuple[str, bytes]]) -> None:
+    client = b"".join(data for side, data in run if side == "client")
+    server = b"".join(data for side, data in run if side == "server")
+    assert recognise(client, server).protocol == "pulsar"
+    request = wirekit.encode(
+        "kafka.metadata.request.v0", {"correlation_id": 1, "client_id": "x", "body": {"topics": []}}
+    )
+    assert recognise(request, b"").protocol == "kafka"
+    assert recognise(b"", request).swapped
+    assert not recognise(b"GET / HTTP/1.1\r\n\r\n", b"").protocol
+    assert recognise(b"GET / HTTP/1.1\r\n\r\n", b"").certain
+    assert not recognise(request[:6], b"").certain

@@ -1,0 +1,80 @@
+"""A third-party package adds a protocol by entry point; all of wirekit then knows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from wirekit.registry import Layout, Protocol, Registry
+from wirekit.wire import int8
+
+MODULE = """
+from wirekit.registry import Layout, Protocol
+from wirekit.wire import Checked, Length, String, Struct, int16, rest, uint32
+
+NOTE = Struct("size" / Length(int16, minimum=4), "crc" / Checked(uint32, "crc32c"), "text" / String(int16))
+PROTOCOL = Protocol("notes", "Notes", {"note": Layout(NOTE, "a note")}, "note", "note", ("note",))
+"""
+
+PROGRAM = """
+import wirekit
+assert "notes.note" in wirekit.registry.keys()
+data = wirekit.encode("notes.note", {"text": "hello"})
+assert [frame.value.text for frame in wirekit.frames("notes", data + data)] == ["hello", "hello"]
+conversation = wirekit.Conversation("notes")
+(frame,) = conversation.receive("client", data)
+print(frame.schema, frame.value.text, frame.decoded.checks[0].status)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """An installed package with an entry point, as pip would leave it."""
+    (tmp_path / "notes_protocol.py").write_text(MODULE)
+    info = tmp_path / "notes_protocol-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: notes-protocol\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[wirekit.protocols]\nnotes = notes_protocol:PROTOCOL\n")
+    return tmp_path
+
+
+def test_entry_point_is_found(package: Path) -> None:
+    program = f"import sys; sys.path.insert(0, {str(package)!r})\n{PROGRAM}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.stdout == "notes.note hello ok\n", run.stderr
+
+
+def test_command_line_knows_it(package: Path) -> None:
+    program = f"import sys; sys.path.insert(0, {str(package)!r})\nfrom wirekit.cli import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "schemas", "notes"], capture_output=True, text=True, check=False
+    )
+    assert "notes.note" in run.stdout, run.stderr
+
+
+def test_a_name_is_taken_once() -> None:
+    registry = Registry()
+    registry.register(Protocol("one", "first", {"x": Layout(int8)}))
+    with pytest.raises(wirekit.Misuse, match="registered already"):
+        registry.register(Protocol("one", "second", {"x": Layout(int8)}))
+    with pytest.raises(wirekit.Misuse, match="registered already"):
+        registry.register(Protocol("kafka", "mine", {"x": Layout(int8)}))
+
+
+def test_unknown_key_suggests_a_near_one() -> None:
+    with pytest.raises(wirekit.Misuse, match=r"did you mean .*pulsar\.frame"):
+        wirekit.decode(b"", "pulsar.frames")
+
+
+def test_importing_wirekit_is_light() -> None:
+    program = (
+        "import sys, wirekit, wirekit.cli\n"
+        "heavy = {'numba', 'pyarrow', 'pyspark', 'rich', 'hypothesis', 'numpy', 'pandas', 'google.protobuf'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

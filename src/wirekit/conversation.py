@@ -408,22 +408,22 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         names: the protocols to try; by default all that have a byte stream.
     """
     best: tuple[int, str, bool] | None = None
-    open_ = False
+    hopeful = {"client": not client, "server": not server}
     for name in names or tuple(registry.protocols()):
         protocol = registry.protocol(name)
         if not protocol.recognised_by:
             continue
         for swapped, asking, answering in ((False, client, server), (True, server, client)):
-            clean, more = _clean_frames(protocol, asking, "client")
-            open_ |= more
+            clean, asks = _clean_frames(protocol, asking, "client")
+            answered, answers = _clean_frames(protocol, answering, "server")
+            hopeful["server" if swapped else "client"] |= asks
+            hopeful["client" if swapped else "server"] |= answers
             if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
-                answered, more = _clean_frames(protocol, answering, "server")
                 clean += answered
-                open_ |= more
             if clean and (best is None or clean > best[0]):
                 best = (clean, name, swapped)
     if best is None:
-        return Recognised("", False, not open_, "no known protocol fits")
+        return Recognised("", False, not all(hopeful.values()), "no known protocol fits")
     clean, name, swapped = best
     return Recognised(name, swapped, True, f"{clean} frames decode cleanly as {name}")
 

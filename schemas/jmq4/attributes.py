@@ -1,0 +1,110 @@
+r"""The text in ``attributes``: Java properties, ``key=value`` joined by newlines.
+
+Sources: document, ATTRIBUTE; JoyQueue toolkit/serialize/AbstractSerializer.java:30-134 (writing), which leaves reading
+to ``java.util.Properties.load``. Writers escape every UTF-16 unit outside 0x20..0x7e, so the bytes are plain ASCII.
+The wire keeps the text, because order, comments and duplicates mean nothing and would be lost in a map.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from wirekit.errors import Misuse
+
+BLANK = " \t\f"
+ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+UNESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def format_attributes(attributes: Mapping[str, str] | None) -> str | None:
+    r"""The text of a map, in its order; None for no map or an empty one.
+
+    >>> format_attributes({"TAGS": "red green", "note": " 中"})
+    'TAGS=red green\nnote=\\ \\u4E2D'
+    """
+    if not attributes:
+        return None
+    return "\n".join(f"{_escaped(key, key=True)}={_escaped(value)}" for key, value in attributes.items())
+
+
+def parse_attributes(text: str | None) -> dict[str, str]:
+    r"""The map of a text, by the rules of ``Properties.load``; of equal keys the last one counts.
+
+    Raises:
+        Misuse: for ``\u`` without four hex digits, which Java refuses as well.
+
+    >>> parse_attributes("# note\n a : 1\nb\\=c 2\\\n  3")
+    {'a': '1', 'b=c': '23'}
+    """
+    attributes = {}
+    for line in _lines(text or ""):
+        end = _key_end(line)
+        value = line[end:].lstrip(BLANK)
+        if value[:1] in ("=", ":"):
+            value = value[1:].lstrip(BLANK)
+        attributes[_unescaped(line[:end])] = _unescaped(value)
+    return attributes
+
+
+def _escaped(text: str, *, key: bool = False) -> str:
+    out = []
+    for index, unit in enumerate(_units(text)):
+        character = chr(unit)
+        if character == " ":
+            out.append("\\ " if key or index == 0 else " ")
+        elif character in ESCAPES:
+            out.append(ESCAPES[character])
+        elif character in "\\=:#!":
+            out.append("\\" + character)
+        elif 0x20 <= unit <= 0x7E:
+            out.append(character)
+        else:
+            out.append(f"\\u{unit:04X}")
+    return "".join(out)
+
+
+def _units(text: str) -> list[int]:
+    """The UTF-16 units of a text."""
+    return list(memoryview(text.encode("utf-16", "surrogatepass")).cast("H"))[1:]
+
+
+def _lines(text: str) -> list[str]:
+    """The logical lines: continued ones joined, blank ones and comments left out."""
+    lines: list[str] = []
+    open_ = False
+    for raw in re.split("\r\n|\r|\n", text):
+        line = raw.lstrip(BLANK)
+        if not open_ and (not line or line[0] in "#!"):
+            continue
+        continues = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        piece = line[:-1] if continues else line
+        if open_:
+            lines[-1] += piece
+        else:
+            lines.append(piece)
+        open_ = continues
+    return lines
+
+
+def _key_end(line: str) -> int:
+    escaped = False
+    for index, character in enumerate(line):
+        if not escaped and character in "=:" + BLANK:
+            return index
+        escaped = character == "\\" and not escaped
+    return len(line)
+
+
+def _unescaped(text: str) -> str:
+    plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.|$)", _character, text, flags=re.DOTALL)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+def _character(match: re.Match[str]) -> str:
+    escape = match[1]
+    if escape == "u":
+        raise Misuse(f"\\u in {match.string!r} needs four hex digits")
+    if escape.startswith("u"):
+        return chr(int(escape[1:], 16))
+    return UNESCAPES.get(escape, escape)

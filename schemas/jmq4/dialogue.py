@@ -1,0 +1,150 @@
+"""What a JMQ4 connection means beyond layouts: which answer belongs to which request, and the messages in frames.
+
+Sources: JoyQueue transport/support/DefaultChannelTransport.java:225, 302-323 (answers), consumer/converter/
+BrokerMessageConverter.java:102-109 (batches), Serializer.java:285-292 (what the reader makes of systemCode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wirekit.compression import decompress
+from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.engine import Decoded, decode
+from wirekit.errors import WireError
+from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
+from wirekit.schemas.jmq4.commands import VERSIONED
+from wirekit.schemas.jmq4.message import as_integer
+
+CODECS = {"ZIP": "zip", "ZLIB": "zlib", "SNAPPY": "snappy-framed"}
+NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
+JOYQUEUE_SOURCE = 3
+PRODUCE_MESSAGE = 50
+FETCH_TOPIC_MESSAGE_ACK = -30
+FETCH_PARTITION_MESSAGE_ACK = -31
+
+
+class JmqDialogue(Dialogue):
+    """Follows one connection of either dialect."""
+
+    def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
+        """The frame's key, and for answers with several layouts the version that the request asked for."""
+        key = self.protocol.key("frame")
+        if self.protocol.name != "joyqueue":
+            return key, {}, None
+        header = decode(data, self.protocol.key("header"))
+        if header.error is not None or header.value.type not in VERSIONED:
+            return key, {}, None
+        request = self.requests.get((_other(side), header.value.request_id))
+        version = request.description.version if request is not None else None
+        return key, {"layout_version": version} if version else {}, None
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        """Command, header version and request id; direction and quality of service tell who waits for whom."""
+        value = decoded.value
+        if value is None or value.get("type") is None:
+            return Description()
+        api = value.type.symbol or str(int(value.type))
+        answer = value.identity.direction == 1
+        asker = _other(side) if answer else side
+        return Description(
+            api=api,
+            version=value.version,
+            correlation_id=value.request_id,
+            role="response" if answer else "request",
+            answered=value.identity.qos_level != 0,
+            pair=(asker, value.request_id),
+        )
+
+    def messages(self, frame: Frame) -> Iterator[Message]:
+        """The messages of PRODUCE_MESSAGE and of both FETCH answers, batches split."""
+        value = frame.value
+        payload = value.get("payload") if value is not None else None
+        if payload is None or isinstance(payload, bytes):
+            return
+        verdicts = {check.path: check.status for check in frame.decoded.checks}
+        for topic, path, message in _records(int(value.type), payload):
+            if "app" in message:
+                yield from _opened(frame, topic, message, verdicts.get(f"{path}.body_crc", "absent"))
+
+
+def _other(side: str) -> str:
+    return "server" if side == "client" else "client"
+
+
+def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, Any]]:
+    """(topic, path, record) of each message in a payload, as far as it was decoded."""
+    if kind == PRODUCE_MESSAGE:
+        holders = [(topic, f"payload.topics[{i}]", topic) for i, topic in enumerate(payload.get("topics") or [])]
+    elif kind == FETCH_TOPIC_MESSAGE_ACK:
+        holders = [(topic, f"payload.data[{i}]", topic) for i, topic in enumerate(payload.get("data") or [])]
+    elif kind == FETCH_PARTITION_MESSAGE_ACK:
+        holders = [
+            (topic, f"payload.data[{i}].partitions[{j}]", partition)
+            for i, topic in enumerate(payload.get("data") or [])
+            for j, partition in enumerate(topic.get("partitions") or [])
+        ]
+    else:
+        return
+    for topic, path, holder in holders:
+        for index, message in enumerate(holder.get("messages") or []):
+            yield topic.topic, f"{path}.messages[{index}]", message
+
+
+def _opened(frame: Frame, topic: str | None, message: Any, check: str) -> Iterator[Message]:
+    """The application messages of one record; its body as it stands when it can't be opened."""
+    codec, body = _decompressed(frame.protocol, message)
+    inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
+    for index, item in enumerate([message] if inner is None else inner):
+        yield Message(
+            topic=topic,
+            partition=message.partition,
+            offset=message.index + index,
+            timestamp=message.send_time,
+            timestamp_type="CreateTime",
+            key=_key(item.business_id),
+            value=(item.body or b"") if inner is not None else (message.body or b"") if body is None else body,
+            attributes=as_integer(message.system_code),
+            codec=codec,
+            crc=message.body_crc,
+            check=check,
+            schema=frame.schema,
+            protocol=frame.protocol,
+        )
+
+
+def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
+    """(codec, body); None for a body that does not decompress."""
+    code = message.system_code
+    body = message.body or b""
+    if not code.compressed:
+        return "none", body
+    table = COMPRESSIONS if protocol == "joyqueue" else DOCUMENTED_COMPRESSIONS
+    number = int(code.compression) & 3 if code.message_version == 0 else int(code.compression)
+    symbol = table(number).symbol
+    if symbol == "NONE":
+        return "none", body
+    codec = CODECS.get(symbol or "")
+    if codec is None:
+        return str(number), None
+    try:
+        return NAMES[codec], decompress(codec, body)
+    except WireError:
+        return NAMES[codec], None
+
+
+def _batch(protocol: str, code: Any, body: bytes) -> Any:
+    """The messages of a batch, or None if it is none: bits 13 to 15 must be 0, and the source JoyQueue itself."""
+    if not code.batch or code.reserved or (protocol == "joyqueue" and code.source != JOYQUEUE_SOURCE):
+        return None
+    decoded = decode(body, f"{protocol}.batch")
+    if decoded.error is not None or decoded.consumed < len(body) or decoded.gaps:
+        return None
+    return decoded.value.messages
+
+
+def _key(business_id: Any) -> bytes | None:
+    if business_id is None or isinstance(business_id, bytes):
+        return business_id
+    return str(business_id).encode(errors="surrogateescape")

@@ -1,0 +1,147 @@
+"""The message record, the body of a batch, and the parts inside them.
+
+Sources: document, MESSAGE and BATCH_MESSAGE; JoyQueue serializer/Serializer.java:56-73, 118-234, 266-318 and
+serializer/BatchMessageSerializer.java:66-133. A record looks the same in PRODUCE_MESSAGE, in the FETCH answers, and in
+the broker's store.
+
+The length of a record is verified and not relied on, because JoyQueue's reader ignores it. A message body stays as it
+is on the wire: ``dialogue`` decompresses it and splits batches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.schemas.jmq4.codes import (
+    ADDRESS_TYPES,
+    COMPRESSIONS,
+    DOCUMENTED_ADDRESS_TYPES,
+    DOCUMENTED_COMPRESSIONS,
+    SOURCES,
+)
+from wirekit.schemas.jmq4.types import array, nullable_bytes, string1, string2
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Const,
+    Default,
+    Length,
+    RecordsToEnd,
+    String,
+    Struct,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint16,
+    uint16le,
+)
+
+MESSAGE_MAGIC = 0x1234
+
+
+def system_code(compressions: SymbolTable, addresses: SymbolTable) -> Bits:
+    """The 16 bits of systemCode; the document counts them from the least significant one."""
+    return Bits(
+        uint16,
+        "compressed" / Bit(1) * "whether the body is compressed",
+        "ordered" / Bit(1) * "whether the message is sequential",
+        "source" / Bit(2, SOURCES),
+        "compression" / Bit(3, compressions) * "in a message of version 0 only the lower two bits count",
+        "address_type" / Bit(1, addresses) * "in a message of version 0 always IPv4",
+        "message_version" / Bit(4) * "1",
+        "batch" / Bit(1) * "whether the body is a batch; JoyQueue's reader wants the reserved bits to be 0 then",
+        "reserved" / Bit(3),
+        order="lsb",
+    )
+
+
+SYSTEM_CODE = system_code(COMPRESSIONS, ADDRESS_TYPES)
+DOCUMENTED_SYSTEM_CODE = system_code(DOCUMENTED_COMPRESSIONS, DOCUMENTED_ADDRESS_TYPES)
+
+PLACE = (
+    "length" / Length(int32, add=4, bounds=False) * "bytes of the whole record, this field included",
+    "partition" / int16 * "negative: the broker chooses; 32767: the retry partition",
+    "index" / Default(int64, 0) * "0 from clients, set by the store",
+    "term" / Default(int32, 0) * "term of the leader; 0 from clients, set by the store",
+)
+
+
+def content(short: String) -> tuple[Any, ...]:
+    """The fields from sendTime on.
+
+    Args:
+        short: the type of businessId and app.
+    """
+    return (
+        "send_time" / int64 * "milliseconds since the epoch",
+        "store_time" / Default(int32, 0) * "milliseconds from send_time to storing; 0 from clients",
+        "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as it stands here",
+        "flag" / Default(int16, 0) * "of a batch: how many messages",
+        "body" / nullable_bytes * "compressed, if system_code says so; of a batch: its messages",
+        "business_id" / short,
+        "attributes" / string2 * "Java properties text: key=value, separated by newlines",
+        "extension" / nullable_bytes,
+        "app" / short,
+    )
+
+
+def message(short: String) -> Struct:
+    """The record as JoyQueue writes it, with strings of one-byte length of the given type."""
+    return Struct(
+        *PLACE,
+        "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",
+        "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
+        "priority" / Default(int8, 0),
+        "client_ip" / Bytes(16) * "not in the document; left-aligned, filled up with zeros (see client_address)",
+        *content(short),
+        name="Message",
+    )
+
+
+MESSAGE = message(string1)
+
+DOCUMENTED_MESSAGE = Struct(
+    *PLACE,
+    "system_code" / Default(DOCUMENTED_SYSTEM_CODE, {"source": 3, "message_version": 1}),
+    "priority" / Default(int8, 0),
+    *content(string2),
+    name="Message",
+)
+
+CLIENT_ADDRESS = Struct(
+    "port" / uint16le,
+    "address" / Bytes(4) * "IPv4",
+    name="ClientAddress",
+    doc="What client_ip begins with when address_type is IPV4 (JoyQueue IpUtil.java:349-378).",
+)
+
+
+def batched(business_id: String | Bytes) -> Struct:
+    """A message inside a batch."""
+    return Struct(
+        "length" / Length(int32, add=4, bounds=False) * "bytes of the message, this field included",
+        "priority" / Default(int8, 0),
+        "flag" / Default(int16, 0),
+        "body" / nullable_bytes,
+        "business_id" / business_id,
+        "attributes" / string2,
+        name="BatchedMessage",
+    )
+
+
+BATCH = Struct("messages" / RecordsToEnd(batched(string1)), name="Batch")
+
+DOCUMENTED_BATCH = Struct(
+    "length" / Length(int32, add=4) * "bytes of the batch; counted with this field, as every length here",
+    "messages" / array(batched(nullable_bytes)),
+    name="Batch",
+)
+
+
+def as_integer(code: Any) -> int:
+    """The 16 bits of a decoded systemCode of either dialect as one number."""
+    return sum(int(code[name]) << shift for name, _, shift in SYSTEM_CODE.fields)

@@ -1,0 +1,107 @@
+"""Layouts of Kafka 0.8.0 to 0.10.2: messages, requests, responses, group metadata and files on disk.
+
+Keys under ``kafka.``:
+
+``request``, ``response``             any frame; a response needs context ``api`` and ``version``
+``<api>.request.v<N>``, ``<api>.response.v<N>``    the frame of one API version, size and header included
+``offset_commit.request.v0.beta``     what 0.8.2-beta sent as v0
+``request_header``, ``response_header``    the fixed fields at the head of a frame
+``sasl_token``                        a raw token between SaslHandshake and the first request after it
+``message_set``, ``message``          magic 0 and 1
+``log_segment``, ``offset_index``, ``time_index``    files
+``consumer_offsets``                  key and value of a message in __consumer_offsets, each with its length
+``consumer_offsets.key``, ``.value``, ``.offset_value``, ``.group_value``
+                                      the same alone; ``.value`` needs context ``key_version``
+``consumer_subscription``, ``consumer_assignment``    what consumers keep in JoinGroup and SyncGroup
+
+``reading`` gives the application messages of a set, ``dialogue`` follows a connection; both import more than this
+package does, and are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from wirekit.registry import Layout, Protocol
+from wirekit.schemas.kafka import disk, embedded, frames, messages
+from wirekit.schemas.kafka.apis import APIS, OFFSET_COMMIT, OFFSET_COMMIT_BETA
+from wirekit.wire import Limits
+
+if TYPE_CHECKING:
+    from wirekit.conversation import Dialogue
+
+PAGE = "specification page"
+TABLES = "Kafka 0.10.2 Protocol.java"
+GROUPS = "Kafka 0.10.2 GroupMetadataManager.scala"
+CONSUMER = "Kafka 0.10.2 ConsumerProtocol.java"
+
+
+def _api_layouts() -> Iterator[tuple[str, Layout]]:
+    for api in APIS:
+        for number, version in enumerate(api.versions):
+            about = f"since {version.since}" + (f": {version.adds}" if version.adds else "")
+            for kind, node in (
+                ("request", frames.request(api, number, version.request)),
+                ("response", frames.response(version.response)),
+            ):
+                yield (
+                    f"{api.name}.{kind}.v{number}",
+                    Layout(node, f"{api.title}; {kind} v{number}, {about}", TABLES),
+                )
+
+
+def _dialogue() -> type[Dialogue]:
+    from wirekit.schemas.kafka.dialogue import KafkaDialogue
+
+    return KafkaDialogue
+
+
+PROTOCOL = Protocol(
+    name="kafka",
+    title="Kafka 0.8.0 to 0.10.2",
+    layouts={
+        "request": Layout(frames.REQUEST, "a request of any API", PAGE),
+        "response": Layout(frames.RESPONSE, "a response; context api and version say of what", PAGE),
+        "request_header": Layout(frames.REQUEST_HEADER, "size, API, version and correlation id of a request", PAGE),
+        "response_header": Layout(frames.RESPONSE_HEADER, "size and correlation id of a response", PAGE),
+        "sasl_token": Layout(
+            frames.SASL_TOKEN, "a raw token of a SASL mechanism", "Kafka 0.10.2 SaslServerAuthenticator.java"
+        ),
+        **dict(_api_layouts()),
+        "offset_commit.request.v0.beta": Layout(
+            frames.request(OFFSET_COMMIT, 0, OFFSET_COMMIT_BETA),
+            "OffsetCommit; request v0 as 0.8.2-beta alone has it: with a timestamp",
+            "Kafka 0.8.2-beta OffsetCommitRequest.scala",
+        ),
+        "message_set": Layout(
+            messages.MESSAGE_SET, "messages of magic 0 and 1 up to the end", "Kafka 0.10.2 MemoryRecords.java"
+        ),
+        "message": Layout(messages.MESSAGE, "one message, without offset and size", "Kafka 0.10.2 Record.java"),
+        "log_segment": Layout(disk.LOG_SEGMENT, "a .log file", "Kafka 0.10.2 FileMessageSet.scala"),
+        "offset_index": Layout(disk.OFFSET_INDEX, "a .index file", "Kafka 0.10.2 OffsetIndex.scala"),
+        "time_index": Layout(disk.TIME_INDEX, "a .timeindex file, since 0.10.1", "Kafka 0.10.2 TimeIndex.scala"),
+        "consumer_offsets": Layout(
+            embedded.CONSUMER_OFFSETS, "key and value of a message in __consumer_offsets, with their lengths", GROUPS
+        ),
+        "consumer_offsets.key": Layout(embedded.KEY, "the key of a message in __consumer_offsets", GROUPS),
+        "consumer_offsets.value": Layout(
+            embedded.VALUE, "the value of a message in __consumer_offsets; context key_version says of what", GROUPS
+        ),
+        "consumer_offsets.offset_value": Layout(embedded.OFFSET_VALUE, "a committed offset", GROUPS),
+        "consumer_offsets.group_value": Layout(embedded.GROUP_VALUE, "the metadata of a group", GROUPS),
+        "consumer_subscription": Layout(
+            embedded.CONSUMER_SUBSCRIPTION, "what a consumer says when it joins a group", CONSUMER
+        ),
+        "consumer_assignment": Layout(
+            embedded.CONSUMER_ASSIGNMENT, "what a consumer's leader assigns to a member", CONSUMER
+        ),
+    },
+    client="request",
+    server="response",
+    recognised_by=("request",),
+    limits=Limits(frame=100 * 1024 * 1024),
+    ports=(9092,),
+    stored={"log_segment": "wirekit.schemas.kafka.reading:messages_of_file"},
+    dialogue=_dialogue,
+)

@@ -1,0 +1,233 @@
+"""What a Kafka connection says beyond its layouts: which response answers which request, where SASL tokens stand.
+
+- A response is decoded by the request with its correlation id. Brokers answer in order, so a response also tells that
+  older requests will not be answered any more. Of several requests with the id it answers the oldest that it fits.
+- Produce with acks 0 has no response.
+- ApiVersions of an unknown version is answered in v0. Brokers of 0.8 never look at the version and answer all in v0.
+- After SaslHandshake come raw tokens, both ways, until the client plainly sends a request. A connection whose first
+  frame has no request header begins with tokens (0.9's GSSAPI).
+
+Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthenticator.java``; Kafka 0.8
+``RequestKeys.scala``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.engine import Decoded, decode
+from wirekit.registry import Protocol
+from wirekit.schemas.kafka.apis import API_VERSIONS, APIS, FETCH, OFFSET_COMMIT, PRODUCE, SASL_HANDSHAKE, Api
+from wirekit.schemas.kafka.reading import messages_of_set, verdicts
+
+TOKEN = "kafka.sasl_token"
+ANY_REQUEST = "kafka.request"
+ANY_RESPONSE = "kafka.response"
+BETA = "kafka.offset_commit.request.v0.beta"
+
+HIGHEST = 255
+"""No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
+
+BY_KEY = {api.key: api for api in APIS}
+BY_NAME = {api.name: api for api in APIS}
+
+MESSAGE_SETS = {
+    PRODUCE.name: ("request", "topic_data", "data"),
+    FETCH.name: ("response", "responses", "partition_responses"),
+}
+"""Where message sets stand: role of the frame, name of the array of topics, name of the array of partitions."""
+
+Choice = tuple[str, Mapping[str, Any], str | None]
+
+
+class KafkaDialogue(Dialogue):
+    """One connection of a client, or of one broker to another.
+
+    Attributes:
+        expects: what a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
+        client_ids: those that requests had so far.
+        layouts: {(API, version asked for): version of the layout that the broker answers in}.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self.expects = {"client": "start", "server": "start"}
+        self.client_ids: set[str | None] = set()
+        self.layouts: dict[tuple[str, int], int] = {}
+
+    def schema(self, side: str, data: bytes) -> Choice:
+        """The key of a frame's API and version; for a response, of those that the request named."""
+        return self._request(data) if side == "client" else self._response(data)
+
+    def _request(self, data: bytes) -> Choice:
+        header = decode(data, "kafka.request_header").value
+        number, version = header.get("api_key"), header.get("api_version")
+        api = BY_KEY.get(number)
+        expected = self.expects["client"]
+        if api is not None and _speaks(api, version):
+            key = f"kafka.{api.name}.request.v{version}"
+            if expected == "tokens" and not _clean(data, key):
+                return TOKEN, {}, None
+            if api is OFFSET_COMMIT and version == 0 and not _clean(data, key) and _clean(data, BETA):
+                return BETA, {}, None
+            return key, {}, None
+        if (expected == "tokens" and api is None) or (expected != "frames" and not _headed(data, number, version)):
+            return TOKEN, {}, None
+        if number is None or version is None:
+            return ANY_REQUEST, {}, None
+        if api is None:
+            return ANY_REQUEST, {}, f"api key {int(number)} is not known"
+        return ANY_REQUEST, {}, f"{api.name} v{version} is not known"
+
+    def _response(self, data: bytes) -> Choice:
+        number = decode(data, "kafka.response_header").value.get("correlation_id")
+        asked = [request.description for _, request in self._waiting(number)]
+        keys = [self._answer(what, data) for what in asked]
+        tokens = self.expects["server"] == "tokens"
+        if tokens or len(keys) > 1:
+            fitting: list[str | None] = [key for key in keys if key is not None and _clean(data, key)]
+            keys = fitting if fitting or tokens else keys
+        if not keys:
+            return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
+        if keys[0] is None:
+            return ANY_RESPONSE, {}, f"the request is {asked[0].api} v{asked[0].version}, which is not known"
+        return keys[0], {}, None
+
+    def _waiting(self, number: int | None) -> list[tuple[Hashable, Frame]]:
+        """The requests with a correlation id that have no answer yet, oldest first."""
+        return [item for item in self.requests.items() if item[1].description.correlation_id == number]
+
+    def _answer(self, what: Description, data: bytes) -> str | None:
+        """The key of the response to a request, or None when nobody knows it."""
+        api, version = BY_NAME.get(what.api or ""), what.version
+        if api is None or version is None:
+            return None
+        if not _speaks(api, version):
+            return f"kafka.{api.name}.response.v0" if api is API_VERSIONS else None
+        layout = self.layouts.get((api.name, version))
+        if layout is None:
+            fitting = [number for number in (version, 0) if _clean(data, f"kafka.{api.name}.response.v{number}")]
+            layout = fitting[0] if fitting else version
+            if fitting:
+                self.layouts[api.name, version] = layout
+        return f"kafka.{api.name}.response.v{layout}"
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        """API, version, correlation id; ``sasl_token`` is the API of tokens."""
+        if decoded.schema == TOKEN:
+            return Description(api="sasl_token")
+        value = decoded.value if decoded.value is not None else {}
+        number = value.get("correlation_id")
+        if side == "server":
+            return self._describe_response(decoded.schema, number)
+        key, version = value.get("api_key"), value.get("api_version")
+        name = None if key is None else key.symbol or str(int(key))
+        body = value.get("body")
+        silent = name == PRODUCE.name and _acks(body) == 0
+        pair: Hashable = number
+        if number in self.requests:
+            pair = next(
+                (number, copy) for copy in range(1, len(self.requests) + 2) if (number, copy) not in self.requests
+            )
+        return Description(name, version, number, "request", not silent, pair)
+
+    def _describe_response(self, key: str, number: int | None) -> Description:
+        waiting = self._waiting(number)
+        if key == ANY_RESPONSE:
+            pair, what = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
+            return Description(what.api, what.version, number, "response", pair=pair)
+        _, name, _, version = key.split(".")
+        pair = next((pair for pair, request in waiting if request.description.api == name), None)
+        return Description(name, int(version[1:]), number, "response", pair=pair)
+
+    def plausible(self, side: str, data: bytes) -> bool:
+        """Whether it is a clean request, with a client id seen before if any was, or the answer to a known request.
+
+        A capture that starts while a consumer or follower waits begins, on the server's side, with the answer to a
+        fetch that nobody saw: that too is taken for one.
+        """
+        key, _, reason = self.schema(side, data)
+        if key == ANY_RESPONSE:
+            return self.expects["server"] == "start" and _answers_a_fetch(data)
+        if reason is not None or key in (TOKEN, ANY_REQUEST):
+            return False
+        decoded = decode(data, key)
+        if not decoded.clean or decoded.consumed != len(data):
+            return False
+        return not self.client_ids or "client_id" not in decoded.value or decoded.value.client_id in self.client_ids
+
+    def observe(self, frame: Frame) -> None:
+        """Follows SASL, and forgets the requests that in-order answers have passed."""
+        if frame.schema == TOKEN:
+            self.expects["server"] = "tokens"
+            if frame.side == "client":
+                self.expects["client"] = "tokens"
+        elif frame.side == "client":
+            handshake = frame.description.api == SASL_HANDSHAKE.name
+            self.expects["client"] = "tokens" if handshake else "frames"
+            if frame.decoded.error is None and "client_id" in frame.value:
+                self.client_ids.add(frame.value.client_id)
+        elif frame.request is None:
+            if self.expects["server"] == "start":
+                self.expects["server"] = "frames"
+        else:
+            self.expects["server"] = "frames"
+            if frame.description.api == SASL_HANDSHAKE.name and frame.decoded.error is None:
+                accepted = frame.value.body.error_code == 0
+                self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
+            passed = frame.request.offset
+            for pair in [pair for pair, request in self.requests.items() if request.offset < passed]:
+                del self.requests[pair]
+
+    def messages(self, frame: Frame) -> Iterator[Message]:
+        """The messages of produce requests and fetch responses."""
+        role, topics, partitions = MESSAGE_SETS.get(frame.description.api or "", ("", "", ""))
+        if frame.description.role != role or frame.value is None:
+            return
+        body = frame.value.get("body")
+        if body is None or isinstance(body, bytes):
+            return
+        statuses = verdicts(frame.decoded.checks)
+        for index, topic in enumerate(body.get(topics) or []):
+            for place, partition in enumerate(topic.get(partitions) or []):
+                yield from messages_of_set(
+                    partition.get("record_set"),
+                    statuses,
+                    path=f"body.{topics}[{index}].{partitions}[{place}].record_set",
+                    topic=topic.topic,
+                    partition=partition.partition,
+                    schema=frame.schema,
+                )
+
+
+def _speaks(api: Api, version: int | None) -> bool:
+    """Whether the layout of an API's version is known."""
+    return version is not None and 0 <= version < len(api.versions)
+
+
+def _acks(body: Any) -> int | None:
+    """What a produce request's body says of acks; None where it does not get so far, or is of an unknown version."""
+    return None if body is None or isinstance(body, bytes) else body.get("acks")
+
+
+def _clean(data: bytes, key: str) -> bool:
+    """Whether bytes are exactly one frame of a layout."""
+    decoded = decode(data, key)
+    return decoded.error is None and not decoded.gaps and decoded.consumed == len(data)
+
+
+def _answers_a_fetch(data: bytes) -> bool:
+    """Whether bytes can be the answer to a fetch of any version, with some topic in it."""
+    keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
+    fitting = [decode(data, key).value for key in keys if _clean(data, key)]
+    return any(value.body.responses and value.body.responses[0].topic for value in fitting)
+
+
+def _headed(data: bytes, number: int | None, version: int | None) -> bool:
+    """Whether bytes begin with the header of a request, known or not."""
+    if number is None or version is None or not (0 <= number <= HIGHEST and 0 <= version <= HIGHEST):
+        return False
+    decoded = decode(data, ANY_REQUEST)
+    return decoded.error is None and all(check.status != "bad" for check in decoded.checks)

@@ -1,0 +1,58 @@
+"""Files of a partition's directory: ``<base offset, 20 digits>.log``, ``.index`` (0.8.0) and ``.timeindex`` (0.10.1).
+
+None has a header. While a segment is open, its indexes are preallocated and filled with zeros (10 MiB by default), and
+so is the log with ``log.preallocate``; a crash leaves the zeros. A length that makes no sense ends the log in brokers
+until 0.10.1; here it is an error, with the messages before it as the partial value.
+
+Source: Kafka 0.10.2 ``FileMessageSet.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``.
+"""
+
+from __future__ import annotations
+
+from wirekit.schemas.kafka.messages import ENTRY
+from wirekit.wire import IfNext, RecordsToEnd, Struct, int32, int64, rest
+
+LOG_SEGMENT = Struct(
+    "preallocated" / IfNext(bytes(12), rest()) * "the zeros of a segment to which nothing was written, else null",
+    "messages" / RecordsToEnd(ENTRY, short_tail="stop", until=bytes(12)) * "with their final offsets",
+    "tail" / rest() * "zeros, or a last message that a crash cut",
+    name="LogSegment",
+    doc="a .log file: a message set, maybe followed by zeros",
+)
+
+OFFSET_INDEX = Struct(
+    "entries"
+    / RecordsToEnd(
+        Struct(
+            "relative_offset" / int32 * "to the base offset in the file's name",
+            "position" / int32 * "of the entry's message in the .log file",
+            name="OffsetIndexEntry",
+        ),
+        short_tail="stop",
+        until=bytes(8),
+    )
+    * (
+        "ascending and sparse; the offset is the first of the appended batch on a leader, the wrapper's on a follower: "
+        "only previous offset < entry <= offset at position holds"
+    ),
+    "tail" / rest() * "zeros of an index that was not closed",
+    name="OffsetIndex",
+    doc="a .index file: where in the log the messages of some offsets stand",
+)
+
+TIME_INDEX = Struct(
+    "entries"
+    / RecordsToEnd(
+        Struct(
+            "timestamp" / int64 * "the largest so far",
+            "relative_offset" / int32 * "to the base offset in the file's name",
+            name="TimeIndexEntry",
+        ),
+        short_tail="stop",
+        until=bytes(12),
+    )
+    * "both columns ascend",
+    "tail" / rest() * "zeros of an index that was not closed",
+    name="TimeIndex",
+    doc="a .timeindex file: offsets by timestamp",
+)

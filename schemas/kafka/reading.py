@@ -1,0 +1,155 @@
+"""The application messages of decoded message sets: compressed sets opened, offsets absolute, timestamps as they hold.
+
+Rules, as Kafka 0.10.2's own reader has them (``MemoryRecords.RecordsIterator``, ``Record.timestamp``):
+
+- What is inside a wrapper of magic 1 counts its offsets from wrapper - last inner; where that is negative (a produce
+  request that a broker has not seen), and inside a wrapper of magic 0, offsets are taken as they stand.
+- The timestamp type of a wrapper of magic 1 is that of all inside; with LogAppendTime its timestamp is too.
+- Messages of magic 0 have no timestamp, and -1 is none.
+- A compressed value that cannot be opened is given as it stands, as the value of one message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wirekit.conversation import Message
+from wirekit.engine import Decoded
+from wirekit.schemas.kafka.messages import ATTRIBUTES
+from wirekit.values import Check, Record
+
+CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
+LOG_APPEND_TIME = 1
+NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapper:
+    """What a compressed message says about the messages in it."""
+
+    magic: int
+    offset: int | None
+    timestamp: int | None
+    timestamp_type: Any
+    codec: str
+
+
+def verdicts(checks: Iterable[Check]) -> dict[str, str]:
+    """The statuses of the CRCs of a decoded value, by path."""
+    return {check.path: check.status for check in checks if check.kind == "crc32"}
+
+
+def messages_of_set(
+    message_set: Any,
+    statuses: Mapping[str, str],
+    *,
+    path: str = "",
+    topic: str | None = None,
+    partition: int | None = None,
+    schema: str = "kafka.message_set",
+) -> Iterator[Message]:
+    """The application messages of a decoded message set or log segment, in order.
+
+    Args:
+        message_set: the value; None, and one that was decoded in part, are fine.
+        statuses: what ``verdicts`` gives for the decoded value that the set is in.
+        path: where the set stands in that value.
+        topic, partition: what the messages belong to, where that is known.
+        schema: the key that the value was decoded by.
+
+    >>> import wirekit
+    >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
+    >>> data = wirekit.encode("kafka.message_set", {"messages": [message]})
+    >>> decoded = wirekit.decode(data, "kafka.message_set")
+    >>> [(m.offset, m.value, m.check) for m in messages_of_set(decoded.value, verdicts(decoded.checks))]
+    [(5, b'hi', 'ok')]
+    """
+    reader = _Reader(statuses, topic, partition, schema)
+    return reader.read(message_set, path, None)
+
+
+def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | None = None) -> Iterator[Message]:
+    """The application messages of a decoded ``kafka.message_set`` or ``kafka.log_segment``."""
+    statuses = verdicts(decoded.checks)
+    return messages_of_set(decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema)
+
+
+def messages_of_file(decoded: Decoded, path: str) -> Iterator[Message]:
+    """The messages of a decoded segment; topic and partition are those of its directory, ``<topic>-<partition>``.
+
+    A directory that 0.10.2 has marked as deleted is called ``<topic>-<partition>.<uuid>-delete``.
+    """
+    folder = re.fullmatch(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?", Path(path).absolute().parent.name)
+    topic, partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
+    return messages_of(decoded, topic=topic, partition=partition)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    statuses: Mapping[str, str]
+    topic: str | None
+    partition: int | None
+    schema: str
+
+    def read(self, message_set: Any, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
+        if message_set is None:
+            return
+        entries = message_set.get("messages") or []
+        known, base = _base(message_set, entries, wrapper)
+        prefix = f"{path}.messages" if path else "messages"
+        for index, entry in enumerate(entries):
+            message = entry.get("message")
+            if message is None or "value" not in message:
+                continue
+            offset = entry.offset + base if known else None
+            yield from self._message(message, offset, f"{prefix}[{index}].message", wrapper)
+
+    def _message(self, message: Record, offset: int | None, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
+        own = _described(message, offset, wrapper)
+        value = message.value
+        if isinstance(value, Record):
+            if value.get("content") is not None:
+                yield from self.read(value.content, f"{path}.value.content", own)
+                return
+            value = value.compressed
+        dated = message.magic >= 1
+        yield Message(
+            topic=self.topic,
+            partition=self.partition,
+            offset=offset,
+            timestamp=own.timestamp if dated and own.timestamp != NO_TIMESTAMP else None,
+            timestamp_type=own.timestamp_type.symbol if dated else None,
+            key=message.key,
+            value=value,
+            attributes=sum(int(message.attributes[name]) << shift for name, _, shift in ATTRIBUTES.fields),
+            codec=wrapper.codec if wrapper is not None and own.codec == "none" else own.codec,
+            crc=message.crc,
+            check=self.statuses.get(f"{path}.crc", "absent"),
+            schema=self.schema,
+            protocol="kafka",
+        )
+
+
+def _described(message: Record, offset: int | None, wrapper: _Wrapper | None) -> _Wrapper:
+    """What holds for a message and, if it is a wrapper, for what is in it."""
+    timestamp, timestamp_type = message.timestamp, message.attributes.timestamp_type
+    if wrapper is not None and wrapper.magic >= 1:
+        timestamp_type = wrapper.timestamp_type
+        if timestamp_type == LOG_APPEND_TIME:
+            timestamp = wrapper.timestamp
+    number = int(message.attributes.codec)
+    codec = CODEC_NAMES.get(number, f"codec {number}")
+    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec)
+
+
+def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tuple[bool, int]:
+    """Whether absolute offsets can be known, and what to add to those that stand in the set."""
+    if wrapper is None or wrapper.magic == 0 or not entries:
+        return True, 0
+    if message_set.get("partial") != b"" or wrapper.offset is None:
+        return False, 0
+    return True, max(0, wrapper.offset - entries[-1].offset)

@@ -1,0 +1,141 @@
+"""Group metadata: what ``__consumer_offsets`` holds, and what consumers put into JoinGroup and SyncGroup."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import DISK, PDUS, Pdu
+from wirekit.conversation import Message
+from wirekit.schemas.kafka.reading import messages_of
+
+SEEN = {
+    "0.8.2.2": {(0, 0)},
+    "0.9.0.1": {(1, 1), (2, 0)},
+    "0.10.2.2": {(1, 1), (2, 1)},
+}
+"""(version of the key, version of the value) that each release writes."""
+
+
+def records(release: str) -> list[Message]:
+    decoded = wirekit.decode((DISK / f"{release}-__consumer_offsets-0.log").read_bytes(), "kafka.log_segment")
+    return list(messages_of(decoded, topic="__consumer_offsets", partition=0))
+
+
+def prefixed(data: bytes | None) -> bytes:
+    return b"\xff\xff\xff\xff" if data is None else len(data).to_bytes(4, "big") + data
+
+
+@pytest.mark.parametrize("release", SEEN)
+def test_consumer_offsets(release: str) -> None:
+    versions: Counter[tuple[int, int]] = Counter()
+    for record in records(release):
+        assert record.key is not None
+        key = wirekit.decode(record.key, "kafka.consumer_offsets.key")
+        assert key.clean
+        assert key.consumed == len(record.key)
+        both = prefixed(record.key) + prefixed(record.value)
+        decoded = wirekit.decode(both, "kafka.consumer_offsets")
+        assert decoded.clean
+        assert decoded.value.key == key.value
+        assert wirekit.encode("kafka.consumer_offsets", decoded.value) == both
+        assert wirekit.encode("kafka.consumer_offsets", wirekit.to_json(decoded.value)) == both
+        if record.value is None:
+            assert decoded.value.value is None
+            continue
+        name = "group_value" if key.value.version == 2 else "offset_value"
+        assert wirekit.decode(record.value, f"kafka.consumer_offsets.{name}").value == decoded.value.value
+        context = {"key_version": key.value.version}
+        assert (
+            wirekit.decode(record.value, "kafka.consumer_offsets.value", context=context).value == decoded.value.value
+        )
+        versions[int(key.value.version), int(decoded.value.value.version)] += 1
+    assert set(versions) == SEEN[release]
+
+
+def test_committed_offset() -> None:
+    first = records("0.8.2.2")[0]
+    assert first.key is not None
+    assert wirekit.decode(first.key, "kafka.consumer_offsets.key").value == {
+        "version": 0,
+        "group": "oldgroup",
+        "topic": "t-none",
+        "partition": 0,
+    }
+    assert first.value is not None
+    value = wirekit.decode(first.value, "kafka.consumer_offsets.offset_value").value
+    assert (value.offset, value.metadata, value.commit_timestamp, value.expire_timestamp) == (51, "", None, None)
+    assert value.timestamp > 1_700_000_000_000
+
+
+def test_members_of_a_group_hold_subscription_and_assignment() -> None:
+    group = next(record for record in records("0.10.2.2") if record.key is not None and record.key[:2] == b"\0\2")
+    assert group.value is not None
+    value = wirekit.decode(group.value, "kafka.consumer_offsets.group_value").value
+    (member,) = value.members
+    assert (value.protocol_type, value.protocol, value.leader) == ("consumer", "range", member.member_id)
+    assert member.rebalance_timeout == 300_000
+    assert member.session_timeout == 10_000
+    subscription = wirekit.decode(member.subscription, "kafka.consumer_subscription")
+    assert subscription.value == {"version": 0, "topics": ["t-gzip"], "user_data": b"", "tail": None}
+    assignment = wirekit.decode(member.assignment, "kafka.consumer_assignment")
+    assert assignment.value.topic_partitions == [{"topic": "t-gzip", "partitions": [0]}]
+    assert subscription.clean
+    assert assignment.clean
+
+
+def test_key_of_a_later_version_is_kept() -> None:
+    """0.10.2 knows 0, 1 and 2."""
+    data = prefixed(b"\0\3later") + prefixed(b"value")
+    decoded = wirekit.decode(data, "kafka.consumer_offsets")
+    assert decoded.error is None
+    assert [gap.length for gap in decoded.gaps] == [5, 5]
+    assert wirekit.encode("kafka.consumer_offsets", decoded.value) == data
+
+
+JOINING = [pdu for pdu in PDUS if pdu.api == "join_group"]
+SYNCING = [pdu for pdu in PDUS if pdu.api == "sync_group"]
+
+
+def exact(data: bytes, key: str) -> wirekit.Record:
+    decoded = wirekit.decode(data, key)
+    assert decoded.clean
+    assert decoded.consumed == len(data)
+    assert wirekit.encode(key, decoded.value) == data
+    value: wirekit.Record = decoded.value
+    return value
+
+
+@pytest.mark.parametrize("pdu", JOINING, ids=str)
+def test_join_group_holds_subscriptions(pdu: Pdu) -> None:
+    """Requests that were composed by hand have empty ones."""
+    body = wirekit.decode(pdu.data, pdu.key).value.body
+    if pdu.side == "request":
+        assert body.protocol_type == "consumer"
+        found = [protocol.protocol_metadata for protocol in body.group_protocols]
+    else:
+        found = [member.member_metadata for member in body.members]
+    for data in filter(None, found):
+        assert exact(data, "kafka.consumer_subscription").version == 0
+
+
+@pytest.mark.parametrize("pdu", SYNCING, ids=str)
+def test_sync_group_holds_assignments(pdu: Pdu) -> None:
+    body = wirekit.decode(pdu.data, pdu.key).value.body
+    if pdu.side == "request":
+        found = [member.member_assignment for member in body.group_assignment]
+    else:
+        found = [body.member_assignment] if body.member_assignment else []
+    for data in found:
+        assert exact(data, "kafka.consumer_assignment").version == 0
+
+
+def test_later_subscription_has_a_tail() -> None:
+    """Version 1 adds owned partitions; readers take what they know."""
+    data = bytes.fromhex("0001 00000001 0001 74 ffffffff 00000000")
+    decoded = wirekit.decode(data, "kafka.consumer_subscription")
+    assert decoded.error is None
+    assert (decoded.value.topics, decoded.value.user_data, decoded.value.tail) == (["t"], None, bytes(4))
+    assert wirekit.encode("kafka.consumer_subscription", decoded.value) == data

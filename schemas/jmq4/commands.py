@@ -13,21 +13,16 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.schemas.jmq4.codes import (
-    CLIENT_TYPES,
-    ELECTION_TYPES,
     ERROR_CODES,
-    LANGUAGES,
-    OLD_LANGUAGES,
     QOS_LEVELS,
     RETRY_TYPES,
-    SUBSCRIPTION_TYPES,
     TOPIC_TYPES,
     TRANSACTION_STATUS,
 )
 from wirekit.schemas.jmq4.message import DOCUMENTED_MESSAGE, message
-from wirekit.schemas.jmq4.types import array, boolean, string1, string2
+from wirekit.schemas.jmq4.mqtt import mqtt, subscribe_ack
+from wirekit.schemas.jmq4.types import array, boolean, language, string1, string2
 from wirekit.wire import (
-    Array,
     Bit,
     Bits,
     Default,
@@ -47,7 +42,6 @@ from wirekit.wire import (
     int64,
     len_,
     this,
-    uint8,
     uint32,
 )
 
@@ -55,9 +49,6 @@ EMPTY = Struct(name="Empty")
 
 code = Symbols(int32, ERROR_CODES)
 topics = array(string2)
-language = IfThenElse(
-    context.old_languages, Symbols(uint8, OLD_LANGUAGES, closed=True), Symbols(uint8, LANGUAGES, closed=True)
-)
 
 
 # General commands (通用相关)
@@ -442,57 +433,6 @@ FETCH_PRODUCE_FEEDBACK_ACK = Struct(
     "code" / code,
     name="FetchProduceFeedbackAck",
 )
-
-
-# The MQTT service (command/JoyQueueCommandType.java:81-86): not in the document, and alike in both dialects.
-
-
-def mqtt(string: String) -> dict[int, Node]:
-    """The requests of the MQTT service and the answer to GET_TOPICS."""
-    subscription = Struct(
-        "topic" / string, "app" / string, "type" / Symbols(int8, SUBSCRIPTION_TYPES), name="Subscription"
-    )
-    return {
-        100: Struct(
-            "client_type" / Symbols(int8, CLIENT_TYPES), "subscriptions" / array(subscription), name="Subscribe"
-        ),
-        101: Struct("subscriptions" / array(subscription), name="Unsubscribe"),
-        102: Struct("app" / string, "subscribe_type" / int32, name="GetTopics"),
-        -102: Struct("topics" / Array(int32, string), name="GetTopicsAck"),
-        103: Struct(
-            "app" / string, "token" / string, "language" / language, "client_version" / string, name="Authorization"
-        ),
-    }
-
-
-def subscribe_ack(string: String, *extra: Any) -> Struct:
-    """The answer to SUBSCRIBE (SubscribeAckCodec.java, Serializer.readTopicConfig and readPartitionGroup)."""
-    broker = Struct(
-        "id" / int32, "ip" / string, "port" / int32, "data_center" / string, "retry_type" / string, name="GroupBroker"
-    )
-    group = Struct(
-        "topic" / string,
-        "leader" / int32,
-        "isrs" / Array(int32, int32) * "brokers in sync",
-        "learners" / Array(int32, int32),
-        "term" / int32,
-        "group" / int32,
-        "partitions" / Array(int32, int16),
-        "replicas" / Array(int32, int32),
-        "elect_type" / Symbols(int32, ELECTION_TYPES),
-        "brokers" / Array(int32, broker),
-        *extra,
-        name="TopicGroup",
-    )
-    config = Struct(
-        "name" / string,
-        "partitions" / int16,
-        "type" / Symbols(int8, TOPIC_TYPES),
-        "priority_partitions" / Array(int32, int16),
-        "partition_groups" / Array(int32, group),
-        name="TopicConfig",
-    )
-    return Struct("topic_configs" / array(config), name="SubscribeAck")
 
 
 # The tables: what a command type means in each dialect.

@@ -57,6 +57,10 @@ class JmqDialogue(Dialogue):
             pair=(asker, value.request_id),
         )
 
+    def sender(self, decoded: Decoded) -> str:
+        """Requests are the client's, on the client port."""
+        return "server" if decoded.value.identity.direction == 1 else "client"
+
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The messages of PRODUCE_MESSAGE and of both FETCH answers, batches split."""
         value = frame.value

@@ -9,13 +9,18 @@ reader takes it unsigned (``string1_unsigned``, AbstractSerializer.java:146-152)
 
 from __future__ import annotations
 
-from wirekit.wire import Array, Bytes, Flag, Node, String, int8, int16, int32, uint8
+from wirekit.schemas.jmq4.codes import LANGUAGES, OLD_LANGUAGES
+from wirekit.wire import Array, Bytes, Flag, IfThenElse, Node, String, Symbols, context, int8, int16, int32, uint8
 
 boolean = Flag(int8)
 string1 = String(int8, null=0)
 string1_unsigned = String(uint8, null=0)
 string2 = String(int16, null=0)
 nullable_bytes = Bytes(int32, null=0)
+language = IfThenElse(
+    context.old_languages, Symbols(uint8, OLD_LANGUAGES, closed=True), Symbols(uint8, LANGUAGES, closed=True)
+)
+"""Of a client; its numbers changed in 4.2.3, and ``context.old_languages`` says that they are the older ones."""
 
 
 def array(element: Node) -> Array:

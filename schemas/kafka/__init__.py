@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 from wirekit.registry import Layout, Protocol
 from wirekit.schemas.kafka import disk, embedded, frames, messages
-from wirekit.schemas.kafka.apis import APIS, OFFSET_COMMIT, OFFSET_COMMIT_BETA
+from wirekit.schemas.kafka.apis import APIS
+from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT, OFFSET_COMMIT_BETA
 from wirekit.wire import Limits
 
 if TYPE_CHECKING:

@@ -19,7 +19,11 @@ from typing import Any
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.registry import Protocol
-from wirekit.schemas.kafka.apis import API_VERSIONS, APIS, FETCH, OFFSET_COMMIT, PRODUCE, SASL_HANDSHAKE, Api
+from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
+from wirekit.schemas.kafka.api import Api
+from wirekit.schemas.kafka.apis import APIS
+from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
+from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT
 from wirekit.schemas.kafka.reading import messages_of_set, verdicts
 
 TOKEN = "kafka.sasl_token"
@@ -196,8 +200,8 @@ class KafkaDialogue(Dialogue):
                     partition.get("record_set"),
                     statuses,
                     path=f"body.{topics}[{index}].{partitions}[{place}].record_set",
-                    topic=topic.topic,
-                    partition=partition.partition,
+                    topic=topic.get("topic"),
+                    partition=partition.get("partition"),
                     schema=frame.schema,
                 )
 

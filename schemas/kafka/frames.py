@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from wirekit.schemas.kafka.apis import APIS, CONTROLLED_SHUTDOWN, Api
+from wirekit.schemas.kafka.api import Api
+from wirekit.schemas.kafka.apis import APIS
+from wirekit.schemas.kafka.broker_apis import CONTROLLED_SHUTDOWN
 from wirekit.schemas.kafka.types import api_key, nullable_string
 from wirekit.wire import Const, If, Length, Struct, Switch, context, int16, int32, rest, this, unexplained
 

@@ -29,6 +29,9 @@ LINKED = {
     "PING": ("request", "ping"),
     "PONG": ("response", "ping"),
 }
+# Commands that only one side sends.
+ASKED = {"CONNECT", "PRODUCER", "SUBSCRIBE", "SEND", "FLOW", "ACK", "LOOKUP", "PARTITIONED_METADATA"}
+ANSWERED = {"CONNECTED", "SEND_RECEIPT", "MESSAGE", "PRODUCER_SUCCESS", "SUCCESS", "LOOKUP_RESPONSE"}
 NO_REQUEST = 2**64 - 1
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
 
@@ -56,6 +59,12 @@ class PulsarDialogue(Dialogue):
         asker = side if role == "request" else "server" if side == "client" else "client"
         ids = (content.get("producer_id"), content.get("sequence_id")) if link == "send" and content else ()
         return Description(api, None, None, role, pair=(link, asker, *ids))
+
+    def sender(self, decoded: Decoded) -> str:
+        command = _command(decoded.value)
+        if command is None:
+            return ""
+        return "client" if command[0] in ASKED else "server" if command[0] in ANSWERED else ""
 
     def observe(self, frame: Frame) -> None:
         command = _command(frame.value)

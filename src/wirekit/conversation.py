@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from wirekit.engine import Decoded, decode, frame_size
+from wirekit.engine import Decoded, decode, frame_size, frames
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
@@ -197,6 +198,10 @@ class Dialogue:
     def describe(self, side: str, decoded: Decoded) -> Description:
         """What the frame is; called for every frame, also one with an error and a partial value (or None)."""
         return Description()
+
+    def sender(self, decoded: Decoded) -> str:
+        """The side that alone sends such a frame, or "" where both do; tells client from server in the middle."""
+        return ""
 
     def plausible(self, side: str, data: bytes) -> bool:
         """Whether a whole frame found while searching is one: it decodes cleanly and its body is known."""
@@ -425,7 +430,21 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
     if best is None:
         return Recognised("", False, not all(hopeful.values()), "no known protocol fits")
     clean, name, swapped = best
+    swapped = _swapped(registry.protocol(name), client, server, swapped)
     return Recognised(name, swapped, True, f"{clean} frames decode cleanly as {name}")
+
+
+def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
+    """Whether what was taken for the client is the server, where both sides send frames of one layout."""
+    if protocol.client != protocol.server:
+        return guess
+    dialogue = protocol.dialogue()(protocol)
+    votes = 0
+    for side, data in (("client", client), ("server", server)):
+        for decoded in islice(frames(protocol.stream("client"), data), FRAMES_TO_RECOGNISE):
+            sender = dialogue.sender(decoded) if decoded.clean else ""
+            votes += 0 if not sender else 1 if sender != side else -1
+    return votes > 0 if votes else guess
 
 
 def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, bool]:

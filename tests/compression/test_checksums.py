@@ -37,6 +37,14 @@ def test_crc32c_of_a_pulsar_client() -> None:
     assert checksum("crc32c")(bytes.fromhex(vector["hex"])) == vector["expect"]["crc32c"]
 
 
+def test_the_internet_checksum_of_rfc_1071() -> None:
+    words = bytes.fromhex("0001f203f4f5f6f7")
+    assert checksum("internet")(words) == 0xFFFF - 0xDDF2
+    assert checksum("internet")(words + b"\x01") == 0xFFFF - 0xDEF2
+    assert checksum("internet")(bytes(4)) == 0xFFFF
+    assert checksum("internet")(b"\xff\xff") == 0
+
+
 def test_an_unknown_name_is_the_callers_fault_and_the_known_ones_are_listed() -> None:
     with pytest.raises(Misuse, match="no checksum is called 'md5'; known are crc32, crc32c"):
         checksum("md5")
@@ -46,7 +54,7 @@ def test_an_algorithm_of_another_protocol(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(checksums, "_CHECKSUMS", dict(checksums._CHECKSUMS))
     checksums.register(Checksum("sum8", 8, lambda data: sum(data) & 0xFF, "sum of all bytes"))
     assert checksum("sum8")(b"\x01\x02") == 3
-    assert checksums.names() == ("crc32", "crc32c", "sum8")
+    assert checksums.names() == ("crc32", "crc32c", "internet", "sum8")
     with pytest.raises(Misuse, match="'sum8' exists already"):
         checksums.register(checksum("sum8"))
 

@@ -115,6 +115,8 @@ def test_protocol_is_found_from_the_bytes(run: list[tuple[str, bytes]]) -> None:
     client = b"".join(data for side, data in run if side == "client")
     server = b"".join(data for side, data in run if side == "server")
     assert recognise(client, server).protocol == "pulsar"
+    assert not recognise(client, server).swapped
+    assert recognise(server, client).swapped
     request = wirekit.encode(
         "kafka.metadata.request.v0", {"correlation_id": 1, "client_id": "x", "body": {"topics": []}}
     )

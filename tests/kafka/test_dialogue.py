@@ -363,6 +363,20 @@ class TestMessages:
         assert question.decoded.error is not None
         assert [(m.value, m.check) for m in question.messages] == [(b"one", "ok")]
 
+    @pytest.mark.parametrize("side", ["client", "server"])
+    def test_of_a_frame_that_ends_anywhere(self, side: str) -> None:
+        whole = first("produce", "request", 1) if side == "client" else first("fetch", "response", 1)
+        asked = first("fetch", "request", 1).data
+        number = int.from_bytes(whole.data[4:8], "big")
+        seen = set()
+        for length in range(0, len(whole.data) - 4, 7):
+            conversation = Conversation("kafka")
+            if side == "server":
+                frame(conversation, "client", asked[:8] + number.to_bytes(4, "big") + asked[12:])
+            cut = frame(conversation, side, sized(whole.data[4 : 4 + length]))
+            seen.add(len(cut.messages))
+        assert len(seen) > 1
+
     def test_captured(self) -> None:
         """What kafka's own clients produced, all codecs: every CRC is right but those broken on purpose."""
         verdicts = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import construct
 
-from wirekit.errors import Limit, Misuse, Short, WireError
+from wirekit.errors import Limit, Misuse, Short, WireError, Wrong
 from wirekit.values import EXTRAS, Check, Record, record_type
 from wirekit.wire.derived import Checked, Default, Length, cover
 from wirekit.wire.node import (
@@ -329,6 +329,8 @@ class Struct(Node):
                 value = node.load(obj[name], scope)
                 scope[name] = value
                 setattr(record, name, value)
+            else:
+                _assume(scope, name, node)
         extra = {}
         for name, value in obj.items():
             if name.startswith("$"):
@@ -363,6 +365,19 @@ class Struct(Node):
                 if last == len(self.members) - 1 and first == index + 1:
                     return int(reader.position - begin + value - length.add)
         raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
+
+
+def _assume(scope: Scope, name: str, node: Node) -> None:
+    """Puts the default of a field that was left out into the scope, for the expressions of the fields behind it."""
+    try:
+        value = node.default(scope)
+    except Wrong:
+        return
+    core = bare(node)
+    if isinstance(core, Bits) and isinstance(value, int):
+        value = core.unpack(value)
+    if value is not NOTHING:
+        scope[name] = value
 
 
 def load_extra(name: str, value: Any) -> Any:
@@ -731,7 +746,7 @@ class IfMore(Wrapping):
 
 
 class OrBytes(Wrapping):
-    """A layout, or all bytes before the limit as they stand where they do not fit it.
+    """A layout whose value is no string, or all bytes before the limit as they stand where they do not fit it.
 
     Bytes that do not fit are a gap with a bad ``layout`` check, which says what is wrong with them. Asking for too much
     (``Limit``) stays an error.
@@ -740,14 +755,14 @@ class OrBytes(Wrapping):
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         session = stream.session
         mark = session.mark()
-        start, limit, bounded = stream.position, stream.limit, stream.bounded
+        start, limit, bounded, nested = stream.position, stream.limit, stream.bounded, stream.nested
         try:
             return self.inner._parse(stream, context, path)
         except Limit:
             raise
         except WireError as error:
             session.rewind(mark)
-            stream.position, stream.limit, stream.bounded = start, limit, bounded
+            stream.position, stream.limit, stream.bounded, stream.nested = start, limit, bounded, nested
             stream.check("layout", None, None, False, start, f"{error.path}: {error.reason}")
             data = stream.take(stream.left)
             if data:

@@ -241,7 +241,8 @@ def _(node: Compressed) -> str:
 @type_of.register
 def _(node: Length) -> str:
     add = f" + {node.add}" if node.add else ""
-    return f"{type_of(node.inner)}, bytes of {_of(node, node.of)}{add}"
+    more = " or more" if node.exceeds else ""
+    return f"{type_of(node.inner)}, bytes of {_of(node, node.of)}{add}{more}"
 
 
 @type_of.register

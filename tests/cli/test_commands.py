@@ -1,0 +1,276 @@
+"""The command line as scripts see it: what is printed where, and the exit status."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wirekit
+
+HEARTBEAT = "00000017cafebebe040200000001070000016c3d0e8b28"
+
+
+class Run:
+    """One run of the command line."""
+
+    def __init__(self, *arguments: str, stdin: bytes = b"") -> None:
+        command = [sys.executable, "-m", "wirekit", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, check=False)
+        self.status = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr.decode()
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.decode().splitlines()]
+
+
+@pytest.fixture(scope="session")
+def send(fixtures: Path) -> bytes:
+    """A SEND frame of a real client, with a batch in it."""
+    lines = (fixtures / "pulsar" / "frames" / "batch.frames.jsonl").read_text().splitlines()
+    return next(bytes.fromhex(line["hex"]) for line in map(json.loads, lines) if line["type"] == "SEND")
+
+
+def test_decode_prints_a_line_a_frame(send: bytes) -> None:
+    run = Run("decode", "pulsar", "-", stdin=send + send)
+    assert run.status == 0, run.err
+    assert [line["offset"] for line in run.lines] == [0, len(send)]
+    line = run.lines[0]
+    assert list(line) == ["schema", "offset", "length", "value", "checks", "gaps", "error"]
+    assert (line["schema"], line["length"], line["gaps"], line["error"]) == ("pulsar.frame", len(send), [], None)
+    checks = {check["path"]: check for check in line["checks"]}
+    check = checks["entry.checksum"]
+    assert list(check) == ["path", "kind", "stored", "computed", "status"]
+    assert (check["kind"], check["status"]) == ("crc32c", "ok")
+    assert check["stored"] == check["computed"]
+
+
+def test_encode_gives_the_same_bytes_back(send: bytes) -> None:
+    decoded = Run("decode", "pulsar", stdin=send + send)
+    assert Run("encode", "pulsar", stdin=decoded.out).out == send + send
+    assert Run("encode", "pulsar.frame", "--output", "hex", stdin=decoded.out).out.decode() == 2 * f"{send.hex()}\n"
+    bare = json.dumps(decoded.lines[0]["value"], indent=2).encode()
+    assert Run("encode", "pulsar.frame", stdin=bare).out == send
+
+
+def xxd(data: bytes) -> str:
+    rows = [data[i : i + 16] for i in range(0, len(data), 16)]
+    return "".join(
+        f"{16 * n:08x}: {' '.join(row[i : i + 2].hex() for i in range(0, len(row), 2)):<39}  {show(row)}\n"
+        for n, row in enumerate(rows)
+    )
+
+
+def hexdump_c(data: bytes) -> str:
+    rows = [data[i : i + 16] for i in range(0, len(data), 16)]
+    body = "".join(
+        f"{16 * n:08x}  {row[:8].hex(' '):<23}  {row[8:].hex(' '):<23}  |{show(row)}|\n" for n, row in enumerate(rows)
+    )
+    return f"{body}{len(data):08x}\n"
+
+
+def wireshark(data: bytes) -> str:
+    rows = [data[i : i + 16] for i in range(0, len(data), 16)]
+    return "".join(f"{16 * n:04x}   {row.hex(' '):<47}   {show(row)}\n" for n, row in enumerate(rows))
+
+
+def show(row: bytes) -> str:
+    return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [bytes.hex, xxd, hexdump_c, wireshark, lambda data: base64.encodebytes(data).decode(), lambda data: data.hex(" ")],
+    ids=["hex", "xxd", "hexdump -C", "wireshark", "base64", "spaced hex"],
+)
+def test_decode_takes_pasted_text(form: Any, send: bytes) -> None:
+    run = Run("decode", "pulsar", stdin=form(send).encode())
+    assert run.status == 0, run.err
+    assert run.lines == Run("decode", "pulsar", stdin=send).lines
+
+
+def test_decode_of_a_file(send: bytes, tmp_path: Path) -> None:
+    (tmp_path / "frame.bin").write_bytes(send)
+    with_schema = Run("decode", "pulsar.frame", str(tmp_path / "frame.bin"))
+    without = Run("decode", str(tmp_path / "frame.bin"))
+    assert with_schema.lines == without.lines
+    assert "taken as pulsar" in without.err
+
+
+def test_decode_finds_the_protocol_and_says_so() -> None:
+    run = Run("decode", "--hex", HEARTBEAT)
+    assert run.status == 0
+    assert run.lines[0]["schema"] == "joyqueue.frame"
+    assert run.lines[0]["value"]["type"] == {"value": 7, "symbol": "HEARTBEAT"}
+    assert "taken as joyqueue" in run.err
+
+
+def test_options_may_stand_anywhere(send: bytes, tmp_path: Path) -> None:
+    (tmp_path / "frame.bin").write_bytes(send)
+    run = Run("decode", "--output", "json", "pulsar", "--input", "raw", str(tmp_path / "frame.bin"), "--strict")
+    assert run.status == 0, run.err
+
+
+def test_context_says_what_a_response_is() -> None:
+    response = wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 27}})
+    arguments = (
+        "decode",
+        "kafka.response",
+        "--context",
+        "api=heartbeat",
+        "--context",
+        "version=0",
+        "--hex",
+        response.hex(),
+    )
+    run = Run(*arguments)
+    assert run.status == 0, run.err
+    assert run.lines[0]["value"]["body"]["error_code"]["symbol"] == "REBALANCE_IN_PROGRESS"
+    assert Run("encode", "kafka.response", stdin=run.out).out == response
+    blind = Run("decode", "kafka.response", "--hex", response.hex())
+    assert blind.status == 1
+    assert blind.lines[0]["gaps"] == [{"offset": 8, "length": 2}]
+
+
+def test_truncated_frame_shows_what_was_there(send: bytes) -> None:
+    run = Run("decode", "pulsar", stdin=send[:60])
+    assert run.status == 1
+    (line,) = run.lines
+    assert line["value"]["command"]["type"]["symbol"] == "SEND"
+    assert line["error"]["kind"] == "short"
+    assert line["error"]["offset"] is not None
+    assert line["error"]["message"] in run.err
+    assert Run("encode", "pulsar", stdin=run.out).status == 1
+
+
+def test_failed_check_is_marked_and_fails_only_when_strict(send: bytes) -> None:
+    damaged = bytearray(send)
+    damaged[-1] ^= 1
+    run = Run("decode", "pulsar", stdin=bytes(damaged))
+    assert run.status == 0
+    assert [check["path"] for check in run.lines[0]["checks"] if check["status"] == "bad"] == ["entry.checksum"]
+    assert "crc32c check failed at byte" in run.err
+    assert Run("encode", "pulsar", stdin=run.out).out == bytes(damaged)
+    assert Run("decode", "pulsar", "--strict", stdin=bytes(damaged)).status == 1
+
+
+def test_foreign_bytes() -> None:
+    run = Run("decode", stdin=b"\xff" * 40)
+    assert run.status == 1
+    assert "no known protocol fits" in run.err
+    run = Run("decode", "joyqueue", stdin=b"\xff" * 40)
+    assert run.status == 1
+    assert "joyqueue.frame: length: expected a length of at least 23, found -1, at byte 0" in run.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("decode", "--output", "yaml"), ("frames",), ("decode", "pulsar", "x", "--hex", "00"), ("nonsense",)],
+    ids=" ".join,
+)
+def test_usage_errors_have_status_2(arguments: tuple[str, ...]) -> None:
+    assert Run(*arguments).status == 2
+
+
+def test_unknown_schema_suggests_near_ones() -> None:
+    run = Run("decode", "pulsar.frames", "--hex", "00")
+    assert run.status == 1
+    assert "did you mean" in run.err
+    assert "pulsar.frame" in run.err
+
+
+def test_file_that_does_not_exist() -> None:
+    run = Run("frames", "no/such/file.pcap")
+    assert run.status == 1
+    assert run.err == "wirekit: no/such/file.pcap: No such file or directory\n"
+
+
+@pytest.mark.parametrize("output", ["rich", "tree", "hexdump"])
+def test_pictures_for_readers(output: str, send: bytes) -> None:
+    damaged = bytearray(send)
+    damaged[-1] ^= 1
+    good = Run("decode", "pulsar", "--output", output, stdin=send).out.decode()
+    bad = Run("decode", "pulsar", "--output", output, stdin=bytes(damaged)).out.decode()
+    assert "pulsar.frame  offset 0" in good
+    assert "\x1b" not in good
+    if output != "hexdump":
+        assert "✓ crc32c stored 0x" in good
+        assert "✗ crc32c stored 0x" in bad
+        assert "producer_name = 'standalone" in good
+    if output != "tree":
+        assert "00000000  00 00" in good
+
+
+def test_frames_of_a_capture(fixtures: Path) -> None:
+    run = Run("frames", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
+    assert run.status == 1
+    assert "no request has correlation id" in run.err
+    lines = run.lines
+    assert sum(line["schema"] == "kafka.produce.request.v1" for line in lines) == 7
+    answer = next(line for line in lines if line["schema"] == "kafka.metadata.response.v0")
+    assert list(answer) == [
+        "file",
+        "connection",
+        "from",
+        "to",
+        "time",
+        "protocol",
+        "schema",
+        "api",
+        "version",
+        "correlation_id",
+        "offset",
+        "length",
+        "value",
+        "checks",
+        "error",
+        "latency_ms",
+    ]
+    assert (answer["api"], answer["version"], answer["protocol"]) == ("metadata", 0, "kafka")
+    assert answer["latency_ms"] > 0
+
+
+def test_frames_table(fixtures: Path) -> None:
+    run = Run("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--output", "table")
+    assert run.status == 0, run.err
+    assert "→ SEND" in run.out.decode()
+    assert "← SEND_RECEIPT" in run.out.decode()
+
+
+def test_messages_of_a_capture(fixtures: Path) -> None:
+    run = Run("messages", str(fixtures / "pcap" / "pulsar-consume.pcap"))
+    assert run.status == 0, run.err
+    received = [line for line in run.lines if line["offset"]]
+    assert all(line["offset"].count(":") == 2 for line in received)
+    assert {line["check"] for line in run.lines} == {"ok"}
+
+
+def test_messages_of_a_segment(fixtures: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
+    run = Run("messages", str(segment))
+    assert run.status == 0, run.err
+    assert run.lines[0]["codec"] == "lz4"
+    offsets = [line["offset"] for line in run.lines]
+    assert offsets == sorted(offsets)
+
+
+def test_schemas() -> None:
+    assert "kafka.fetch.response.v2" in Run("schemas").out.decode()
+    layout = Run("schemas", "joyqueue.frame").out.decode()
+    assert "uint32 = 0xcafebebe" in layout
+    assert "bits 1-2" in layout
+
+
+def test_closed_pipe_is_no_error(fixtures: Path) -> None:
+    capture = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+    command = f"{sys.executable} -m wirekit frames {capture} 2>/dev/null | head -1 | wc -l; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == "1"
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,102 @@
+"""Any bytes give a value or one of our errors, and what decodes without error encodes to the same bytes.
+
+The short form runs with the other tests; ``make fuzz`` runs it with many more examples.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from wirekit.errors import WireError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+KEYS = [
+    key for key in wirekit.registry.keys() if key.partition(".")[0] in ("net", "kafka", "pulsar", "joyqueue", "jmq4")
+]
+# A response says neither its API nor its version.
+CONTEXT = {"kafka.response": {"api": "fetch", "version": 2}, "kafka.consumer_offsets.value": {"key_version": 1}}
+
+
+@cache
+def samples() -> dict[str, list[bytes]]:
+    """Real bytes by schema key."""
+    found: dict[str, list[bytes]] = {}
+    for path in sorted((FIXTURES / "pulsar" / "frames").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            data = bytes.fromhex(json.loads(line)["hex"])
+            if len(data) < 2000:
+                found.setdefault("pulsar.frame", []).append(data)
+    for path in sorted((FIXTURES / "kafka" / "golden").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            _add_kafka(found, json.loads(line))
+    for line in (FIXTURES / "jmq4" / "frames.jsonl").read_text().splitlines():
+        for dialect in ("joyqueue", "jmq4"):
+            found.setdefault(f"{dialect}.frame", []).append(bytes.fromhex(json.loads(line)["hex"]))
+    for name in ("pcap", "pcapng"):
+        for path in sorted((FIXTURES / "pcap").glob(f"*.{name}")):
+            found.setdefault(f"net.{name}", []).append(path.read_bytes()[:3000])
+    return found
+
+
+def _add_kafka(found: dict[str, list[bytes]], pair: dict[str, Any]) -> None:
+    for kind in ("request", "response"):
+        if pair[kind] and len(pair[kind]) < 4000:
+            data = bytes.fromhex(pair[kind])
+            framed = len(data).to_bytes(4, "big") + data
+            found.setdefault(f"kafka.{kind}", []).append(framed)
+            api = pair["name"]
+            snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in api).lstrip("_")
+            found.setdefault(f"kafka.{snake}.{kind}.v{pair['version']}", []).append(framed)
+
+
+def check(key: str, data: bytes) -> None:
+    """The law: a value or an error of ours; no error, no loss."""
+    context = CONTEXT.get(key, {})
+    decoded = wirekit.decode(data, key, context=context)
+    assert decoded.error is None or isinstance(decoded.error, WireError)
+    if decoded.error is not None:
+        assert decoded.error.offset is not None
+        wirekit.to_json(decoded.value)
+        return
+    assert wirekit.encode(key, decoded.value, context=context) == data[: decoded.consumed]
+    shown = json.loads(json.dumps(wirekit.to_json(decoded.value)))
+    assert wirekit.encode(key, shown, context=context) == data[: decoded.consumed]
+    assert wirekit.from_json(key, shown, context=context) == decoded.value
+    for span in decoded.spans:
+        assert span.start <= span.end
+
+
+@pytest.mark.parametrize("key", KEYS)
+@given(data=st.binary(max_size=200))
+def test_random_bytes(key: str, data: bytes) -> None:
+    check(key, data)
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key in samples()])
+@given(data=st.data())
+def test_damaged_samples(key: str, data: st.DataObject) -> None:
+    sample = bytearray(data.draw(st.sampled_from(samples()[key]), label="sample"))
+    for _ in range(data.draw(st.integers(0, 4), label="changes")):
+        if not sample:
+            break
+        at = data.draw(st.integers(0, len(sample) - 1))
+        kind = data.draw(st.sampled_from(["byte", "number", "cut", "insert"]))
+        if kind == "byte":
+            sample[at] = data.draw(st.integers(0, 255))
+        elif kind == "number":
+            sample[at : at + 4] = data.draw(
+                st.sampled_from([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff"])
+            )
+        elif kind == "cut":
+            del sample[at:]
+        else:
+            sample[at:at] = data.draw(st.binary(max_size=8))
+    check(key, bytes(sample))

@@ -8,7 +8,6 @@ first asked for, so that looking at one does not pay for all.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -155,7 +154,9 @@ class Registry:
             if self._searched:
                 return
             self._searched = True
-            for entry in importlib.metadata.entry_points(group=ENTRY_POINTS):
+            from importlib import metadata  # slow to import, and needed only here
+
+            for entry in metadata.entry_points(group=ENTRY_POINTS):
                 found = entry.load()
                 self.register(found() if callable(found) else found)
 

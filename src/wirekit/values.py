@@ -9,7 +9,7 @@ beside the fields of a record in ``extra`` and appears under names that start wi
 
 ``$keep``      names of lengths and checks to write as they stand instead of computing them
 ``$trailing``  {path: hex} bytes left over inside a length, that no field explains
-``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7)
+``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7), the bytes of a NaN
 ``$bytes``     hex of a protobuf message that does not come out the same when written canonically
 ``$unknown``   protobuf fields that the descriptor does not know
 """

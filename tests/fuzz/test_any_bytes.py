@@ -69,7 +69,8 @@ def check(key: str, data: bytes) -> None:
     assert wirekit.encode(key, decoded.value, context=context) == data[: decoded.consumed]
     shown = json.loads(json.dumps(wirekit.to_json(decoded.value)))
     assert wirekit.encode(key, shown, context=context) == data[: decoded.consumed]
-    assert wirekit.from_json(key, shown, context=context) == decoded.value
+    if '"nan"' not in json.dumps(shown):  # not a number is not equal to itself
+        assert wirekit.from_json(key, shown, context=context) == decoded.value
     for span in decoded.spans:
         assert span.start <= span.end
 

@@ -90,6 +90,9 @@ context = _Context()
 class Integer(construct.FormatField, Node):
     """An integer or float of 1, 2, 4 or 8 bytes.
 
+    Of a float that is not a number, ``$raw`` keeps the bytes: there are many, and neither Python nor JSON tells them
+    apart.
+
     Args:
         endian: ``>`` or ``<``.
         code: struct's letter for it.
@@ -104,7 +107,11 @@ class Integer(construct.FormatField, Node):
         self.high = (1 << 8 * self.length - 1) - 1 if self.signed else self.mask
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.unpack(stream.take(self.length))
+        data = stream.take(self.length)
+        number = self.unpack(data)
+        if self.real and number != number:
+            stream.note("raw", int.from_bytes(data, "big"))
+        return number
 
     def unpack(self, data: bytes) -> Any:
         """The number that the bytes are."""
@@ -127,7 +134,9 @@ class Integer(construct.FormatField, Node):
         return obj
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        stream.write(self.pack(self.check(obj, stream)))
+        number = self.check(obj, stream)
+        raw = stream.noted("raw") if self.real and number != number else None
+        stream.write(self.pack(number) if raw is None else int(raw).to_bytes(self.length, "big"))
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:

@@ -1,0 +1,1 @@
+"""Benchmarks: each answers one question, runs the peer in the same process, and prints a ratio."""

@@ -1,0 +1,20 @@
+"""Runs all benchmarks, or those named: ``python -m benchmarks [NAME...]``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ["message_set_against_kafka_python", "message_set_against_construct", "capture_to_frames"]
+
+
+def main(names: list[str]) -> None:
+    """Runs each benchmark and prints what it found."""
+    for name in names or NAMES:
+        question, rows = importlib.import_module(f"benchmarks.{name}").run()
+        print(f"\n{question}")
+        for what, figure in rows:
+            print(f"  {what:<58} {figure}")
+
+
+main(sys.argv[1:])

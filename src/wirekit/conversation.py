@@ -431,7 +431,8 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         return Recognised("", False, not all(hopeful.values()), "no known protocol fits")
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
-    return Recognised(name, swapped, True, f"{clean} frames decode cleanly as {name}")
+    found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
+    return Recognised(name, swapped, True, f"{found} cleanly as {name}")
 
 
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:

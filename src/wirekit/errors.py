@@ -88,7 +88,7 @@ class Short(WireError, EOFError):
 
     @property
     def reason(self) -> str:
-        return f"needs {self.needed} bytes, {self.available} available"
+        return f"needs {self.needed} byte{'' if self.needed == 1 else 's'}, {self.available} available"
 
 
 class Wrong(WireError, ValueError):

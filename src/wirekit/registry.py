@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from wirekit.compiler import ir
+from wirekit.compiler.lower import lower
 from wirekit.errors import Misuse
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Limits
@@ -37,6 +39,7 @@ class Schema:
     Attributes:
         key: ``<protocol>.<name>…``, for example ``kafka.fetch.response.v2``.
         node: the layout.
+        layout: the same as IR, which all compiled engines are generated from.
         protocol: the protocol's name.
         description: one line for ``wirekit schemas``.
         source: where the layout is specified.
@@ -45,6 +48,7 @@ class Schema:
 
     key: str
     node: Node
+    layout: ir.Node
     protocol: str
     description: str
     source: str
@@ -120,7 +124,7 @@ class Registry:
         """Adds a protocol; all its keys can be used from then on.
 
         Raises:
-            Misuse: when another protocol has the name.
+            Misuse: when another protocol has the name, or when the compiler cannot see through a layout.
         """
         with self._lock:
             known = self._protocols.get(protocol.name)
@@ -128,12 +132,7 @@ class Registry:
                 return protocol
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
-            schemas = {
-                protocol.key(name): Schema(
-                    protocol.key(name), layout.node, protocol.name, layout.description, layout.source, protocol.limits
-                )
-                for name, layout in protocol.layouts.items()
-            }
+            schemas = {protocol.key(name): _schema(protocol, name) for name in protocol.layouts}
             self._protocols[protocol.name] = protocol
             self._schemas.update(schemas)
         return protocol
@@ -226,6 +225,15 @@ class Registry:
             return self._protocols[name]
         except KeyError:
             raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
+
+
+def _schema(protocol: Protocol, name: str) -> Schema:
+    key, layout = protocol.key(name), protocol.layouts[name]
+    try:
+        lowered = lower(layout.node)
+    except Misuse as error:
+        raise Misuse(f"{key}: {error}") from None
+    return Schema(key, layout.node, lowered, protocol.name, layout.description, layout.source, protocol.limits)
 
 
 registry = Registry()

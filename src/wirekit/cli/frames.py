@@ -115,6 +115,6 @@ def _remark(frame: Frame) -> tuple[str, str]:
         return f"✗ {bad[0].kind} {bad[0].path}", "yellow"
     good = sum(check.status == "ok" for check in frame.decoded.checks)
     messages = len(frame.messages)
-    told = [f"{messages} messages"] if messages else []
+    told = [f"{messages} message{'' if messages == 1 else 's'}"] if messages else []
     told += [f"✓ {good}"] if good else []
     return " ".join(told), ""

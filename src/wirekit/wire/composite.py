@@ -74,12 +74,14 @@ class Struct(Node):
         for index, (_, _, last) in self.lengths.items():
             if last > index:
                 self.closing.setdefault(last, []).append(index)
-        self._least = sum(node.minimum() for _, node in self.members)
+        self._least: int | None = None
 
     def parts(self) -> list[tuple[str, Node]]:
         return list(self.members)
 
     def minimum(self) -> int:
+        if self._least is None:
+            self._least = sum(node.minimum() for _, node in self.members)
         return self._least
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
@@ -329,6 +331,10 @@ class Struct(Node):
                 value = node.load(obj[name], scope)
                 scope[name] = value
                 setattr(record, name, value)
+            elif isinstance(node, Default):
+                value = node.default(scope)
+                core = bare(node)
+                scope[name] = core.unpack(value) if isinstance(core, Bits) and isinstance(value, int) else value
             else:
                 _assume(scope, name, node)
         extra = {}

@@ -1,0 +1,158 @@
+"""``this`` expressions as explicit trees: what a layout computes from fields that were read before.
+
+construct's expression objects are walked, never printed and parsed. Only what an engine can compute without surprises is
+let through: names, numbers, lengths, comparisons, and arithmetic whose result stays as small as its operands.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from construct.expr import BinExpr, FuncPath, Path, UniExpr
+
+from wirekit.errors import Misuse
+
+BINARY: dict[Callable[..., Any], str] = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.rshift: ">>",
+    operator.lshift: "<<",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.gt: ">",
+    operator.ge: ">=",
+}
+UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.not_: "not "}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a string or None."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field read before: ``names`` inside the struct that lies ``up`` levels outside the one at work."""
+
+    up: int
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "^" * self.up + ".".join(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the caller says about the bytes; None when it says nothing."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"context.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LengthOf:
+    """The number of bytes or elements of a field."""
+
+    of: Expression
+
+    def __str__(self) -> str:
+        return f"len({self.of})"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator of Python and its one or two operands."""
+
+    symbol: str
+    operands: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        if len(self.operands) == 1:
+            return f"{self.symbol}{self.operands[0]}"
+        return f"({self.operands[0]} {self.symbol} {self.operands[1]})"
+
+
+Expression = Literal | Field | Context | LengthOf | Operation
+
+
+def expression(source: Any) -> Expression:
+    """The tree of a constant or of a ``this`` expression.
+
+    Raises:
+        Misuse: for a lambda, or an operator that is not let through.
+
+    >>> from construct import len_, this
+    >>> print(expression((this._.size - 4) // 2 > len_(this.name)))
+    (((^size - 4) // 2) > len(name))
+    """
+    if isinstance(source, BinExpr):
+        if source.op not in BINARY:
+            raise Misuse(f"the operator of {source!r} cannot be compiled; there are {' '.join(BINARY.values())}")
+        return Operation(BINARY[source.op], (expression(source.lhs), expression(source.rhs)))
+    if isinstance(source, UniExpr):
+        if source.op not in UNARY:
+            raise Misuse(f"the operator of {source!r} cannot be compiled; there are {' '.join(UNARY.values())}")
+        return Operation(UNARY[source.op], (expression(source.operand),))
+    if isinstance(source, FuncPath):
+        function, operand = _private(source, "func"), _private(source, "operand")
+        if function is not len or operand is None:
+            raise Misuse(f"{source!r} cannot be compiled; of functions there is len_ only")
+        return LengthOf(expression(operand))
+    if isinstance(source, Path):
+        return _path(source)
+    if source is None or isinstance(source, (int, str, bytes)):
+        return Literal(source)
+    raise Misuse(f"{source!r} cannot be compiled; write a constant or a `this` expression")
+
+
+def _private(source: Any, name: str) -> Any:
+    return vars(source)[f"_{type(source).__name__}__{name}"]
+
+
+def _path(source: Path) -> Expression:
+    names: list[str] = []
+    at: Any = source
+    while _private(at, "parent") is not None:
+        names.append(_private(at, "field"))
+        at = _private(at, "parent")
+    names.reverse()
+    up = 0
+    while names and names[0] == "_":
+        up += 1
+        names.pop(0)
+    if names and names[0] == "_params":
+        if len(names) != 2:  # noqa: PLR2004  # _params and one name
+            raise Misuse(f"{source!r} cannot be compiled; context has no nested names")
+        return Context(names[1])
+    if not names or any(not isinstance(name, str) for name in names):
+        raise Misuse(f"{source!r} cannot be compiled; it names no field")
+    return Field(up, tuple(names))
+
+
+def fields_of(tree: Expression) -> list[Field]:
+    """All fields that an expression reads."""
+    if isinstance(tree, Field):
+        return [tree]
+    if isinstance(tree, LengthOf):
+        return fields_of(tree.of)
+    if isinstance(tree, Operation):
+        return [field for operand in tree.operands for field in fields_of(operand)]
+    return []

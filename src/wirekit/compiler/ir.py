@@ -1,0 +1,400 @@
+"""The layout IR: every schema as a tree of few, explicit, typed nodes that all engines are generated from.
+
+Nothing is implied: sizes are numbers, what covers what is a pair of field indexes, conditions are expression trees. A
+node knows its least size in bytes (``minimum``), which bounds counts. ``str(node)`` prints the tree. See docs/ir.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.compiler.expressions import Expression, Literal
+from wirekit.values import SymbolTable
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An integer or float: struct's letter, size in bytes, byte order."""
+
+    code: str
+    size: int
+    signed: bool
+    real: bool
+    little: bool
+
+    @property
+    def low(self) -> int:
+        """The least value of an integer."""
+        return -(1 << 8 * self.size - 1) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """The greatest value of an integer."""
+        return (1 << 8 * self.size - int(self.signed)) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """0 or not 0 in a number."""
+
+    number: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A number whose values have names; ``closed`` when others are wrong."""
+
+    number: Node
+    table: SymbolTable
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BitField:
+    """``width`` bits from bit ``shift`` on, counted from the least significant."""
+
+    name: str
+    width: int
+    shift: int
+    table: SymbolTable | None
+
+
+@dataclass(frozen=True, slots=True)
+class BitFields:
+    """A number taken apart into bit fields, in the order of their declaration."""
+
+    number: Node
+    fields: tuple[BitField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes or text.
+
+    Attributes:
+        length: a number in front, an expression, or None for all bytes up to the limit.
+        null: the length that means null, or None.
+        text: whether it is UTF-8.
+        explained: False when nobody knows what the bytes mean.
+        filler: whether the bytes only fill up.
+    """
+
+    length: Number | Expression | None
+    null: int | None
+    text: bool
+    explained: bool
+    filler: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Field ``at`` holds the size of fields ``first`` to ``last`` plus ``add``; see ``wirekit.wire.Length``."""
+
+    at: int
+    first: int
+    last: int
+    add: int
+    least: int
+    zero_is_rest: bool
+    clip: bool
+    exceeds: bool
+    frame: bool
+    bounds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Field ``at`` holds a checksum of fields ``first`` to ``last``; ``content`` leaves out a length in front."""
+
+    at: int
+    first: int
+    last: int
+    algorithm: str
+    content: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A named field of a structure."""
+
+    name: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Fields one after the other, and what is known about some of them."""
+
+    name: str
+    members: tuple[Member, ...]
+    measures: tuple[Measure, ...]
+    sums: tuple[Sum, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Elements one after the other.
+
+    Attributes:
+        element: what is repeated.
+        count: a number in front, an expression, or None for elements up to the limit.
+        null: the count that means null, or None.
+        stop: up to the limit: whether a last element that the limit cuts is left to the next field.
+        until: up to the limit: bytes that end the list, or none.
+        announced: up to the limit: how many there should be, for a check, or None.
+    """
+
+    element: Node
+    count: Number | Expression | None
+    null: int | None
+    stop: bool
+    until: bytes
+    announced: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """Present if an expression is true."""
+
+    condition: Expression
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class WhenNext:
+    """Present if the next bytes are these."""
+
+    magic: bytes
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class WhenMore:
+    """Present if bytes are left before the limit."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of two, by an expression."""
+
+    condition: Expression
+    then: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several, by the values of expressions; ``otherwise`` is None where another value is wrong."""
+
+    on: tuple[Expression, ...]
+    cases: tuple[tuple[tuple[Any, ...], Node], ...]
+    otherwise: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What stands ``at`` bytes ahead; nothing is consumed."""
+
+    node: Node
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A length in front, and a node that cannot read past it."""
+
+    length: Number
+    node: Node
+    null: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A node, or all bytes up to the limit where they do not fit it."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Another schema, by key; how recursion is written. Depth-limited."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A node that always holds one value; another one is wrong if ``fatal``, else a bad check."""
+
+    node: Node
+    value: Expression
+    fatal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """A node that a value to be built may leave out, and what is taken then."""
+
+    node: Node
+    default: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Bytes that hold a compressed node, if the codec's value is one of ``codecs``.
+
+    Attributes:
+        blob: the bytes.
+        on: expressions that tell the codec.
+        codecs: (their values, name of the codec) pairs.
+        node: what is inside.
+        size: the size after decompression, or None where the format does not tell it.
+    """
+
+    blob: Blob
+    on: tuple[Expression, ...]
+    codecs: tuple[tuple[tuple[Any, ...], str], ...]
+    node: Node
+    size: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Protobuf:
+    """A protobuf message up to the limit, by the full name of its type."""
+
+    message: str
+
+
+Node = (
+    Number
+    | Boolean
+    | Named
+    | BitFields
+    | Blob
+    | Structure
+    | Several
+    | When
+    | WhenNext
+    | WhenMore
+    | Either
+    | Choice
+    | Ahead
+    | Bounded
+    | Fallback
+    | Reference
+    | Constant
+    | Optional
+    | Packed
+    | Protobuf
+)
+
+
+def parts(node: Node) -> Iterator[tuple[str, Node]]:
+    """(role, node) of the nodes directly inside a node."""
+    if isinstance(node, Structure):
+        yield from ((member.name, member.node) for member in node.members)
+    elif isinstance(node, Choice):
+        yield from ((",".join(map(str, values)), case) for values, case in node.cases)
+        if node.otherwise is not None:
+            yield "otherwise", node.otherwise
+    else:
+        for role in ("number", "element", "blob", "then", "otherwise", "node"):
+            inner = getattr(node, role, None)
+            if inner is not None:
+                yield role, inner
+    for role in ("length", "count"):
+        inner = getattr(node, role, None)
+        if isinstance(inner, Number):
+            yield role, inner
+
+
+def walk(node: Node) -> Iterator[tuple[str, Node]]:
+    """(path, node) of a node and all nodes inside, outer first; a shared one once, at its first path."""
+    seen: set[int] = set()
+    waiting = [("", node)]
+    while waiting:
+        path, at = waiting.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        yield path, at
+        inside = [(f"{path}.{role}" if path else role, inner) for role, inner in parts(at)]
+        waiting += reversed(inside)
+
+
+def minimum(node: Node) -> int:
+    """The least number of bytes that any value of a node takes."""
+    return _minimum(node, {})
+
+
+def _minimum(node: Node, known: dict[int, int]) -> int:
+    if id(node) not in known:
+        known[id(node)] = _measured(node, known)
+    return known[id(node)]
+
+
+def _measured(node: Node, known: dict[int, int]) -> int:
+    match node:
+        case Number(size=size):
+            return size
+        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+            return _minimum(inner, known)
+        case Blob(length=Number(size=size)):
+            return size
+        case Blob(length=Literal(value=int(size))):
+            return size
+        case Several(count=Number(size=size)) | Bounded(length=Number(size=size)):
+            return size
+        case Structure(members=members):
+            return sum(_minimum(member.node, known) for member in members)
+        case Either(then=then, otherwise=otherwise):
+            return min(_minimum(then, known), _minimum(otherwise, known))
+        case Choice(cases=cases, otherwise=otherwise):
+            inner_nodes = [case for _, case in cases] + ([otherwise] if otherwise is not None else [])
+            return min((_minimum(inner, known) for inner in inner_nodes), default=0)
+        case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner):
+            return _minimum(inner, known)
+    return 0
+
+
+def dump(node: Node) -> str:
+    """The layout as text, one line a node: role, type, what is not a node. A shared part is written out once."""
+    return "\n".join(_lines(node, "", 0, set()))
+
+
+def _lines(node: Node, role: str, depth: int, seen: set[int]) -> Iterator[str]:
+    inside = {id(inner) for _, inner in parts(node)}
+    shown = []
+    for name in type(node).__slots__:
+        value = getattr(node, name)
+        hidden = id(value) in inside or name in ("members", "cases", "fields") or value in (None, False, b"", ())
+        if not hidden:
+            shown.append(f"{name}={_text(value)}")
+    if isinstance(node, BitFields):
+        shown += [f"{field.name}:{field.width}@{field.shift}" for field in node.fields]
+    if isinstance(node, Blob) and not node.explained:
+        shown.append("unexplained")
+    known = bool(inside) and id(node) in seen
+    seen.add(id(node))
+    shown += ["(as above)"] if known else []
+    yield f"{'  ' * depth}{role + ': ' if role else ''}{type(node).__name__} {' '.join(shown)}".rstrip()
+    for inner_role, inner in () if known else parts(node):
+        yield from _lines(inner, inner_role, depth + 1, seen)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(_text(item) for item in value)}]"
+    if isinstance(value, SymbolTable):
+        return value.name
+    if isinstance(value, (Measure, Sum)):
+        names = type(value).__slots__
+        told = [
+            f"{name}={getattr(value, name)}" for name in names if getattr(value, name) not in (False, 0) or name == "at"
+        ]
+        return f"{type(value).__name__}({' '.join(told)})"
+    return str(value)

@@ -1,0 +1,238 @@
+"""construct graph to layout IR. A node that cannot be seen through is an error that names it and its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Literal, expression
+from wirekit.errors import Misuse
+from wirekit.wire import composite, compressed, derived, node
+
+Lowerer = Callable[[Any, str], ir.Node]
+
+# Layouts share parts, so the graph is lowered part by part and shared again: a tree of it would be thousands of times
+# as large. The source is kept with its IR so that its id stays its own.
+_Done = dict[int, tuple[Any, ir.Node]]
+_done: ContextVar[_Done | None] = ContextVar("_done", default=None)
+
+
+def lower(source: Any, path: str = "") -> ir.Node:
+    """The IR of a layout.
+
+    Args:
+        source: a node of ``wirekit.wire``.
+        path: where it stands, for the error.
+
+    Raises:
+        Misuse: for a node of another kind, a lambda, an operator that cannot be compiled; the text has the path.
+
+    >>> from wirekit.wire import Length, String, Struct, int16
+    >>> print(ir.dump(lower(Struct("size" / Length(int16), "name" / String(int16)))))
+    Structure name=Record measures=[Measure(at=0 first=1 last=1 bounds=True)]
+      size: Number code=h size=2 signed=True
+      name: Blob text=True
+        length: Number code=h size=2 signed=True
+    """
+    done = _done.get()
+    if done is None:
+        token = _done.set({})
+        try:
+            return lower(source, path)
+        finally:
+            _done.reset(token)
+    if id(source) not in done:
+        done[id(source)] = source, _lower(source, path)
+    return done[id(source)][1]
+
+
+def _lower(source: Any, path: str) -> ir.Node:
+    for kind in type(source).__mro__:
+        lowerer = _LOWERERS.get(kind)
+        if lowerer is not None:
+            return lowerer(source, path)
+    if hasattr(source, "message"):
+        return ir.Protobuf(source.message.name)
+    raise Misuse(f"{path or 'the layout'}: a {type(source).__name__} cannot be compiled; write it with wirekit.wire")
+
+
+def _expression(source: Any, path: str) -> Expression:
+    try:
+        return expression(source)
+    except Misuse as error:
+        raise Misuse(f"{path or 'the layout'}: {error}") from None
+
+
+def _in(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _number(source: Any, path: str) -> ir.Number:
+    lowered = lower(source, path)
+    if not isinstance(lowered, ir.Number):
+        raise Misuse(f"{path}: a length or count is an integer, not a {type(source).__name__}")
+    return lowered
+
+
+def _integer(source: node.Integer, path: str) -> ir.Node:
+    little = source.fmtstr[0] == "<" and source.length > 1
+    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little)
+
+
+def _flag(source: node.Flag, path: str) -> ir.Node:
+    return ir.Boolean(lower(source.inner, path))
+
+
+def _symbols(source: node.Symbols, path: str) -> ir.Node:
+    return ir.Named(lower(source.inner, path), source.table, source.closed)
+
+
+def _bits(source: node.Bits, path: str) -> ir.Node:
+    fields = tuple(ir.BitField(name, bit.width, shift, bit.table) for name, bit, shift in source.fields)
+    return ir.BitFields(lower(source.inner, path), fields)
+
+
+def _bytes(source: node.Bytes, path: str) -> ir.Blob:
+    length: ir.Number | Expression | None = None
+    if source.prefix is not None:
+        length = _number(source.prefix, path)
+    elif source.length is not None:
+        length = _expression(source.length, path)
+    filler = isinstance(source, node.Padding)
+    return ir.Blob(length, source.null, source.text, source.explained, filler)
+
+
+def _struct(source: composite.Struct, path: str) -> ir.Node:
+    members = tuple(ir.Member(name, lower(member, _in(path, name))) for name, member in source.members)
+    measures = tuple(
+        ir.Measure(
+            at,
+            first,
+            last,
+            length.add,
+            length.least,
+            length.zero_is_rest,
+            length.clip,
+            length.exceeds,
+            length.frame,
+            length.bounds,
+        )
+        for at, (length, first, last) in source.lengths.items()
+    )
+    sums = tuple(
+        ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
+    )
+    return ir.Structure(source.record.__name__, members, measures, sums)
+
+
+def _array(source: composite.Array, path: str) -> ir.Node:
+    count = _number(source.count, path)
+    return ir.Several(lower(source.element, f"{path}[]"), count, source.null, False, b"", None)
+
+
+def _repeat(source: composite.Repeat, path: str) -> ir.Node:
+    count = _expression(source.count, path)
+    return ir.Several(lower(source.element, f"{path}[]"), count, None, False, b"", None)
+
+
+def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
+    announced = None if source.count is None else _expression(source.count, path)
+    stop = source.short_tail == "stop"
+    return ir.Several(lower(source.element, f"{path}[]"), None, None, stop, source.until, announced)
+
+
+def _if(source: composite.If, path: str) -> ir.Node:
+    return ir.When(_expression(source.condition, path), lower(source.inner, path))
+
+
+def _if_then_else(source: composite.IfThenElse, path: str) -> ir.Node:
+    condition = _expression(source.condition, path)
+    return ir.Either(condition, lower(source.then, path), lower(source.otherwise, path))
+
+
+def _switch(source: composite.Switch, path: str) -> ir.Node:
+    on = source.on if isinstance(source.on, tuple) else (source.on,)
+    cases = tuple(
+        (value if isinstance(source.on, tuple) else (value,), lower(case, path)) for value, case in source.cases.items()
+    )
+    otherwise = None if source.otherwise is None else lower(source.otherwise, path)
+    return ir.Choice(tuple(_expression(part, path) for part in on), cases, otherwise)
+
+
+def _if_next(source: composite.IfNext, path: str) -> ir.Node:
+    return ir.WhenNext(source.magic, lower(source.inner, path))
+
+
+def _if_more(source: composite.IfMore, path: str) -> ir.Node:
+    return ir.WhenMore(lower(source.inner, path))
+
+
+def _or_bytes(source: composite.OrBytes, path: str) -> ir.Node:
+    return ir.Fallback(lower(source.inner, path))
+
+
+def _lookahead(source: composite.Lookahead, path: str) -> ir.Node:
+    return ir.Ahead(lower(source.inner, path), source.at)
+
+
+def _sized(source: composite.Sized, path: str) -> ir.Node:
+    return ir.Bounded(_number(source.length, path), lower(source.inner, path), source.null)
+
+
+def _ref(source: composite.Ref, path: str) -> ir.Node:
+    return ir.Reference(source.key)
+
+
+def _const(source: derived.Const, path: str) -> ir.Node:
+    return ir.Constant(lower(source.inner, path), _expression(source.value, path), source.fatal)
+
+
+def _default(source: derived.Default, path: str) -> ir.Node:
+    value = _expression(source.value, path) if callable(source.value) else Literal(source.value)
+    return ir.Optional(lower(source.inner, path), value)
+
+
+def _inner(source: node.Wrapping, path: str) -> ir.Node:
+    """A length or checksum: the struct around it knows what it covers."""
+    return lower(source.inner, path)
+
+
+def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
+    single = not isinstance(source.codec, tuple)
+    on = (source.codec,) if single else source.codec
+    codecs = tuple(((value,) if single else value, name) for value, name in source.codecs.items())
+    size = None if source.size is None else _expression(source.size, path)
+    blob = lower(source.inner, path)
+    if not isinstance(blob, ir.Blob):
+        raise Misuse(f"{path}: what is compressed is a byte string, not a {type(source.inner).__name__}")
+    content = lower(source.content, _in(path, "content"))
+    return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)
+
+
+_LOWERERS: dict[type, Lowerer] = {
+    node.Integer: _integer,
+    node.Flag: _flag,
+    node.Symbols: _symbols,
+    node.Bits: _bits,
+    node.Bytes: _bytes,
+    composite.Struct: _struct,
+    composite.Array: _array,
+    composite.Repeat: _repeat,
+    composite.RecordsToEnd: _records,
+    composite.If: _if,
+    composite.IfThenElse: _if_then_else,
+    composite.Switch: _switch,
+    composite.IfNext: _if_next,
+    composite.IfMore: _if_more,
+    composite.OrBytes: _or_bytes,
+    composite.Lookahead: _lookahead,
+    composite.Sized: _sized,
+    composite.Ref: _ref,
+    derived.Const: _const,
+    derived.Default: _default,
+    derived.Length: _inner,
+    derived.Checked: _inner,
+    compressed.Compressed: _compressed,
+}

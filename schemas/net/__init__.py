@@ -1,4 +1,4 @@
-"""Captures and what is in them down to TCP: pcap, pcapng, link layers, IP, TCP."""
+"""Layouts of capture files and of the network headers inside them."""
 
 from __future__ import annotations
 
@@ -6,41 +6,48 @@ from wirekit.registry import Layout, Protocol
 from wirekit.schemas.net import ip, link, pcap, pcapng, tcp
 from wirekit.wire import Limits
 
+LARGEST_BLOCK = 16 * 1024 * 1024
+"""Bytes that a packet record or a block may announce; libpcap's own maximum, unless the link type needs more."""
+
+LARGEST_UNPACKED = 16 * 1024 * 1024 * 1024
+"""Bytes of disk that a compressed capture may grow to."""
+
+PCAP_DRAFT = "draft-ietf-opsawg-pcap"
+PCAPNG_DRAFT = "draft-ietf-opsawg-pcapng"
+LINK_DRAFT = "draft-ietf-opsawg-pcaplinktype"
+
 PROTOCOL = Protocol(
     name="net",
-    title="Capture files, link layers, IP, TCP",
+    title="Capture files (pcap, pcapng) and network headers down to TCP",
     layouts={
-        "pcap": Layout(pcap.PCAP, "a whole pcap file", "draft-ietf-opsawg-pcap"),
-        "pcap.header": Layout(pcap.HEADER, "the head of a pcap file", "draft-ietf-opsawg-pcap"),
-        "pcap.packet.big": Layout(pcap.PACKET_BIG, "a packet of a big-endian pcap file", "draft-ietf-opsawg-pcap"),
-        "pcap.packet.little": Layout(
-            pcap.PACKET_LITTLE, "a packet of a little-endian pcap file", "draft-ietf-opsawg-pcap"
+        "pcap": Layout(pcap.FILE, "a pcap file, its packets opened", PCAP_DRAFT),
+        "pcap.header": Layout(pcap.HEADER, "what a pcap file begins with", f"{PCAP_DRAFT}, File Header"),
+        "pcap.packet.be": Layout(
+            pcap.PACKET_BE, "a packet record of a big-endian file", f"{PCAP_DRAFT}, Packet Record"
         ),
-        "pcapng": Layout(pcapng.PCAPNG, "a whole pcapng file", "draft-ietf-opsawg-pcapng"),
-        "pcapng.section_head": Layout(
-            pcapng.SECTION_HEAD, "the first 12 bytes of a section", "draft-ietf-opsawg-pcapng"
+        "pcap.packet.le": Layout(
+            pcap.PACKET_LE, "a packet record of a little-endian file", f"{PCAP_DRAFT}, Packet Record"
         ),
-        "pcapng.block.big": Layout(pcapng.BLOCK_BIG, "a big-endian block", "draft-ietf-opsawg-pcapng"),
-        "pcapng.block.little": Layout(pcapng.BLOCK_LITTLE, "a little-endian block", "draft-ietf-opsawg-pcapng"),
-        "pcapng.timestamp_offset.big": Layout(
-            pcapng.TIMESTAMP_OFFSET_BIG, "the value of option if_tsoffset", "draft-ietf-opsawg-pcapng"
+        "pcap.packets.be": Layout(pcap.PACKETS_BE, "whole packet records, big-endian; a cut last one is left alone"),
+        "pcap.packets.le": Layout(pcap.PACKETS_LE, "whole packet records, little-endian; a cut last one is left alone"),
+        "pcapng": Layout(pcapng.FILE, "a pcapng file; context link_type opens its packets", PCAPNG_DRAFT),
+        "pcapng.start": Layout(pcapng.START, "what a block begins with, to learn a section's byte order", PCAPNG_DRAFT),
+        "pcapng.block.be": Layout(pcapng.BLOCK_BE, "a block of a big-endian section", PCAPNG_DRAFT),
+        "pcapng.block.le": Layout(pcapng.BLOCK_LE, "a block of a little-endian section", PCAPNG_DRAFT),
+        "pcapng.blocks.be": Layout(
+            pcapng.BLOCKS_BE, "whole blocks of one big-endian section; a cut last one is left alone"
         ),
-        "pcapng.timestamp_offset.little": Layout(
-            pcapng.TIMESTAMP_OFFSET_LITTLE, "the value of option if_tsoffset", "draft-ietf-opsawg-pcapng"
+        "pcapng.blocks.le": Layout(
+            pcapng.BLOCKS_LE, "whole blocks of one little-endian section; a cut last one is left alone"
         ),
-        "ethernet": Layout(link.ETHERNET, "an Ethernet frame without its checksum", "IEEE 802.3"),
-        "vlan": Layout(link.VLAN, "what follows a VLAN ether type", "IEEE 802.1Q"),
-        "linux_cooked": Layout(link.LINUX_COOKED, "a Linux cooked packet", "LINKTYPE_LINUX_SLL"),
-        "linux_cooked2": Layout(link.LINUX_COOKED_2, "a Linux cooked packet, version 2", "LINKTYPE_LINUX_SLL2"),
-        "loopback": Layout(link.LOOPBACK, "a BSD or OpenBSD loopback packet", "LINKTYPE_NULL, LINKTYPE_LOOP"),
-        "ip": Layout(ip.IP, "an IPv4 or IPv6 packet", "RFC 791, RFC 8200"),
-        "ipv4": Layout(ip.IPV4, "an IPv4 packet", "RFC 791"),
-        "ipv6": Layout(ip.IPV6, "an IPv6 packet", "RFC 8200"),
-        "ipv6_extension": Layout(
-            ip.EXTENSION, "hop-by-hop, routing or destination options and what follows", "RFC 8200, section 4"
-        ),
-        "ipv6_fragment": Layout(ip.FRAGMENT, "a fragment header and what follows", "RFC 8200, section 4.5"),
+        "ethernet": Layout(link.ETHERNET, "Ethernet, VLAN tags included", "IEEE 802.3, IEEE 802.1Q"),
+        "linux_cooked": Layout(link.LINUX_COOKED, "Linux cooked capture", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL"),
+        "linux_cooked2": Layout(link.LINUX_COOKED2, "the same, version 2", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL2"),
+        "loopback": Layout(link.LOOPBACK, "BSD and OpenBSD loopback", f"{LINK_DRAFT}, LINKTYPE_NULL, LINKTYPE_LOOP"),
+        "ip": Layout(ip.IP, "raw IPv4 or IPv6, by its first byte", f"{LINK_DRAFT}, LINKTYPE_RAW"),
+        "ipv4": Layout(ip.IPV4, "IPv4 down to TCP", "RFC 791"),
+        "ipv6": Layout(ip.IPV6, "IPv6 with extension headers, down to TCP", "RFC 8200"),
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
     },
-    limits=Limits(frame=2**32),
+    limits=Limits(frame=LARGEST_BLOCK, decompressed=LARGEST_UNPACKED),
 )

@@ -1,4 +1,10 @@
-"""IPv4 and IPv6 packets down to TCP. Sources: RFC 791, RFC 8200."""
+"""IPv4 and IPv6, down to TCP; other protocols and pieces of fragmented packets stay as they are.
+
+A length that goes beyond the capture (snap length) is a bad check, and what is there is decoded. A length of 0 is that
+of a packet which the sending host left to its network card to cut up: it reaches to the end.
+
+Sources: RFC 791 §3.1 (IPv4), RFC 8200 §3 and §4 (IPv6), IANA "Assigned Internet Protocol Numbers".
+"""
 
 from __future__ import annotations
 
@@ -8,11 +14,12 @@ from wirekit.wire import (
     Bit,
     Bits,
     Bytes,
+    Checked,
+    Default,
     IfThenElse,
     Length,
     Lookahead,
     Node,
-    Ref,
     Struct,
     Switch,
     Symbols,
@@ -21,100 +28,134 @@ from wirekit.wire import (
     uint8,
     uint16,
     uint32,
+    unexplained,
 )
 
+HOP_BY_HOP = 0
+TCP_NUMBER = 6
+ROUTING = 43
+FRAGMENT = 44
+DESTINATION = 60
+
 PROTOCOLS = SymbolTable(
-    "ip_protocol",
+    "protocol",
     {
-        0: ("HOPOPT", "IPv6 hop-by-hop options"),
+        HOP_BY_HOP: ("HOPOPT", "IPv6 hop-by-hop options"),
         1: "ICMP",
         2: "IGMP",
-        6: "TCP",
+        4: ("IPV4", "IPv4 in IP"),
+        TCP_NUMBER: "TCP",
         17: "UDP",
-        43: ("ROUTE", "IPv6 routing header"),
-        44: ("FRAG", "IPv6 fragment header"),
+        41: ("IPV6", "IPv6 in IP"),
+        ROUTING: ("IPV6_ROUTE", "IPv6 routing header"),
+        FRAGMENT: ("IPV6_FRAG", "IPv6 fragment header"),
+        47: "GRE",
+        50: ("ESP", "encapsulating security payload"),
+        51: ("AH", "authentication header"),
         58: "ICMPV6",
-        59: ("NONXT", "nothing follows"),
-        60: ("OPTS", "IPv6 destination options"),
+        59: ("IPV6_NONXT", "nothing follows"),
+        DESTINATION: ("IPV6_OPTS", "IPv6 destination options"),
+        89: "OSPF",
         132: "SCTP",
     },
 )
+PROTOCOL = Symbols(uint8, PROTOCOLS)
 
 IPV4 = Struct(
-    "version_ihl" / Bits(uint8, "version" / Bit(4), "ihl" / Bit(4) * "header length in units of 4 bytes", order="msb"),
-    "type_of_service" / uint8,
+    "start"
+    / Default(
+        Bits(uint8, "version" / Bit(4), "header_length" / Bit(4) * "32-bit words of the header", order="msb"), 0x45
+    ),
+    "type_of_service" / Default(uint8, 0) * "DSCP in the upper 6 bits, ECN in the lower 2",
     "total_length"
-    / Length(uint16, add=4, zero_is_rest=True, clip=True)
-    * "header and payload; 0 where the network card cuts the segment later",
-    "identification" / uint16,
+    / Length(uint16, add=4, minimum=20, zero_is_rest=True, clip=True)
+    * "bytes of the packet, header included",
+    "identification" / Default(uint16, 0),
     "fragment"
     / Bits(
         uint16,
         "reserved" / Bit(1),
         "dont_fragment" / Bit(1),
         "more_fragments" / Bit(1),
-        "offset" / Bit(13) * "in units of 8 bytes",
+        "fragment_offset" / Bit(13) * "units of 8 bytes",
         order="msb",
     ),
-    "time_to_live" / uint8,
-    "protocol" / Symbols(uint8, PROTOCOLS),
-    "header_checksum" / uint16 * "not verified",
+    "time_to_live" / Default(uint8, 64),
+    "protocol" / Default(PROTOCOL, TCP_NUMBER),
+    "header_checksum" / Checked(uint16, "internet", ("start", "options")),
     "source" / Bytes(4),
     "destination" / Bytes(4),
-    "options" / Bytes((this.version_ihl.ihl - 5) * 4),
+    "options" / Bytes(this.start.header_length * 4 - 20),
     "payload"
     / IfThenElse(
-        (this.fragment.more_fragments == 1) | (this.fragment.offset > 0),
+        (this.fragment.fragment_offset > 0) | this.fragment.more_fragments,
         rest(),
-        Switch(this.protocol, {6: TCP}, default=rest()),
+        Switch(this.protocol, {TCP_NUMBER: TCP}, default=unexplained()),
     ),
-    name="Ipv4",
+    name="IPv4",
 )
 
 
-def _next_header(extension: Node, fragment: Node) -> Switch:
-    """What follows an IPv6 header, by its ``next_header``."""
-    cases = {6: TCP, 0: extension, 43: extension, 60: extension, 44: fragment}
-    return Switch(this.next_header, cases, default=rest())
+def _after(headers: int, *, fragment: bool = True) -> Node:
+    """What follows a next_header: TCP, or a header with as many more behind it, of which one may be a fragment's.
 
+    Their number is bounded because bytes that nest without bound are an attack, not a packet.
+    """
+    cases: dict[int, Node] = {TCP_NUMBER: TCP}
+    if headers:
+        extension = Struct(
+            "next_header" / Default(PROTOCOL, TCP_NUMBER),
+            "header_extension_length" / Default(uint8, 0) * "units of 8 bytes, the first 8 not counted",
+            "content" / Bytes(this.header_extension_length * 8 + 6),
+            "payload" / _after(headers - 1, fragment=fragment),
+            name="IPv6Extension",
+        )
+        cases |= {HOP_BY_HOP: extension, ROUTING: extension, DESTINATION: extension}
+        if fragment:
+            cases[FRAGMENT] = Struct(
+                "next_header" / Default(PROTOCOL, TCP_NUMBER),
+                "reserved" / Default(uint8, 0),
+                "fragment"
+                / Bits(
+                    uint16,
+                    "fragment_offset" / Bit(13) * "units of 8 bytes",
+                    "reserved" / Bit(2),
+                    "more_fragments" / Bit(1),
+                    order="msb",
+                ),
+                "identification" / Default(uint32, 0),
+                "payload"
+                / IfThenElse(
+                    (this.fragment.fragment_offset > 0) | this.fragment.more_fragments,
+                    rest(),
+                    _after(headers - 1, fragment=False),
+                ),
+                name="IPv6Fragment",
+            )
+    return Switch(this.next_header, cases, default=unexplained())
 
-EXTENSION = Struct(
-    "next_header" / Symbols(uint8, PROTOCOLS),
-    "header_length" / uint8 * "in units of 8 bytes, without the first 8",
-    "data" / Bytes(this.header_length * 8 + 6),
-    "payload" / _next_header(Ref("net.ipv6_extension"), Ref("net.ipv6_fragment")),
-    name="Ipv6Extension",
-)
-
-FRAGMENT = Struct(
-    "next_header" / Symbols(uint8, PROTOCOLS),
-    "reserved" / uint8,
-    "fragment" / Bits(uint16, "offset" / Bit(13), "reserved" / Bit(2), "more_fragments" / Bit(1), order="msb"),
-    "identification" / uint32,
-    "payload"
-    / IfThenElse(
-        (this.fragment.more_fragments == 1) | (this.fragment.offset > 0),
-        rest(),
-        _next_header(Ref("net.ipv6_extension"), Ref("net.ipv6_fragment")),
-    ),
-    name="Ipv6Fragment",
-)
 
 IPV6 = Struct(
-    "version_class_flow"
-    / Bits(uint32, "version" / Bit(4), "traffic_class" / Bit(8), "flow_label" / Bit(20), order="msb"),
-    "payload_length" / Length(uint16, of="payload", zero_is_rest=True, clip=True) * "extension headers included",
-    "next_header" / Symbols(uint8, PROTOCOLS),
-    "hop_limit" / uint8,
+    "start"
+    / Default(
+        Bits(uint32, "version" / Bit(4), "traffic_class" / Bit(8), "flow_label" / Bit(20), order="msb"), 0x60000000
+    ),
+    "payload_length"
+    / Length(uint16, of="payload", zero_is_rest=True, clip=True)
+    * "bytes after the fixed header, extension headers included",
+    "next_header" / Default(PROTOCOL, TCP_NUMBER),
+    "hop_limit" / Default(uint8, 64),
     "source" / Bytes(16),
     "destination" / Bytes(16),
-    "payload" / _next_header(EXTENSION, FRAGMENT),
-    name="Ipv6",
+    "payload" / _after(4),
+    name="IPv6",
 )
 
 IP = Struct(
-    "first_byte" / Lookahead(uint8) * "its upper half is the version",
-    "payload" / Switch(this.first_byte >> 4, {4: IPV4, 6: IPV6}),
-    "trailer" / rest(),
-    name="Ip",
+    "start"
+    / Lookahead(Bits(uint8, "version" / Bit(4), "other" / Bit(4), order="msb"))
+    * "the first byte of the packet, not consumed",
+    "payload" / Switch(this.start.version, {4: IPV4, 6: IPV6}, default=unexplained()),
+    "trailer" / rest() * "what the link added behind the packet",
+    name="IP",
 )

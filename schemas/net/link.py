@@ -1,81 +1,211 @@
-"""Link layers of captures. Sources: IEEE 802.3, 802.1Q; LINKTYPE_* descriptions of the tcpdump group."""
+"""Link layers: what a captured packet begins with, by the link type that the capture file announces.
+
+Each is a struct that ends with ``payload`` and ``trailer``: an IP packet knows its own length, and what the link adds
+behind it (padding to the least frame size, a frame check sequence) is no part of it.
+
+Sources: IEEE 802.3, IEEE 802.1Q; the registry of link types and its descriptions (draft-ietf-opsawg-pcaplinktype,
+LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_RAW, LINKTYPE_LOOP, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2,
+LINKTYPE_IPV4, LINKTYPE_IPV6); IANA "IEEE 802 Numbers".
+"""
 
 from __future__ import annotations
 
-from wirekit.schemas.net.ip import IPV4, IPV6
-from wirekit.values import SymbolTable
-from wirekit.wire import Bit, Bits, Bytes, Ref, Struct, Switch, Symbols, rest, this, uint8, uint16, uint32
+from typing import Any
 
-ETHER_TYPES = SymbolTable(
-    "ether_type",
+from wirekit.schemas.net.ip import IP, IPV4, IPV6
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Bit,
+    Bits,
+    Bytes,
+    Default,
+    Node,
+    OrBytes,
+    Struct,
+    Switch,
+    Symbols,
+    rest,
+    this,
+    uint8,
+    uint16,
+    uint32,
+    unexplained,
+)
+
+IPV4_TYPE = 0x0800
+ARP_TYPE = 0x0806
+VLAN_TYPE = 0x8100
+IPV6_TYPE = 0x86DD
+SERVICE_VLAN_TYPE = 0x88A8
+OLD_SERVICE_VLAN_TYPES = (0x9100, 0x9200)
+
+ETHERTYPES = SymbolTable(
+    "ethertype",
     {
-        0x0800: "IPV4",
-        0x0806: "ARP",
-        0x8100: ("VLAN", "802.1Q tag"),
-        0x86DD: "IPV6",
-        0x88A8: ("QINQ", "802.1ad outer tag"),
+        IPV4_TYPE: "IPV4",
+        ARP_TYPE: "ARP",
+        0x0842: ("WAKE_ON_LAN", "magic packet"),
+        0x8035: "RARP",
+        VLAN_TYPE: ("VLAN", "802.1Q tag"),
+        IPV6_TYPE: "IPV6",
+        0x8808: ("FLOW_CONTROL", "Ethernet flow control"),
+        0x8809: ("SLOW", "slow protocols, LACP"),
+        0x8847: "MPLS",
+        0x8863: "PPPOE_DISCOVERY",
+        0x8864: "PPPOE_SESSION",
+        0x888E: ("EAPOL", "802.1X"),
+        SERVICE_VLAN_TYPE: ("SERVICE_VLAN", "802.1ad tag"),
         0x88CC: "LLDP",
+        0x88F7: "PTP",
+        0x9100: ("QINQ", "outer tag before 802.1ad"),
+        0x9200: ("QINQ_2", "outer tag before 802.1ad"),
     },
 )
+ETHERTYPE = Symbols(uint16, ETHERTYPES)
 
 
-def _payload(by: object) -> Switch:
-    vlan = Ref("net.vlan")
-    return Switch(by, {0x0800: IPV4, 0x86DD: IPV6, 0x8100: vlan, 0x88A8: vlan}, default=rest())
+def _behind(ethertype: Any, tags: int) -> Node:
+    """What follows an EtherType, with at most that many VLAN tags before it."""
+    cases: dict[int, Node] = {IPV4_TYPE: IPV4, IPV6_TYPE: IPV6}
+    if tags:
+        vlan = Struct(
+            "tag" / Bits(uint16, "priority" / Bit(3), "drop_eligible" / Bit(1), "identifier" / Bit(12), order="msb"),
+            "type" / Default(ETHERTYPE, IPV4_TYPE),
+            "payload" / _behind(this.type, tags - 1),
+            name="VLAN",
+        )
+        cases |= dict.fromkeys((VLAN_TYPE, SERVICE_VLAN_TYPE, *OLD_SERVICE_VLAN_TYPES), vlan)
+    return Switch(ethertype, cases, default=unexplained())
 
 
-VLAN = Struct(
-    "tag" / Bits(uint16, "priority" / Bit(3), "drop_eligible" / Bit(1), "vlan_id" / Bit(12), order="msb"),
-    "ether_type" / Symbols(uint16, ETHER_TYPES),
-    "payload" / _payload(this.ether_type),
-    name="Vlan",
-)
+TAGS = 2
 
 ETHERNET = Struct(
-    "destination_address" / Bytes(6),
-    "source_address" / Bytes(6),
-    "ether_type" / Symbols(uint16, ETHER_TYPES),
-    "payload" / _payload(this.ether_type),
-    "trailer" / rest() * "padding of short frames",
+    "destination" / Default(Bytes(6), bytes(6)),
+    "source" / Default(Bytes(6), bytes(6)),
+    "type" / Default(ETHERTYPE, IPV4_TYPE) * "below 0x0600 a length, and the rest is 802.2 LLC",
+    "payload" / _behind(this.type, TAGS),
+    "trailer" / rest() * "padding and frame check sequence",
     name="Ethernet",
 )
 
+PACKET_TYPES = SymbolTable(
+    "packet_type",
+    {
+        0: ("TO_US", "sent to this host"),
+        1: ("BROADCAST", "sent to all"),
+        2: ("MULTICAST", "sent to a group"),
+        3: ("TO_OTHERS", "sent to another host by another host"),
+        4: ("FROM_US", "sent by this host"),
+    },
+)
+
 LINUX_COOKED = Struct(
-    "packet_type" / uint16,
-    "arphrd_type" / uint16,
-    "address_length" / uint16,
-    "address" / Bytes(8),
-    "ether_type" / Symbols(uint16, ETHER_TYPES),
-    "payload" / _payload(this.ether_type),
+    "packet_type" / Default(Symbols(uint16, PACKET_TYPES), 0),
+    "arphrd_type" / Default(uint16, 1) * "Linux's ARPHRD_ value of the device; 772 is loopback",
+    "address_length" / Default(uint16, 6) * "bytes of the address that count",
+    "address" / Default(Bytes(8), bytes(8)) * "of the sender",
+    "protocol" / Default(ETHERTYPE, IPV4_TYPE),
+    "payload" / _behind(this.protocol, TAGS),
     "trailer" / rest(),
     name="LinuxCooked",
 )
 
-LINUX_COOKED_2 = Struct(
-    "ether_type" / Symbols(uint16, ETHER_TYPES),
-    "reserved" / uint16,
-    "interface_index" / uint32,
-    "arphrd_type" / uint16,
-    "packet_type" / uint8,
-    "address_length" / uint8,
-    "address" / Bytes(8),
-    "payload" / _payload(this.ether_type),
+LINUX_COOKED2 = Struct(
+    "protocol" / Default(ETHERTYPE, IPV4_TYPE),
+    "reserved" / Default(uint16, 0),
+    "interface_index" / Default(uint32, 0),
+    "arphrd_type" / Default(uint16, 1) * "Linux's ARPHRD_ value of the device; 772 is loopback",
+    "packet_type" / Default(Symbols(uint8, PACKET_TYPES), 0),
+    "address_length" / Default(uint8, 6) * "bytes of the address that count",
+    "address" / Default(Bytes(8), bytes(8)) * "of the sender",
+    "payload" / _behind(this.protocol, TAGS),
     "trailer" / rest(),
     name="LinuxCooked2",
 )
 
-# The family is in the byte order of the machine that captured, so each stands twice. AF_INET is 2 everywhere;
-# AF_INET6 is 24 (NetBSD, OpenBSD), 28 (FreeBSD), 30 (Darwin), 10 (Linux).
-_FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
 
+def _swapped(number: int) -> int:
+    return int.from_bytes(number.to_bytes(4, "little"), "big")
+
+
+INET = 2
+INET6 = {24: "NetBSD and OpenBSD", 28: "FreeBSD", 30: "macOS"}
+
+FAMILIES = SymbolTable(
+    "family",
+    {
+        INET: "INET",
+        _swapped(INET): ("INET_SWAPPED", "INET of a little-endian host"),
+        **{family: ("INET6", system) for family, system in INET6.items()},
+        **{_swapped(family): ("INET6_SWAPPED", f"{system}, little-endian") for family, system in INET6.items()},
+    },
+)
+
+# LINKTYPE_NULL has the family in the byte order of the capturing host, which need not be that of the file;
+# LINKTYPE_LOOP always in network byte order. No family is another one swapped, so one layout does for both.
 LOOPBACK = Struct(
-    "family" / uint32 * "AF_INET or AF_INET6, in the byte order of the machine that captured",
+    "family" / Symbols(uint32, FAMILIES),
     "payload"
     / Switch(
         this.family,
-        {**_FAMILIES, **{family << 24: node for family, node in _FAMILIES.items()}},
-        default=rest(),
+        {
+            INET: IPV4,
+            _swapped(INET): IPV4,
+            **dict.fromkeys(INET6, IPV6),
+            **dict.fromkeys(map(_swapped, INET6), IPV6),
+        },
+        default=unexplained(),
     ),
     "trailer" / rest(),
     name="Loopback",
 )
+
+LINK_TYPES = SymbolTable(
+    "link_type",
+    {
+        0: ("NULL", "BSD loopback"),
+        1: ("ETHERNET", "IEEE 802.3"),
+        8: ("SLIP", "SLIP"),
+        9: ("PPP", "PPP"),
+        12: ("DLT_RAW", "raw IP, a number that files should not use but do"),
+        14: ("DLT_RAW_OPENBSD", "raw IP, as OpenBSD writes it"),
+        101: ("RAW", "raw IP"),
+        105: ("IEEE802_11", "wireless LAN"),
+        108: ("LOOP", "OpenBSD loopback"),
+        113: ("LINUX_SLL", "Linux cooked capture"),
+        127: ("IEEE802_11_RADIOTAP", "wireless LAN with radiotap header"),
+        228: ("IPV4", "raw IPv4"),
+        229: ("IPV6", "raw IPv6"),
+        249: ("USBPCAP", "USB"),
+        276: ("LINUX_SLL2", "Linux cooked capture, version 2"),
+    },
+)
+
+LINKS = {
+    0: "loopback",
+    1: "ethernet",
+    12: "ip",
+    14: "ip",
+    101: "ip",
+    108: "loopback",
+    113: "linux_cooked",
+    228: "ip",
+    229: "ip",
+    276: "linux_cooked2",
+}
+"""The layout of each link type that is known down to TCP, under its name in the registry."""
+
+LAYOUTS = {
+    "ethernet": ETHERNET,
+    "linux_cooked": LINUX_COOKED,
+    "linux_cooked2": LINUX_COOKED2,
+    "loopback": LOOPBACK,
+    "ip": IP,
+}
+
+
+def link_layer(link_type: Any) -> Node:
+    """A packet as a file holds it: opened when its link type is known and the bytes fit it, else as it stands."""
+    cases = {number: LAYOUTS[name] for number, name in LINKS.items()}
+    return OrBytes(Switch(link_type, cases, default=rest()))

@@ -1,11 +1,22 @@
-"""The pcap file format, microseconds and nanoseconds, both byte orders. Source: draft-ietf-opsawg-pcap."""
+"""pcap files: a header and packet records, in the byte order of the host that wrote them.
+
+Sources: draft-ietf-opsawg-pcap; libpcap pcap-savefile(5). See NOTES.md for what the magic numbers mean.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from wirekit.schemas.net.link import LINK_TYPES, link_layer
 from wirekit.values import SymbolTable
 from wirekit.wire import (
+    Bit,
+    Bits,
+    Const,
+    Default,
     Integer,
     Length,
+    Node,
     RecordsToEnd,
     Struct,
     Switch,
@@ -20,79 +31,89 @@ from wirekit.wire import (
     uint32le,
 )
 
-BIG_MICRO, BIG_NANO = 0xA1B2C3D4, 0xA1B23C4D
-LITTLE_MICRO, LITTLE_NANO = 0xD4C3B2A1, 0x4D3CB2A1
+MAXIMUM_SNAP_LENGTH = 262144
+"""Bytes; what libpcap and Wireshark write where nothing else was asked for."""
 
+
+class Order(NamedTuple):
+    """The integers of one byte order."""
+
+    uint16: Integer
+    int32: Integer
+    uint32: Integer
+
+
+BIG = Order(uint16, int32, uint32)
+LITTLE = Order(uint16le, int32le, uint32le)
+
+# Keyed by the first four bytes, read as a big-endian number.
+BIG_MICROSECONDS, BIG_NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
+LITTLE_MICROSECONDS, LITTLE_NANOSECONDS = 0xD4C3B2A1, 0x4D3CB2A1
 MAGICS = SymbolTable(
-    "pcap_magic",
+    "magic_number",
     {
-        BIG_MICRO: ("BIG_MICRO", "big-endian, microseconds"),
-        BIG_NANO: ("BIG_NANO", "big-endian, nanoseconds"),
-        LITTLE_MICRO: ("LITTLE_MICRO", "little-endian, microseconds"),
-        LITTLE_NANO: ("LITTLE_NANO", "little-endian, nanoseconds"),
+        BIG_MICROSECONDS: ("BIG_MICROSECONDS", "big-endian, seconds and microseconds"),
+        BIG_NANOSECONDS: ("BIG_NANOSECONDS", "big-endian, seconds and nanoseconds"),
+        LITTLE_MICROSECONDS: ("LITTLE_MICROSECONDS", "little-endian, seconds and microseconds"),
+        LITTLE_NANOSECONDS: ("LITTLE_NANOSECONDS", "little-endian, seconds and nanoseconds"),
     },
 )
-
-LINK_TYPES = SymbolTable(
-    "link_type",
-    {
-        0: ("NULL", "BSD loopback"),
-        1: "ETHERNET",
-        12: ("RAW_BSD", "raw IP"),
-        14: ("RAW_OPENBSD", "raw IP"),
-        101: ("RAW", "raw IP"),
-        108: ("LOOP", "OpenBSD loopback"),
-        113: ("LINUX_SLL", "Linux cooked capture"),
-        228: ("IPV4", "raw IPv4"),
-        229: ("IPV6", "raw IPv6"),
-        276: ("LINUX_SLL2", "Linux cooked capture, version 2"),
-    },
-)
+MAGIC = Symbols(uint32, MAGICS, closed=True)
 
 
-def _header(unsigned16: Integer, signed32: Integer, unsigned32: Integer) -> list[object]:
-    return [
-        "version_major" / unsigned16,
-        "version_minor" / unsigned16,
-        "thiszone" / signed32,
-        "sigfigs" / unsigned32,
-        "snaplen" / unsigned32 * "largest captured_length",
-        "network" / Symbols(unsigned32, LINK_TYPES),
-    ]
-
-
-def _packet(unsigned32: Integer) -> Struct:
-    return Struct(
-        "ts_sec" / unsigned32,
-        "ts_fraction" / unsigned32 * "microseconds or nanoseconds, by the file's magic number",
-        "captured_length" / Length(unsigned32, of="data"),
-        "original_length" / unsigned32,
-        "data" / rest(),
-        name="Packet",
+def _by_magic(big: Node, little: Node) -> Switch:
+    return Switch(
+        this.magic_number,
+        {BIG_MICROSECONDS: big, BIG_NANOSECONDS: big, LITTLE_MICROSECONDS: little, LITTLE_NANOSECONDS: little},
     )
 
 
-PACKET_BIG, PACKET_LITTLE = _packet(uint32), _packet(uint32le)
+def _header(order: Order) -> Struct:
+    return Struct(
+        "major_version" / Const(order.uint16, 2),
+        "minor_version" / Default(order.uint16, 4),
+        "reserved1" / Default(order.int32, 0) * "was the offset of the time zone in seconds",
+        "reserved2" / Default(order.uint32, 0) * "was the accuracy of timestamps",
+        "snap_length" / Default(order.uint32, MAXIMUM_SNAP_LENGTH) * "bytes kept of a packet at most",
+        "link"
+        / Bits(
+            order.uint32,
+            "fcs_length" / Bit(4) * "units of 2 bytes, if fcs_present",
+            "reserved" / Bit(1),
+            "fcs_present" / Bit(1) * "whether fcs_length is known",
+            "reserved3" / Bit(10),
+            "type" / Bit(16, LINK_TYPES),
+            order="msb",
+        ),
+        name="PcapHeader",
+    )
 
-_BIG, _LITTLE = (uint16, int32, uint32), (uint16le, int32le, uint32le)
+
+def _packet(order: Order, data: Node) -> Struct:
+    return Struct(
+        "seconds" / order.uint32 * "since the epoch, UTC",
+        "fraction" / Default(order.uint32, 0) * "of a second: microseconds or nanoseconds, by the file's magic number",
+        "captured_length" / Length(order.uint32, of="data", frame=True),
+        "original_length" / Length(order.uint32, of="data", bounds=False, exceeds=True) * "bytes on the wire",
+        "data" / data,
+        name="PcapPacket",
+    )
 
 
-def _by_magic(big: Struct, little: Struct) -> Switch:
-    return Switch(this.magic, {BIG_MICRO: big, BIG_NANO: big, LITTLE_MICRO: little, LITTLE_NANO: little})
+PACKET_BE = _packet(BIG, rest())
+PACKET_LE = _packet(LITTLE, rest())
 
+PACKETS_BE = RecordsToEnd(PACKET_BE, short_tail="stop")
+PACKETS_LE = RecordsToEnd(PACKET_LE, short_tail="stop")
 
-HEADER = Struct(
-    "magic" / Symbols(uint32, MAGICS, closed=True),
-    "header" / _by_magic(Struct(*_header(*_BIG), name="Header"), Struct(*_header(*_LITTLE), name="Header")),
-    name="PcapHeader",
-)
+_HEADER = _by_magic(_header(BIG), _header(LITTLE))
+_OPENED = link_layer(this._.header.link.type)
 
-PCAP = Struct(
-    "magic" / Symbols(uint32, MAGICS, closed=True),
-    "file"
-    / _by_magic(
-        Struct(*_header(*_BIG), "packets" / RecordsToEnd(PACKET_BIG), name="File"),
-        Struct(*_header(*_LITTLE), "packets" / RecordsToEnd(PACKET_LITTLE), name="File"),
-    ),
+HEADER = Struct("magic_number" / MAGIC, "header" / _HEADER, name="PcapStart")
+
+FILE = Struct(
+    "magic_number" / MAGIC,
+    "header" / _HEADER,
+    "packets" / _by_magic(RecordsToEnd(_packet(BIG, _OPENED)), RecordsToEnd(_packet(LITTLE, _OPENED))),
     name="Pcap",
 )

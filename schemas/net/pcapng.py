@@ -1,147 +1,270 @@
-"""The pcapng file format: sections of blocks, each section in its own byte order. Source: draft-ietf-opsawg-pcapng."""
+"""pcapng files: sections of blocks; the header of each section tells its byte order.
+
+Which interface a packet came from, and so its link type and the unit of its time, stands in another block: a layout
+cannot follow that. Packets stay as they are here unless the caller says ``context={"link_type": 1}``.
+
+Source: draft-ietf-opsawg-pcapng, sections 3 and 4, appendix A.
+"""
 
 from __future__ import annotations
 
-from wirekit.schemas.net.pcap import LINK_TYPES
+from typing import NamedTuple
+
+from wirekit.schemas.net.link import LINK_TYPES, link_layer
 from wirekit.values import SymbolTable
 from wirekit.wire import (
-    Bytes,
+    Bit,
+    Bits,
     Const,
+    Default,
+    If,
+    IfMore,
     Integer,
     Length,
     Lookahead,
     Node,
+    OrBytes,
+    Padding,
     RecordsToEnd,
+    String,
     Struct,
     Switch,
     Symbols,
+    context,
     int64,
     int64le,
-    len_,
     rest,
     this,
+    uint8,
     uint16,
     uint16le,
     uint32,
     uint32le,
+    uint64,
+    uint64le,
+    unexplained,
 )
 
-SECTION_HEADER, INTERFACE, SIMPLE_PACKET, ENHANCED_PACKET = 0x0A0D0D0A, 1, 3, 6
-SECTION_START = SECTION_HEADER.to_bytes(4, "big")
-BYTE_ORDER_MAGIC = 0x1A2B3C4D
 
-BYTE_ORDERS = SymbolTable("byte_order", {BYTE_ORDER_MAGIC: "BIG", 0x4D3C2B1A: "LITTLE"})
+class Order(NamedTuple):
+    """The integers of one byte order."""
+
+    uint16: Integer
+    uint32: Integer
+    int64: Integer
+    uint64: Integer
+
+
+BIG = Order(uint16, uint32, int64, uint64)
+LITTLE = Order(uint16le, uint32le, int64le, uint64le)
+
+SECTION_HEADER = 0x0A0D0D0A
+INTERFACE_DESCRIPTION = 1
+PACKET = 2
+SIMPLE_PACKET = 3
+NAME_RESOLUTION = 4
+INTERFACE_STATISTICS = 5
+ENHANCED_PACKET = 6
 
 BLOCK_TYPES = SymbolTable(
     "block_type",
     {
-        SECTION_HEADER: "SECTION_HEADER",
-        INTERFACE: "INTERFACE_DESCRIPTION",
+        SECTION_HEADER: ("SECTION_HEADER", "the same in both byte orders"),
+        INTERFACE_DESCRIPTION: "INTERFACE_DESCRIPTION",
+        PACKET: ("PACKET", "obsolete"),
         SIMPLE_PACKET: "SIMPLE_PACKET",
-        4: "NAME_RESOLUTION",
-        5: "INTERFACE_STATISTICS",
+        NAME_RESOLUTION: "NAME_RESOLUTION",
+        INTERFACE_STATISTICS: "INTERFACE_STATISTICS",
         ENHANCED_PACKET: "ENHANCED_PACKET",
+        9: "SYSTEMD_JOURNAL_EXPORT",
         10: "DECRYPTION_SECRETS",
+        0xBAD: ("CUSTOM", "may be copied"),
+        0x40000BAD: ("CUSTOM_NOT_COPIED", "may not be copied"),
     },
 )
 
-OPTIONS = SymbolTable(
-    "interface_option",
+BYTE_ORDER_MAGIC = 0x1A2B3C4D
+BIG_ENDIAN, LITTLE_ENDIAN = 0x1A2B3C4D, 0x4D3C2B1A
+BYTE_ORDERS = SymbolTable("byte_order", {BIG_ENDIAN: "BIG_ENDIAN", LITTLE_ENDIAN: "LITTLE_ENDIAN"})
+BYTE_ORDER = Symbols(uint32, BYTE_ORDERS, closed=True)
+
+END_OF_OPTIONS = 0
+COMMENT = 1
+IF_NAME = 2
+IF_DESCRIPTION = 3
+IF_TSRESOL = 9
+IF_TSOFFSET = 14
+
+COMMON_OPTIONS = {END_OF_OPTIONS: ("opt_endofopt", ""), COMMENT: ("opt_comment", "")}
+SECTION_OPTIONS = SymbolTable(
+    "option", {**COMMON_OPTIONS, 2: ("shb_hardware", ""), 3: ("shb_os", ""), 4: ("shb_userappl", "")}
+)
+INTERFACE_OPTIONS = SymbolTable(
+    "option",
     {
-        0: "ENDOFOPT",
-        1: "COMMENT",
-        2: "IF_NAME",
-        9: ("IF_TSRESOL", "power of 10, or of 2 with the top bit set; 6 if absent"),
-        14: ("IF_TSOFFSET", "seconds to add to every timestamp"),
+        **COMMON_OPTIONS,
+        IF_NAME: ("if_name", ""),
+        IF_DESCRIPTION: ("if_description", ""),
+        4: ("if_IPv4addr", ""),
+        5: ("if_IPv6addr", ""),
+        6: ("if_MACaddr", ""),
+        7: ("if_EUIaddr", ""),
+        8: ("if_speed", ""),
+        IF_TSRESOL: ("if_tsresol", "unit of the packets' time, by default microseconds"),
+        10: ("if_tzone", ""),
+        11: ("if_filter", ""),
+        12: ("if_os", ""),
+        13: ("if_fcslen", ""),
+        IF_TSOFFSET: ("if_tsoffset", "seconds to add to the packets' time"),
+        15: ("if_hardware", ""),
+    },
+)
+PACKET_OPTIONS = SymbolTable(
+    "option",
+    {**COMMON_OPTIONS, 2: ("epb_flags", ""), 3: ("epb_hash", ""), 4: ("epb_dropcount", ""), 5: ("epb_packetid", "")},
+)
+STATISTICS_OPTIONS = SymbolTable(
+    "option",
+    {
+        **COMMON_OPTIONS,
+        2: ("isb_starttime", ""),
+        3: ("isb_endtime", ""),
+        4: ("isb_ifrecv", ""),
+        5: ("isb_ifdrop", ""),
+        6: ("isb_filteraccept", ""),
+        7: ("isb_osdrop", ""),
+        8: ("isb_usrdeliv", ""),
     },
 )
 
+RESOLUTION = Bits(
+    uint8,
+    "binary" / Bit(1) * "whether the unit is a power of 2, else of 10",
+    "exponent" / Bit(7) * "the unit is base to the power of minus this, in seconds",
+    order="msb",
+)
 
-def _options(code: Node, unsigned16: Integer) -> RecordsToEnd:
+
+def _options(order: Order, table: SymbolTable, values: dict[int, Node] | None = None) -> Node:
     option = Struct(
-        "code" / code,
-        "length" / Length(unsigned16, of="value"),
-        "value" / rest(),
-        "padding" / Bytes(-len_(this.value) % 4),
+        "code" / Default(Symbols(order.uint16, table), END_OF_OPTIONS),
+        "length" / Length(order.uint16, of="value"),
+        "value" / Switch(this.code, {COMMENT: String(None), **(values or {})}, default=rest()),
+        "padding" / Padding(-this.length % 4),
         name="Option",
     )
-    return RecordsToEnd(option, short_tail="stop")
+    return RecordsToEnd(option)
 
 
-def _block(unsigned16: Integer, unsigned32: Integer, signed64: Integer) -> Struct:
-    """A block in one byte order."""
-    section_header = Struct(
-        "byte_order_magic" / Const(unsigned32, BYTE_ORDER_MAGIC),
-        "version_major" / unsigned16,
-        "version_minor" / unsigned16,
-        "section_length" / signed64 * "-1 when not known",
-        "options" / _options(unsigned16, unsigned16),
-        "rest" / rest(),
+def _section_header(order: Order) -> Struct:
+    text = dict.fromkeys((2, 3, 4), String(None))
+    return Struct(
+        "byte_order_magic" / Const(order.uint32, BYTE_ORDER_MAGIC),
+        "major_version" / Const(order.uint16, 1),
+        "minor_version" / Default(order.uint16, 0),
+        "section_length" / Default(order.int64, -1) * "bytes of the blocks after this one; -1: not known",
+        "options" / _options(order, SECTION_OPTIONS, text),
         name="SectionHeader",
     )
-    interface = Struct(
-        "link_type" / Symbols(unsigned16, LINK_TYPES),
-        "reserved" / unsigned16,
-        "snap_length" / unsigned32,
-        "options" / _options(Symbols(unsigned16, OPTIONS), unsigned16),
-        "rest" / rest(),
-        name="InterfaceDescription",
-    )
-    enhanced = Struct(
-        "interface_id" / unsigned32,
-        "timestamp_high" / unsigned32,
-        "timestamp_low" / unsigned32,
-        "captured_length" / Length(unsigned32, of="data"),
-        "original_length" / unsigned32,
-        "data" / rest(),
-        "padding" / Bytes(-len_(this.data) % 4),
-        "options" / rest(),
-        name="EnhancedPacket",
-    )
-    simple = Struct(
-        "original_length" / unsigned32,
-        "data" / rest() * "cut at the interface's snap length, and padded to 4 bytes",
-        name="SimplePacket",
-    )
-    bodies = {
-        SECTION_HEADER: section_header,
-        INTERFACE: interface,
-        SIMPLE_PACKET: simple,
-        ENHANCED_PACKET: enhanced,
+
+
+def _interface(order: Order) -> Struct:
+    values: dict[int, Node] = {
+        IF_NAME: String(None),
+        IF_DESCRIPTION: String(None),
+        IF_TSRESOL: OrBytes(RESOLUTION),
+        12: String(None),
+        IF_TSOFFSET: OrBytes(order.int64),
+        15: String(None),
     }
     return Struct(
-        "block_type" / Symbols(unsigned32, BLOCK_TYPES),
-        "block_total_length" / Length(unsigned32, of="body", add=12) * "the whole block",
-        "body" / Switch(this.block_type, bodies, default=rest()),
-        "block_total_length_again" / Length(unsigned32, of=("block_type", "body"), add=4),
+        "link_type" / Symbols(order.uint16, LINK_TYPES),
+        "reserved" / Default(order.uint16, 0),
+        "snap_length" / Default(order.uint32, 0) * "bytes kept of a packet at most; 0: no limit",
+        "options" / _options(order, INTERFACE_OPTIONS, values),
+        name="InterfaceDescription",
+    )
+
+
+def _packet_fields(order: Order, data: Node) -> tuple[object, ...]:
+    return (
+        "timestamp_high" / Default(order.uint32, 0) * "upper half of the time, in the interface's unit",
+        "timestamp_low" / Default(order.uint32, 0) * "lower half",
+        "captured_length" / Length(order.uint32, of="data"),
+        "original_length" / Length(order.uint32, of="data", bounds=False, exceeds=True) * "bytes on the wire",
+        "data" / data,
+        "padding" / Padding(-this.captured_length % 4),
+        "options" / _options(order, PACKET_OPTIONS),
+    )
+
+
+def _block(order: Order, data: Node) -> Struct:
+    bodies: dict[int, Node] = {
+        SECTION_HEADER: _section_header(order),
+        INTERFACE_DESCRIPTION: _interface(order),
+        PACKET: Struct(
+            "interface_id" / Default(order.uint16, 0),
+            "drops_count" / Default(order.uint16, 0xFFFF) * "packets lost before this one; 0xffff: not known",
+            *_packet_fields(order, data),
+            name="Packet",
+        ),
+        SIMPLE_PACKET: Struct(
+            "original_length" / Length(order.uint32, of="data", clip=True, exceeds=True) * "bytes on the wire",
+            "data" / data * "at most the snap length of the section's first interface; padding may be part of it then",
+            "padding" / Default(IfMore(Padding(-this.original_length % 4)), b""),
+            name="SimplePacket",
+        ),
+        INTERFACE_STATISTICS: Struct(
+            "interface_id" / Default(order.uint32, 0),
+            "timestamp_high" / order.uint32,
+            "timestamp_low" / order.uint32,
+            "options" / _options(order, STATISTICS_OPTIONS, dict.fromkeys(range(4, 9), OrBytes(order.uint64))),
+            name="InterfaceStatistics",
+        ),
+        ENHANCED_PACKET: Struct(
+            "interface_id" / Default(order.uint32, 0) * "counted from 0 in the section",
+            *_packet_fields(order, data),
+            name="EnhancedPacket",
+        ),
+    }
+    return Struct(
+        "block_type" / Symbols(order.uint32, BLOCK_TYPES),
+        "block_total_length" / Length(order.uint32, of="body", add=12, frame=True),
+        "body" / Switch(this.block_type, bodies, default=unexplained()),
+        "block_total_length_again" / Length(order.uint32, of=("block_type", "body"), add=4),
         name="Block",
     )
 
 
-BLOCK_BIG = _block(uint16, uint32, int64)
-BLOCK_LITTLE = _block(uint16le, uint32le, int64le)
+BLOCK_BE = _block(BIG, rest())
+BLOCK_LE = _block(LITTLE, rest())
 
-TIMESTAMP_OFFSET_BIG = Struct("seconds" / int64, name="TimestampOffset")
-TIMESTAMP_OFFSET_LITTLE = Struct("seconds" / int64le, name="TimestampOffset")
+_SECTION_START = SECTION_HEADER.to_bytes(4, "big")
 
-SECTION_HEAD = Struct(
-    "block_type" / Const(uint32, SECTION_HEADER),
-    "block_total_length" / Bytes(4) * "in the byte order that follows",
-    "byte_order" / Symbols(uint32, BYTE_ORDERS, closed=True),
-    name="SectionHead",
+BLOCKS_BE = RecordsToEnd(BLOCK_BE, short_tail="stop", until=_SECTION_START)
+BLOCKS_LE = RecordsToEnd(BLOCK_LE, short_tail="stop", until=_SECTION_START)
+
+START = Struct(
+    "block_type" / uint32,
+    "byte_order"
+    / If(this.block_type == SECTION_HEADER, Lookahead(BYTE_ORDER, at=4))
+    * "of the section that begins here, not consumed",
+    name="BlockStart",
 )
 
+_OPENED = link_layer(context.link_type)
+
 SECTION = Struct(
-    "byte_order" / Symbols(Lookahead(uint32, at=8), BYTE_ORDERS, closed=True),
+    "byte_order" / Lookahead(BYTE_ORDER, at=8) * "of the section header, not consumed",
     "blocks"
     / Switch(
         this.byte_order,
         {
-            BYTE_ORDER_MAGIC: RecordsToEnd(BLOCK_BIG, until=SECTION_START),
-            0x4D3C2B1A: RecordsToEnd(BLOCK_LITTLE, until=SECTION_START),
+            BIG_ENDIAN: RecordsToEnd(_block(BIG, _OPENED), until=_SECTION_START),
+            LITTLE_ENDIAN: RecordsToEnd(_block(LITTLE, _OPENED), until=_SECTION_START),
         },
     ),
     name="Section",
 )
 
-PCAPNG = Struct("sections" / RecordsToEnd(SECTION), name="Pcapng")
+FILE = Struct("sections" / RecordsToEnd(SECTION), name="Pcapng")

@@ -1,41 +1,45 @@
-"""TCP segments. Source: RFC 9293, section 3.1."""
+"""TCP segments.
+
+Source: RFC 9293 §3.1; the AE bit: RFC 9768. The checksum covers a pseudo-header of the IP layer too, so it is a plain
+field here; captures of a sending host hold it unfinished anyway.
+"""
 
 from __future__ import annotations
 
-from wirekit.values import SymbolTable
-from wirekit.wire import Bit, Bits, Bytes, Struct, rest, this, uint16, uint32
+from wirekit.wire import Bit, Bits, Bytes, Default, Struct, rest, this, uint8, uint16, uint32
 
-FLAGS = SymbolTable(
-    "tcp_flags",
-    {
-        0x002: "SYN",
-        0x012: "SYN ACK",
-        0x010: "ACK",
-        0x018: "PSH ACK",
-        0x011: "FIN ACK",
-        0x019: "FIN PSH ACK",
-        0x004: "RST",
-        0x014: "RST ACK",
-    },
+OFFSET = Bits(
+    uint8,
+    "data_offset" / Bit(4) * "32-bit words of the header",
+    "reserved" / Bit(3),
+    "ae" / Bit(1) * "accurate ECN; was NS",
+    order="msb",
+)
+
+FLAGS = Bits(
+    uint8,
+    "cwr" / Bit(1),
+    "ece" / Bit(1),
+    "urg" / Bit(1),
+    "ack" / Bit(1),
+    "psh" / Bit(1),
+    "rst" / Bit(1),
+    "syn" / Bit(1),
+    "fin" / Bit(1),
+    order="msb",
 )
 
 TCP = Struct(
     "source_port" / uint16,
     "destination_port" / uint16,
     "sequence_number" / uint32,
-    "acknowledgment_number" / uint32,
-    "control"
-    / Bits(
-        uint16,
-        "data_offset" / Bit(4) * "header length in units of 4 bytes",
-        "reserved" / Bit(3),
-        "flags" / Bit(9, FLAGS) * "FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128, NS 256",
-        order="msb",
-    ),
-    "window" / uint16,
-    "checksum" / uint16 * "not verified: network cards fill it in after the capture",
-    "urgent_pointer" / uint16,
-    "options" / Bytes((this.control.data_offset - 5) * 4),
+    "acknowledgment_number" / Default(uint32, 0),
+    "offset" / Default(OFFSET, 0x50),
+    "flags" / FLAGS,
+    "window" / Default(uint16, 0xFFFF),
+    "checksum" / Default(uint16, 0) * "not verified",
+    "urgent_pointer" / Default(uint16, 0),
+    "options" / Bytes(this.offset.data_offset * 4 - 20),
     "payload" / rest(),
-    name="Tcp",
+    name="TCP",
 )

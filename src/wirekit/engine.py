@@ -1,12 +1,16 @@
 """decode, encode, frames, from_json: bytes to values and back, by schema key.
 
-This is the reference engine: it runs each node's own ``_parse`` and ``_build``.
+Two engines decode, and give the same value, verdicts and errors. ``reference`` runs each node's own ``_parse``; it needs no
+preparation, records spans, and says what is wrong with bytes that are not in order. ``rows`` runs code that is generated
+from the layout's IR: many times as fast, but generating takes longer than decoding a few values does, so a key gets it
+when it has been decoded a few times. Building and tracing run on the reference engine.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
@@ -14,7 +18,12 @@ from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
 
+if TYPE_CHECKING:
+    from wirekit.compiler.rows import State
+
 Buffer = bytes | bytearray | memoryview
+ENGINES = (None, "rows", "reference")
+DECODES_BEFORE_COMPILING = 4
 
 
 class Params(dict[str, Any]):
@@ -34,7 +43,6 @@ class Decoded:
         data: the bytes that were given.
         offset: absolute offset of their first byte; all other offsets are absolute too.
         value: the value; as far as it was decoded when there is an error.
-        checks: verdicts on checksums, lengths, constants.
         gaps: bytes inside the value that no field explains.
         error: Short, Wrong or Limit, or None.
         consumed: bytes that the value took.
@@ -42,8 +50,9 @@ class Decoded:
     """
 
     __slots__ = (
+        "_checks",
         "_spans",
-        "checks",
+        "_state",
         "consumed",
         "context",
         "data",
@@ -63,7 +72,8 @@ class Decoded:
         self.context = context
         self.limits = limits
         self.value: Any = None
-        self.checks: list[Check] = []
+        self._checks: list[Check] | None = None
+        self._state: State | None = None
         self.gaps: list[Gap] = []
         self.error: WireError | None = None
         self.consumed = 0
@@ -79,8 +89,22 @@ class Decoded:
         return self._spans
 
     @property
+    def checks(self) -> list[Check]:
+        """Verdicts on checksums, lengths, constants, in the order in which they were reached."""
+        if self._checks is None:
+            self._checks = self._state.verdicts(self.offset) if self._state is not None else []
+        return self._checks
+
+    @property
+    def engine(self) -> str:
+        """The engine that decoded the value: ``rows`` or ``reference``."""
+        return "reference" if self._state is None else "rows"
+
+    @property
     def clean(self) -> bool:
         """No error, no bytes unexplained, no check failed."""
+        if self._state is not None:
+            return True  # generated code gives up on everything else
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
@@ -115,8 +139,34 @@ def _run(
         decoded.error = error
         decoded.value = error.partial
     decoded.consumed = reader.position
-    decoded.checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
+    decoded._checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
     return decoded, session
+
+
+def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> Decoded | None:
+    """What the generated code gives; None when the bytes are not in order, which is for the reference engine to say."""
+    from wirekit.compiler import rows
+
+    state = rows.State(schema.key, Params(context), limits)
+    unit = rows.unit(schema.key)
+    try:
+        value, consumed = unit(state, data, 0, len(data), ())
+    except rows.REASONS:
+        return None
+    decoded = Decoded(schema.key, data, offset, context, limits)
+    decoded.value, decoded.consumed = value, consumed
+    decoded.sources = state.sources
+    decoded._state = state
+    return decoded
+
+
+_decoded_times: Counter[str] = Counter()
+
+
+def _worth_compiling(key: str) -> bool:
+    """Whether a key was decoded often enough to have code generated for it."""
+    times = _decoded_times[key] = _decoded_times[key] + 1
+    return times > DECODES_BEFORE_COMPILING
 
 
 def decode(
@@ -127,6 +177,7 @@ def decode(
     limits: Limits | None = None,
     strict: bool = False,
     offset: int = 0,
+    engine: str | None = None,
 ) -> Decoded:
     """Decodes one value at the start of ``data``.
 
@@ -137,9 +188,10 @@ def decode(
         limits: what the bytes may ask for; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
+        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
-        Misuse: for a key that does not exist.
+        Misuse: for a key or engine that does not exist.
         Short, Wrong, Limit: only with ``strict``.
 
     >>> import wirekit
@@ -151,7 +203,14 @@ def decode(
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
-    decoded, _ = _run(schema, data, offset, dict(context or {}), limits or schema.limits, trace=False)
+    said, bounds = dict(context or {}), limits or schema.limits
+    if engine not in ENGINES:
+        raise Misuse(f"no engine {engine!r}; there are {', '.join(filter(None, ENGINES))}")
+    decoded = None
+    if engine == "rows" or (engine is None and _worth_compiling(key)):
+        decoded = _rows(schema, data, offset, said, bounds)
+    if decoded is None:
+        decoded, _ = _run(schema, data, offset, said, bounds, trace=False)
     if strict:
         _raise(decoded)
     return decoded

@@ -339,9 +339,9 @@ def _paired(text: str) -> Iterator[tuple[_Line, _Line | None]]:
 
 
 def _word_size(line: _Line) -> int:
-    """Bytes in the first word of a data line."""
+    """Bytes in the first word of a data line; 0 if its digits are odd."""
     word = line.text[line.start :].split(maxsplit=1)[0]
-    return max(1, len(word) // 2)
+    return 0 if len(word) % 2 else len(word) // 2
 
 
 # Dumps: measures
@@ -416,7 +416,8 @@ def _measure(text: str) -> _Layout | None:
 def _style(data: list[_Line]) -> _Layout:
     """What the offsets and the words show, before anything is counted."""
     first = data[0]
-    group = Counter(map(_word_size, data)).most_common(1)[0][0]
+    sizes = [size for size in map(_word_size, data) if size]
+    group = Counter(sizes or [1]).most_common(1)[0][0]
     single = not first.mark and first.gap == " "
     swapped = single and len(first.offset) in (6, 7) and group in (2, 4, 8)
     word = re.compile(rf"( *)((?:[{_DIGITS}]{{2}}){{1,{group}}})(?!\S)")
@@ -537,7 +538,7 @@ def _cut(line: _Line, step: int, layout: _Layout) -> bytes:
     """The bytes of a line with the next offset ``step`` bytes away: so many, or a full line if lines are left out."""
     count = min(step, layout.width or step)
     end = line.start + layout.end
-    if count == layout.width and layout.end and not layout.swapped and _apart(line.text[end : end + 2]):
+    if step == layout.width and layout.end and not layout.swapped and _apart(line.text[end : end + 2]):
         try:
             data = bytes.fromhex(line.text[line.start : end])
         except ValueError:
@@ -545,10 +546,11 @@ def _cut(line: _Line, step: int, layout: _Layout) -> bytes:
         if len(data) == count:
             return data
     ends = _ends(line, layout)
-    if fit := _fit(line, ends, count, layout):
+    fit = _fit(line, ends, count, layout)
+    if fit and (step == count or _is_column(line.text[fit[1] :], count)):
         return fit[0]
     have, end = ends[-1]
-    raise _damaged(line, end, f"{have} bytes of hex where the offsets tell {count}")
+    raise _damaged(line, end, f"{have} bytes of hex where the offsets tell {count if have != count else step}")
 
 
 def _cut_last(line: _Line, layout: _Layout) -> bytes:

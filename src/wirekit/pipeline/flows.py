@@ -18,9 +18,9 @@ from wirekit.capture.follow import Item, Link, Missing, follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Frame, Message, Quarantined
 from wirekit.pipeline.inputs import Job
-from wirekit.pipeline.packets import read_note
+from wirekit.pipeline.packets import Note
 from wirekit.pipeline.rows import Rows
-from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years, json_text
 from wirekit.values import to_json
 
@@ -73,7 +73,8 @@ class _Writer:
         addresses = f"{first[4]} and {first[5]}"
         try:
             for link, item in follow(segments, self._choice):
-                self._take(name, count, link, item)
+                count.count(link, item)
+                self._take(name, link, item)
                 if self._ready:
                     yield from self._drain()
         except Exception as error:
@@ -105,55 +106,44 @@ class _Writer:
             _, ts_us, file_no, offset, source, target, sequence, acknowledgment, flags, length, payload, note = row
             if note is None:
                 count.seen(ts_us)
-                yield Segment(
-                    ts_us, source, target, sequence, acknowledgment, flags, payload, offset, file_no, length
-                )
+                yield Segment(ts_us, source, target, sequence, acknowledgment, flags, payload, offset, file_no, length)
             else:
                 self._note(name, count, offset, length, payload, note)
             row = next(rest, None)
 
     def _note(self, name: str, count: FileSummary, offset: int, length: int, payload: bytes, text: str) -> None:
         """What in a capture is no segment: skipped packets are counted, bytes that nobody read are quarantined."""
-        note = read_note(text)
+        note = Note.loads(text)
         if note.kind == "skipped":
             count.skipped.update(note.packets)
             return
         if note.kind == "unreadable":
-            count.unreadable = note.reason
-        else:
-            count.damaged = note.reason
+            count.unreadable = note.text
+        elif note.kind == "damaged":
+            count.damaged = note.text
         count.quarantined(note.reason, note.path, length)
         raw = payload if self._job.raw else None
         where = (name, None, None, None, None, None, None, None, offset, length)
         self._add("quarantine", (*where, note.reason, note.path, note.error_offset, 0, raw), len(payload))
 
-    def _take(self, name: str, count: FileSummary, link: Link, item: Item | None) -> None:
+    def _take(self, name: str, link: Link, item: Item | None) -> None:
         if isinstance(item, Frame):
-            self._frame(name, count, link, item)
+            for message in item.messages:
+                self._message(name, link, item, message)
+            failed = failure(item)
+            if failed is None:
+                self._frame(name, link, item)
+            else:
+                self._quarantine(name, link, failed, item.schema)
         elif isinstance(item, Quarantined):
-            self._quarantine(name, count, link, item, None)
+            self._quarantine(name, link, item, None)
         elif isinstance(item, Missing):
-            self._gap(name, count, link, item)
+            self._gap(name, link, item)
         else:
-            self._connection(name, count, link)
+            self._connection(name, link)
 
-    def _frame(self, name: str, count: FileSummary, link: Link, frame: Frame) -> None:
-        for message in frame.messages:
-            self._message(name, link, frame, message)
-            count.messages[frame.protocol] += 1
-        error = frame.decoded.error
-        if error is not None or frame.reason is not None:
-            reason = frame.reason if error is None else error.reason
-            path, offset = ("", None) if error is None else (error.path, error.offset)
-            if error is not None and error.source:
-                reason, offset = f"{reason}, in decompressed data at byte {error.offset}", None
-            cut = Quarantined(frame.side, frame.offset, frame.data, frame.time_us, reason or "", path, offset)
-            self._quarantine(name, count, link, cut, frame.schema)
-            return
+    def _frame(self, name: str, link: Link, frame: Frame) -> None:
         what = frame.description
-        bad = [check for check in frame.decoded.checks if check.status == "bad"]
-        count.calls[frame.protocol, what.api or "", what.version, what.role] += 1
-        count.checks.update(check.kind for check in bad)
         value: str | None = json_text(to_json(frame.value))
         if value is not None and len(value) > LARGEST_VALUE:
             value = None
@@ -174,7 +164,7 @@ class _Writer:
             frame.offset,
             len(frame.data),
             frame.latency_us,
-            len(bad),
+            sum(check.status == "bad" for check in frame.decoded.checks),
             checks,
             gaps,
             value,
@@ -207,10 +197,9 @@ class _Writer:
         )
         self._add("messages", row, len(message.key or b"") + len(message.value or b""))
 
-    def _quarantine(self, name: str, count: FileSummary, link: Link, piece: Quarantined, schema: str | None) -> None:
+    def _quarantine(self, name: str, link: Link, piece: Quarantined, schema: str | None) -> None:
         data = piece.data
-        count.quarantined(piece.reason, piece.path, len(data))
-        step = PART_BYTES if self._job.raw else len(data)
+        step = PART_BYTES if self._job.raw else max(len(data), 1)
         for part, start in enumerate(range(0, len(data), step)):
             raw = data[start : start + step]
             row = (
@@ -218,7 +207,7 @@ class _Writer:
                 link.name,
                 *link.addresses(piece.side),
                 piece.side,
-                None if piece.time_us is None else in_years(piece.time_us),
+                in_years(piece.time_us),
                 link.protocol,
                 schema,
                 piece.offset + start,
@@ -231,17 +220,11 @@ class _Writer:
             )
             self._add("quarantine", row, len(raw))
 
-    def _gap(self, name: str, count: FileSummary, link: Link, gap: Missing) -> None:
-        count.gaps[gap.reason, "ranges"] += 1
-        count.gaps[gap.reason, "bytes"] += gap.length
-        addresses = link.addresses(gap.side)
-        where = (name, link.name, *addresses, gap.side, in_years(gap.time_us), link.protocol)
+    def _gap(self, name: str, link: Link, gap: Missing) -> None:
+        where = (name, link.name, *link.addresses(gap.side), gap.side, in_years(gap.time_us), link.protocol)
         self._add("gaps", (*where, gap.offset, gap.length, gap.reason))
 
-    def _connection(self, name: str, count: FileSummary, link: Link) -> None:
-        count.connections[link.protocol] += 1
-        for (_, fate), number in link.bytes.items():
-            count.bytes[fate] += number
+    def _connection(self, name: str, link: Link) -> None:
         row = (
             name,
             link.name,

@@ -14,7 +14,8 @@ from typing import Any
 from wirekit.capture.follow import Choice
 from wirekit.errors import Misuse
 
-SUFFIXES = (".pcap", ".pcapng", ".cap")
+KINDS = (".pcap", ".pcapng", ".cap")
+SUFFIXES = (*KINDS, *(f"{kind}.gz" for kind in KINDS))
 _PIECE = 4 << 20
 
 
@@ -73,10 +74,11 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
     """The captures of files and directories.
 
     Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
-    ``*.cap``, in the order of their names. A file that is reached twice is taken once.
+    ``*.cap``, also with ``.gz``, in the order of their names. A file that is reached twice is taken once.
 
     Raises:
-        Misuse: a path does not exist, or there is no capture at all.
+        Misuse: a path does not exist or is no file (a pipe can be read only once), or there is no capture at all.
+        OSError: a directory cannot be read.
     """
     found: dict[str, str] = {}
     named = [os.fspath(path) for path in paths]
@@ -84,7 +86,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
         for each in _captures(name):
             found.setdefault(os.path.realpath(each), each)
     if not found:
-        kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+        kinds = ", ".join(f"*{kind}" for kind in KINDS)
         raise Misuse(f"no captures in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}")
     inputs = []
     for number, (real, name) in enumerate(found.items()):
@@ -96,15 +98,21 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
 def _captures(name: str) -> Iterator[str]:
     if not os.path.exists(name):
         raise Misuse(f"{name} does not exist; pass captures, or directories that hold them")
-    if not os.path.isdir(name):
+    if os.path.isfile(name):
         yield name
         return
-    for folder, folders, files in os.walk(name):
+    if not os.path.isdir(name):
+        raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
+    for folder, folders, files in os.walk(name, onerror=_raise):
         folders.sort()
         for file in sorted(files):
             path = os.path.join(folder, file)
             if file.lower().endswith(SUFFIXES) and os.path.isfile(path):
                 yield path
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 class Identification:

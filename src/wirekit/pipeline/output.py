@@ -38,13 +38,16 @@ class Output:
         path: of the directory; made if it does not exist.
 
     Raises:
-        Misuse: on entering, when the directory holds something that is not wirekit's, or another run writes to it.
+        Misuse: for a URL; on entering, when the directory holds something that is not wirekit's, or another run writes to it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        if "://" in os.fspath(path):
+            raise Misuse(f"{os.fspath(path)} is a URL; pass a directory, and on a cluster one that all workers see")
         self.path = Path(path).absolute()
         self._work = self.path / WORK
         self._lock: IO[str] | None = None
+        self._made = False
 
     @property
     def attempts(self) -> Path:
@@ -53,6 +56,7 @@ class Output:
 
     def __enter__(self) -> Output:
         _refuse_foreign(self.path)
+        self._made = not self.path.exists()
         self._work.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self._work / "lock", self.path)
         for leftover in self._work.iterdir():
@@ -65,8 +69,9 @@ class Output:
         shutil.rmtree(self._work, ignore_errors=True)
         if self._lock is not None:
             self._lock.close()
-        with contextlib.suppress(OSError):
-            self.path.rmdir()  # nothing was committed, and there was nothing before
+        if self._made:
+            with contextlib.suppress(OSError):
+                self.path.rmdir()  # only when nothing was committed is it empty
 
     def commit(self, manifests: Iterable[Manifest], about: Mapping[str, Any]) -> dict[str, Any]:
         """Makes the files of these attempts, and no others, the tables.

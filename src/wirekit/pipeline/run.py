@@ -33,9 +33,7 @@ class Result:
     changed: tuple[str, ...]
 
 
-def publish(
-    job: Job, output: str | os.PathLike[str], engine: str, work: Callable[[Path], list[Manifest]]
-) -> Result:
+def publish(job: Job, output: str | os.PathLike[str], engine: str, work: Callable[[Path], list[Manifest]]) -> Result:
     """Runs the work and makes what it wrote the tables of ``output``; when it raises, ``output`` stays as it was.
 
     Args:

@@ -118,18 +118,18 @@ class Sink:
             path,
             compression="zstd",
             row_group_size=ROW_GROUP,
-            sorting_columns=pq.SortingColumn.from_ordering(rows.schema, [(key, "ascending") for key in _keys(table)]),
+            sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
         )
         self._files.append(WrittenFile(table, name, rows.num_rows, path.stat().st_size))
 
 
-def _keys(table: str) -> tuple[str, ...]:
-    return OUTPUTS[table].sort
+def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(key, "ascending") for key in keys]
 
 
 def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
     """Sorted by the keys, nulls last; equal rows stay in the order in which they came."""
-    return rows.take(pc.sort_indices(rows, sort_keys=[(key, "ascending") for key in keys]))
+    return rows.take(pc.sort_indices(rows, sort_keys=_ascending(keys)))
 
 
 def empty_table(table: str) -> Any:

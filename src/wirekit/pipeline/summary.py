@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from wirekit.capture.follow import Item, Link, Missing
+from wirekit.conversation import Frame, Quarantined
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -30,6 +33,19 @@ def kind_of_reason(reason: str, path: str = "") -> str:
     if path:
         general = f"{_INDEXES.sub('[]', path)}: {general}"
     return general[:LONGEST_REASON]
+
+
+def failure(frame: Frame) -> Quarantined | None:
+    """The frame as bytes that nobody could decode, or None if it was decoded."""
+    error = frame.decoded.error
+    if error is None and frame.reason is None:
+        return None
+    reason, path, offset = frame.reason or "", "", None
+    if error is not None:
+        reason, path, offset = error.reason, error.path, error.offset
+        if error.source:
+            reason, offset = f"{reason}, at byte {offset} of decompressed data", None
+    return Quarantined(frame.side, frame.offset, frame.data, frame.time_us, reason, path, offset)
 
 
 @dataclass(slots=True)
@@ -72,6 +88,28 @@ class FileSummary:
             self.first_us = time_us
         if self.last_us is None or time_us > self.last_us:
             self.last_us = time_us
+
+    def count(self, link: Link, item: Item | None) -> None:
+        """Counts an item of a connection; None stands for its end."""
+        if isinstance(item, Frame):
+            for message in item.messages:
+                self.messages[message.protocol] += 1
+            failed = failure(item)
+            if failed is not None:
+                self.quarantined(failed.reason, failed.path, len(failed.data))
+                return
+            what = item.description
+            self.calls[item.protocol, what.api or "", what.version, what.role] += 1
+            self.checks.update(check.kind for check in item.decoded.checks if check.status == "bad")
+        elif isinstance(item, Quarantined):
+            self.quarantined(item.reason, item.path, len(item.data))
+        elif isinstance(item, Missing):
+            self.gaps[item.reason, "ranges"] += 1
+            self.gaps[item.reason, "bytes"] += item.length
+        else:
+            self.connections[link.protocol] += 1
+            for (_, fate), size in link.bytes.items():
+                self.bytes[fate] += size
 
     def quarantined(self, reason: str, path: str, size: int) -> None:
         """Counts a piece of ``size`` bytes that nobody could decode."""
@@ -162,10 +200,11 @@ class Summary:
             self.file(name).merge(each)
 
     def total(self) -> FileSummary:
-        """All captures as if they were one."""
+        """All captures as if they were one; which of them could not be read is not in it."""
         total = FileSummary()
         for each in self.files.values():
             total.merge(each)
+        total.damaged = total.unreadable = ""
         return total
 
     @property
@@ -202,10 +241,12 @@ def show(summary: Summary, console: Console) -> None:
     for name, each in summary.files.items():
         _show(name, each, console)
     if len(summary.files) > 1:
-        _show(f"all {len(summary.files)} captures", summary.total(), console)
+        _show(f"all {len(summary.files)} captures", summary.total(), console, most_calls=12)
+        if summary.unreadable:
+            _line(console, "not all read", f"{len(summary.unreadable)} captures", "red")
 
 
-def _show(name: str, file: FileSummary, console: Console) -> None:
+def _show(name: str, file: FileSummary, console: Console, most_calls: int | None = None) -> None:
     console.print(_plain(name), style="bold", markup=False, soft_wrap=True)
     if file.unreadable:
         _line(console, "not read", file.unreadable, "red")
@@ -217,7 +258,8 @@ def _show(name: str, file: FileSummary, console: Console) -> None:
     for role, title in (("request", "requests"), ("response", "responses"), ("event", "events")):
         calls = _calls(file, role)
         if calls:
-            _line(console, title, f"{file.roles(role):,}: {calls}")
+            more = f", and {len(calls) - most_calls} more" if most_calls and len(calls) > most_calls else ""
+            _line(console, title, f"{file.roles(role):,}: {', '.join(calls[:most_calls])}{more}")
     _line(console, "messages", _listed(file.messages) or "none")
     if file.checks:
         _line(console, "failed checks", _listed(file.checks), "yellow")
@@ -233,7 +275,7 @@ def _show(name: str, file: FileSummary, console: Console) -> None:
 
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:
-    console.print(f"  {title:<14}", end="", markup=False)
+    console.print(f"  {title:<15}", end="", markup=False)
     console.print(_plain(text), style=style or None, markup=False, soft_wrap=True)
 
 
@@ -242,14 +284,14 @@ def _plain(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
-def _calls(file: FileSummary, role: str) -> str:
-    """``Produce v1 ×7, Metadata v0 ×3``: the most frequent first."""
+def _calls(file: FileSummary, role: str) -> list[str]:
+    """``produce v1 ×7``, ``metadata v0 ×3``: the most frequent first."""
     calls = [(protocol, api, version, n) for (protocol, api, version, each), n in file.calls.items() if each == role]
     calls.sort(key=lambda call: (-call[3], call[0], call[1], -1 if call[2] is None else call[2]))
-    return ", ".join(
+    return [
         f"{api or protocol}{'' if version is None else f' v{version}'} ×{count:,}"
         for protocol, api, version, count in calls
-    )
+    ]
 
 
 def _listed(counts: Mapping[str, int]) -> str:

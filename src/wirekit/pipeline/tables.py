@@ -74,7 +74,7 @@ PACKETS = Table(
         Column("flow", LONG, "hash of the file's number and the two addresses, the same for both directions"),
         Column("ts_us", LONG, "capture time, microseconds since the epoch; 0 for a note"),
         Column("file_no", LONG, "number of the capture in the run, from 0"),
-        Column("offset", LONG, "where the payload begins in the capture file, bytes; for a note, where its bytes begin"),
+        Column("offset", LONG, "absolute offset of the payload, or of a note's bytes, in the capture file, bytes"),
         Column("source", TEXT, "sender's address and port; null for a note"),
         Column("target", TEXT, "receiver's address and port; null for a note"),
         Column("sequence", LONG, "raw sequence number, 0 to 2³² - 1"),
@@ -85,8 +85,8 @@ PACKETS = Table(
         Column(
             "note",
             TEXT,
-            "null for a segment, else JSON: `kind` (`damaged`, `unreadable`, `skipped`), `reason`, `path`, "
-            "`error_offset`, `packets`",
+            "null for a segment, else JSON: `kind` (`damaged`, `unreadable`, `packet`, `skipped`), `reason`, "
+            "`path`, `error_offset`, `text`, `packets` (how many by reason)",
         ),
     ),
     ("flow", "ts_us", "file_no", "offset"),

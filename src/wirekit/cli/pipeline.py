@@ -1,0 +1,122 @@
+"""``wirekit pipeline``: captures to Parquet tables, in this process or on Spark."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from wirekit.cli.captures import choice_options, parse_choice
+from wirekit.cli.common import console
+from wirekit.errors import Misuse
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.summary import show, size_text
+
+if TYPE_CHECKING:
+    from wirekit.pipeline.run import Progress, Result
+
+
+@click.command("pipeline")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("--output", "-o", required=True, metavar="DIR", help="Where the tables go; empty, or made by wirekit.")
+@click.option(
+    "--engine",
+    type=click.Choice(["serial", "spark"]),
+    help="serial: this process (default); spark: Spark, on this machine unless --master says another.",
+)
+@click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
+@choice_options
+@click.option("--strict", is_flag=True, help="Exit with status 1 when something could not be decoded.")
+@click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
+def command(
+    inputs: tuple[str, ...],
+    output: str,
+    engine: str | None,
+    master: str | None,
+    protocol: str,
+    ports: tuple[str, ...],
+    strict: bool,
+    no_raw: bool,
+) -> int:
+    """Turn captures into Parquet tables: frames, messages, quarantine, gaps, connections.
+
+    INPUT is a capture, or a directory whose *.pcap, *.pcapng and *.cap files are read. DIR gets a directory of Parquet
+    files per table and manifest.json; what an earlier run put there is replaced when this one is complete.
+
+    \b
+    wirekit pipeline captures/ --output tables
+    wirekit pipeline captures/ --output tables --engine spark
+    """
+    if master and engine == "serial":
+        raise click.UsageError("--master is for --engine spark")
+    choice = parse_choice(protocol, ports)
+    job = Job(find_inputs(inputs), choice.protocol, dict(choice.ports), raw=not no_raw)
+    result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
+    return _report(result, output, strict)
+
+
+def _here(job: Job, output: str) -> Result:
+    _need("pyarrow")
+    from wirekit.pipeline import serial
+
+    with _progress("reading", size_text) as progress:
+        return serial.run(job, output, progress)
+
+
+def _on_spark(job: Job, output: str, master: str | None) -> Result:
+    for module in ("pyspark", "pyarrow", "pandas"):
+        _need(module)
+    from wirekit.spark import pipeline
+    from wirekit.spark.session import session
+
+    with _progress("starting Spark", "{:.0f} tasks".format) as progress:
+        return pipeline.run(job, output, session(master, "wirekit pipeline"), progress)
+
+
+def _need(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise Misuse(f"the pipeline needs {module}: pip install 'wirekit[spark]'") from error
+
+
+@contextmanager
+def _progress(begin: str, amount: Callable[[float], str]) -> Iterator[Progress | None]:
+    """A bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(begin, total=None)
+
+        def told(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, description=f"{amount(done)} of {amount(total)}")
+
+        yield told
+
+
+def _report(result: Result, output: str, strict: bool) -> int:
+    """Prints the summary; complains on standard error of what was not read."""
+    screen = console()
+    show(result.summary, screen)
+    rows = ", ".join(f"{name} {table['rows']:,}" for name, table in result.manifest["tables"].items())
+    screen.print(f"{output}: {rows}", markup=False, soft_wrap=True)
+    status = 0
+    for name, reason in result.summary.unreadable.items():
+        click.echo(f"wirekit: {name}: {reason}", err=True)
+        status = 1
+    for name in result.changed:
+        click.echo(f"wirekit: {name}: changed while it was read; the tables hold a part of it", err=True)
+        status = 1
+    if strict and result.summary.quarantined:
+        pieces = sum(n for (_, what), n in result.summary.total().quarantine.items() if what == "pieces")
+        click.echo(f"wirekit: {pieces} pieces in quarantine (--strict)", err=True)
+        status = 1
+    return status

@@ -1,0 +1,146 @@
+"""Capture files to rows of the table ``packets``: TCP segments, and notes on all that is none.
+
+Bad data never raises here: a capture that cannot be read, or not to its end, becomes a note.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import pyarrow as pa
+
+from wirekit.capture.files import Capture, Skipped, open_capture, segments
+from wirekit.capture.tcp import Segment
+from wirekit.errors import WireError
+from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.tables import PACKETS, json_text
+
+MOST_RAW = 1 << 20
+OTHER_PORT = "TCP on a port that was not asked for"
+_LATEST = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a row of ``packets`` says that is no segment.
+
+    Attributes:
+        kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one that does not decode), or
+            ``skipped`` (how many hold no segment).
+        reason: what is wrong, in words, without where.
+        path, error_offset: the field and the byte of the file.
+        text: reason and where together, for readers.
+        packets: for ``skipped``, how many by reason.
+    """
+
+    kind: str
+    reason: str = ""
+    path: str = ""
+    error_offset: int | None = None
+    text: str = ""
+    packets: dict[str, int] = field(default_factory=dict)
+
+    def dumps(self) -> str:
+        """As the column holds it."""
+        return json_text({name: getattr(self, name) for name in self.__slots__})
+
+    @classmethod
+    def loads(cls, text: str) -> Note:
+        """The inverse of ``dumps``."""
+        return cls(**json.loads(text))
+
+
+def packet_batches(captures: Iterable[Input], *, ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+    """The packets of captures, in the order of each file; batches of about 16 MiB.
+
+    Args:
+        captures: the files.
+        ports: if there are any, only segments from or to one of these; the others are counted in a note.
+    """
+    rows = Rows(PACKETS.schema)
+    for capture in captures:
+        for row, size in _rows(capture, ports):
+            batch = rows.add(row, size)
+            if batch is not None:
+                yield batch
+    batch = rows.flush()
+    if batch is not None:
+        yield batch
+
+
+def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Each row with the bytes of its payload."""
+    try:
+        capture = open_capture(file.path)
+    except WireError as error:
+        note = Note("unreadable", error.reason, error.path, error.offset, str(error))
+        yield _note(file, note, 0, file.size, _head(file.path))
+        return
+    except OSError as error:
+        reason = error.strerror or str(error)
+        yield _note(file, Note("unreadable", reason, text=reason), 0, file.size, b"")
+        return
+    with capture:
+        others: Counter[str] = Counter()
+        for found in segments(capture, file.number):
+            if isinstance(found, Skipped):
+                if found.detail:
+                    yield _undecoded(file, capture, found)
+            elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
+                others[OTHER_PORT] += 1
+            else:
+                yield _segment(found), len(found.payload)
+        others.update(capture.skipped)
+        if others:
+            yield _note(file, Note("skipped", packets=dict(sorted(others.items()))), 0, 0, b"")
+        damage = capture.damage
+        if damage is not None:
+            start = damage.offset or 0
+            note = Note("damaged", damage.reason, damage.path, damage.offset, str(damage))
+            yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
+
+
+def _segment(segment: Segment) -> tuple[Any, ...]:
+    time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
+    time_us = min(max(time_us, -_LATEST), _LATEST)
+    flow = _flow(file, source, target)
+    return flow, time_us, file, offset, source, target, sequence, acknowledgment, flags, length, payload, None
+
+
+def _undecoded(file: Input, capture: Capture, packet: Skipped) -> tuple[tuple[Any, ...], int]:
+    """The note on a packet whose headers do not decode."""
+    note = Note("packet", f"{packet.reason} packet: {packet.detail}", error_offset=packet.offset)
+    return _note(file, note, packet.offset, packet.length, capture.read(packet.offset, min(packet.length, MOST_RAW)))
+
+
+def _note(file: Input, note: Note, start: int, length: int, raw: bytes) -> tuple[tuple[Any, ...], int]:
+    row = (_flow(file.number, "", ""), 0, file.number, start, None, None, 0, 0, 0, length, raw, note.dumps())
+    return row, len(raw)
+
+
+def _head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MOST_RAW)
+    except OSError:
+        return b""  # the note says that the file cannot be read
+
+
+@lru_cache(maxsize=65536)
+def _flow(file: int, one: str, other: str) -> int:
+    """The same for both directions, and in every process: Python's own ``hash`` is not."""
+    first, second = sorted((one, other))
+    digest = blake2b(f"{file}\0{first}\0{second}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@lru_cache(maxsize=65536)
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

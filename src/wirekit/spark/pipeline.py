@@ -1,0 +1,121 @@
+"""The driver on Spark: captures are read in parallel, shuffled by flow, and each task follows its flows.
+
+Spark's own writer is not used. After the flows there is no shuffle, so each task writes its Parquet files itself, into
+a directory of its attempt, and gives Spark one manifest row; the driver publishes the files of the manifests that came
+back. Of 140-byte rows on two cores this took 2.9 million a second, Spark's writer 0.84. It needs a directory that all
+workers see.
+
+Nothing may stand between the sort and the tasks: a ``coalesce``, ``repartition`` or rebalancing hint there would cut
+flows in two.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.run import Progress, Result, publish
+from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.tables import PACKETS
+from wirekit.spark.source import register
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANIFEST_SCHEMA = "manifest string"
+PARTITION_BYTES = 64 << 20
+POLL_SECONDS = 0.2
+
+Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def run(
+    job: Job,
+    output: str | os.PathLike[str],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    *,
+    task: Task | None = None,
+) -> Result:
+    """Makes the tables of the captures; the same as ``wirekit.pipeline.serial.run`` makes.
+
+    Args:
+        job: what to do.
+        output: the directory of tables, seen by all workers.
+        spark: a session as ``wirekit.spark.session.session`` gives it.
+        progress: is told finished tasks, and how many the stages have that began.
+        task: what each task does, by default ``follow_partition``.
+
+    Raises:
+        Misuse: ``output`` holds something that is not wirekit's.
+    """
+
+    def work(attempts: Path) -> list[Manifest]:
+        register(spark)
+        paths = json.dumps([each.path for each in job.inputs])
+        count = max(spark.sparkContext.defaultParallelism, -(-job.size // PARTITION_BYTES))
+        packets = spark.read.format("wirekit").options(table=PACKETS.name, paths=paths).load()
+        sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
+        function = functools.partial(task or follow_partition, job, str(attempts))
+        with _told(spark, progress):
+            rows = sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect()
+        return [Manifest.loads(row.manifest) for row in rows]
+
+    return publish(job, output, "spark", work)
+
+
+def follow_partition(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Follows the flows of one partition into files of this attempt; gives its manifest."""
+    context = TaskContext.get()
+    number = context.partitionId() if context else 0
+    attempt = f"task-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
+    summary = Summary()
+    with Sink(attempts, number, attempt) as sink:
+        for table, batch in flow_batches(batches, job, summary):
+            sink.write(table, batch)
+        manifest = sink.finish(summary)
+    yield pa.record_batch({"manifest": [manifest.dumps()]})
+
+
+@contextmanager
+def _told(spark: SparkSession, progress: Progress | None) -> Iterator[None]:
+    """Tells the progress of the jobs that the block starts."""
+    if progress is None:
+        yield
+        return
+    context = spark.sparkContext
+    group = f"wirekit-{uuid.uuid4().hex}"
+    context.setJobGroup(group, "wirekit pipeline", interruptOnCancel=True)
+    tracker = context.statusTracker()
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(POLL_SECONDS):
+            jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
+            stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+            # A stage whose shuffle files are there already is listed again, and skipped.
+            begun = [stage for stage in stages if stage is not None and stage.numActiveTasks + stage.numCompletedTasks]
+            if begun:
+                progress(sum(stage.numCompletedTasks for stage in begun), sum(stage.numTasks for stage in begun))
+
+    thread = threading.Thread(target=watch, name="wirekit-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        context._jsc.clearJobGroup()

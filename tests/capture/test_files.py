@@ -1,0 +1,539 @@
+"""Capture files to packets and segments: what is found, what is passed over, what ends the reading."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import random
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.net.building import (
+    ORDERS,
+    SECONDS,
+    block,
+    enhanced,
+    ethernet,
+    interface,
+    ipv4,
+    ipv6,
+    option,
+    packet,
+    pcap,
+    section_header,
+    tcp,
+)
+from wirekit.capture import files
+from wirekit.capture.files import Packet, Place, Skipped, dissect, is_capture, open_capture, segments
+from wirekit.capture.tcp import ACK, PSH, Segment
+from wirekit.errors import Limit, Short, WireError, Wrong
+from wirekit.wire import Limits
+
+FRAME = packet("net.ethernet", ethernet())
+RAW = packet("net.ipv4", ipv4())
+Write = Callable[[bytes], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes a capture file."""
+
+    def written(data: bytes) -> Path:
+        path = tmp_path / "a.cap"
+        path.write_bytes(data)
+        return path
+
+    return written
+
+
+def read(path: Path) -> tuple[list[Packet], WireError | None]:
+    with open_capture(path) as capture:
+        return list(capture.packets()), capture.damage
+
+
+def whole(order: str, kind: str) -> tuple[bytes, list[int]]:
+    """A capture of three packets, and where its records end."""
+    if kind == "pcap":
+        packets = [FRAME, b"abc", FRAME]
+        ends = [24]
+        for data in packets:
+            ends.append(ends[-1] + 16 + len(data))
+        return pcap(*packets, order=order), ends
+    parts = [
+        section_header(order, option(2, "x")),
+        interface(order),
+        enhanced(order, FRAME, 1),
+        block(order, "SIMPLE_PACKET", {"data": "616263"}),
+        enhanced(order, FRAME, 2, options=[option(1, "seen"), option(0, "")]),
+        block(order, "INTERFACE_STATISTICS", {"timestamp_high": 0, "timestamp_low": 0}),
+    ]
+    ends = [sum(map(len, parts[:number])) for number in range(len(parts) + 1)]
+    return b"".join(parts), ends
+
+
+class TestPackets:
+    @pytest.mark.parametrize("order", ORDERS)
+    @pytest.mark.parametrize("nanoseconds", [False, True])
+    def test_of_pcap(self, write: Write, order: str, nanoseconds: bool) -> None:
+        data = pcap(FRAME, b"abc", order=order, nanoseconds=nanoseconds)
+        packets, damage = read(write(data))
+        assert damage is None
+        first = Packet(
+            time_us=SECONDS * 1_000_000 + (0 if nanoseconds else 250),
+            time_ns=SECONDS * 1_000_000_000 + (250 if nanoseconds else 250_000),
+            link_type=1,
+            data=FRAME,
+            offset=40,
+            original_length=len(FRAME),
+            number=1,
+        )
+        assert packets[0] == first
+        assert (packets[1].number, packets[1].data) == (2, b"abc")
+        assert data[packets[1].offset :] == b"abc"
+
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_of_pcapng(self, write: Write, order: str) -> None:
+        data, _ = whole(order, "pcapng")
+        packets, damage = read(write(data))
+        assert damage is None
+        assert [each.number for each in packets] == [1, 2, 3]
+        assert [each.data for each in packets] == [FRAME, b"abc", FRAME]
+        assert [each.time_ns for each in packets] == [1000, 1000, 2000]  # a simple packet has no time
+        for each in packets:
+            assert data[each.offset : each.offset + len(each.data)] == each.data
+
+    @pytest.mark.parametrize(
+        ("options", "units", "time_ns"),
+        [
+            ([], 1_600_000_000_000_001, 1_600_000_000_000_001_000),
+            ([option(9, {"exponent": 9})], 1_600_000_000_000_000_001, 1_600_000_000_000_000_001),
+            ([option(9, {"exponent": 3})], 1_600_000_000_001, 1_600_000_000_001_000_000),
+            ([option(9, {"exponent": 12})], 1_600_000_000_000_001_999, 1_600_000_000_000_001),
+            ([option(9, {"binary": True, "exponent": 10})], 1_024 * 7 + 512, 7_500_000_000),
+            ([option(14, SECONDS)], 1_000_001, (SECONDS + 1) * 1_000_000_000 + 1000),
+            ([option(14, -1)], 1_000_000, 0),
+            ([option(9, {"exponent": 0}), option(14, 5)], 1, 6_000_000_000),
+            ([option(14, "0102")], 1, 1000),
+        ],
+    )
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_times(self, write: Write, order: str, options: list[Any], units: int, time_ns: int) -> None:
+        parts = [section_header(order), interface(order, 1, *options), enhanced(order, FRAME, units)]
+        packets, damage = read(write(b"".join(parts)))
+        assert damage is None
+        assert (packets[0].time_ns, packets[0].time_us) == (time_ns, time_ns // 1000)
+
+    def test_interfaces_have_their_own_links_and_units(self, write: Write) -> None:
+        parts = [section_header("le"), interface("le", 1), interface("le", 101, option(9, {"exponent": 9}))]
+        parts += [enhanced("le", RAW, 5, interface_id=1), enhanced("le", FRAME, 5)]
+        packets, _ = read(write(b"".join(parts)))
+        assert [(each.link_type, each.time_ns) for each in packets] == [(101, 5), (1, 5000)]
+
+    def test_a_section_begins_with_no_interfaces(self, write: Write) -> None:
+        one = section_header("le") + interface("le") + enhanced("le", FRAME, 1)
+        two = section_header("be") + interface("be", 101) + enhanced("be", RAW, 2)
+        packets, damage = read(write(one + two + section_header("le") + enhanced("le", FRAME, 3)))
+        assert [(each.link_type, each.time_us) for each in packets] == [(1, 1), (101, 2)]
+        assert damage is not None
+        assert str(damage).startswith("net.pcapng: interface_id: expected one of 0 interfaces")
+
+    def test_the_snap_length_ends_a_simple_packet(self, write: Write) -> None:
+        simple = block("le", "SIMPLE_PACKET", {"original_length": 60, "data": "61626300", "$keep": ["original_length"]})
+        data = section_header("le") + interface("le", snap_length=3) + simple
+        ((found,), damage) = read(write(data))
+        assert damage is None
+        assert (found.data, found.original_length) == (b"abc", 60)
+
+    def test_the_obsolete_packet(self, write: Write) -> None:
+        old = block("be", "PACKET", {"timestamp_low": 9, "data": FRAME.hex()})
+        data = section_header("be") + interface("be") + old
+        ((found,), _) = read(write(data))
+        assert (found.data, found.time_us) == (FRAME, 9)
+        assert data[found.offset :].startswith(FRAME)
+
+    def test_unknown_blocks_are_passed_over(self, write: Write) -> None:
+        data = section_header("le") + block("le", 0xBAD, "0102030400") + interface("le") + enhanced("le", FRAME, 1)
+        packets, damage = read(write(data))
+        assert (len(packets), damage) == (1, None)
+
+
+class TestWindows:
+    """Records are decoded many at once: where a window ends must not show."""
+
+    @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+    @pytest.mark.parametrize("window", [1, 16, 60, 100, 1000])
+    def test_of_any_size(self, write: Write, monkeypatch: pytest.MonkeyPatch, kind: str, window: int) -> None:
+        data, _ = whole("le", kind)
+        path = write(data * 3 if kind == "pcapng" else data)
+        expected = read(path)
+        monkeypatch.setattr(files, "WINDOW", window)
+        assert read(path) == expected
+        assert expected[1] is None
+
+    def test_a_record_longer_than_a_window(self, write: Write) -> None:
+        packets, damage = read(write(pcap(b"a" * (files.WINDOW + 1), b"b" * (5 * files.WINDOW), b"c", link_type=147)))
+        assert damage is None
+        assert [len(each.data) for each in packets] == [files.WINDOW + 1, 5 * files.WINDOW, 1]
+
+
+class TestDamage:
+    @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_cut_anywhere(self, write: Write, order: str, kind: str) -> None:
+        data, ends = whole(order, kind)
+        expected, _ = read(write(data))
+        for length in range(len(data)):
+            path = write(data[:length])
+            if length < (24 if kind == "pcap" else 12):
+                with pytest.raises(Short):
+                    read(path)
+                continue
+            found, damage = read(path)
+            complete = max(end for end in ends if end <= length)
+            assert found == [each for each in expected if each.offset + len(each.data) <= complete]
+            assert (damage is None) == (length in ends)
+            if damage is not None:
+                assert isinstance(damage, Short)
+                assert damage.offset is not None
+                assert complete <= damage.offset <= length
+
+    def test_says_where_the_good_records_end(self, write: Write) -> None:
+        data, ends = whole("le", "pcap")
+        with open_capture(write(data[:-1])) as capture:
+            list(capture.packets())
+            assert capture.walked == ends[-2]
+        with open_capture(write(data)) as capture:
+            list(capture.packets())
+            assert (capture.walked, capture.damage) == (len(data), None)
+
+    def test_an_impossible_length_ends_the_walk(self, write: Write) -> None:
+        data, ends = whole("be", "pcap")
+        at = ends[1] + 8
+        packets, damage = read(write(data[:at] + b"\x7f\xff\xff\xff" + data[at + 4 :]))
+        assert [each.data for each in packets] == [FRAME]
+        assert isinstance(damage, Limit)
+        assert damage.offset == at
+
+    def test_lengths_of_a_block_that_disagree(self, write: Write) -> None:
+        data, ends = whole("be", "pcapng")
+        at = ends[4] - 4
+        packets, damage = read(write(data[:at] + bytes.fromhex("00000040") + data[at + 4 :]))
+        assert [each.data for each in packets] == [FRAME]
+        assert isinstance(damage, Wrong)
+        assert (damage.offset, damage.path) == (at, "block_total_length_again")
+
+    def test_a_limit_of_the_caller(self, write: Write) -> None:
+        with open_capture(write(pcap(b"abc", FRAME)), limits=Limits(frame=10)) as capture:
+            assert [each.data for each in capture.packets()] == [b"abc"]
+            assert isinstance(capture.damage, Limit)
+
+    def test_is_that_of_the_part_it_lies_in(self, write: Write) -> None:
+        data, _ = whole("le", "pcap")
+        with open_capture(write(data[:-1])) as capture:
+            list(capture.packets())
+            assert capture.damage is not None
+            list(capture.packets(end=117))
+            assert capture.damage is None
+            list(capture.packets(118))
+            assert capture.damage is not None
+
+    @given(
+        kind=st.sampled_from(["pcap", "pcapng"]),
+        order=st.sampled_from(ORDERS),
+        changes=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=4),
+    )
+    def test_any_change_of_bytes(
+        self, tmp_path_factory: pytest.TempPathFactory, kind: str, order: str, changes: list[tuple[int, int]]
+    ) -> None:
+        data = bytearray(whole(order, kind)[0])
+        for at, value in changes:
+            data[at % len(data)] = value
+        path = tmp_path_factory.mktemp("changed") / "a.cap"
+        path.write_bytes(data)
+        with contextlib.suppress(WireError), open_capture(path) as capture:
+            for found in segments(capture):
+                assert 0 < found.offset <= len(data)
+            assert capture.damage is None or capture.damage.offset is not None
+            assert capture.walked <= len(data)
+
+
+class TestParts:
+    @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+    @pytest.mark.parametrize("every", [1, 50, 100, 10_000])
+    def test_places_split_a_file(self, write: Write, kind: str, every: int) -> None:
+        data, _ = whole("le", kind)
+        data = data + whole("be", kind)[0] if kind == "pcapng" else data
+        with open_capture(write(data)) as capture:
+            expected = list(capture.packets())
+            places = list(capture.places(every))
+            ends = [*(place.offset for place in places[1:]), None]
+            parts = [list(capture.packets(place, end)) for place, end in zip(places, ends, strict=True)]
+        assert [each for part in parts for each in part] == expected
+        assert all(parts)
+        assert len(places) == (1 if every == 10_000 else min(len(places), len(expected)))
+
+    def test_any_offsets_split_a_file(self, write: Write) -> None:
+        data, _ = whole("be", "pcapng")
+        with open_capture(write(data)) as capture:
+            expected = list(capture.packets())
+            for middle in range(len(data) + 1):
+                parts = [*capture.packets(0, middle), *capture.packets(middle)]
+                assert parts == expected
+
+    def test_a_place_holds_plain_values(self, write: Write) -> None:
+        data = section_header("le") + interface("le", 101, option(2, "lo"), option(9, {"exponent": 9}))
+        data += enhanced("le", RAW, 7) + enhanced("le", RAW, 8)
+        with open_capture(write(data)) as capture:
+            _, place = capture.places(1)
+        at = len(data) - len(enhanced("le", RAW, 8))
+        assert place == Place(at, 1, 7, "le", ((101, 0, False, 9, 0, "lo"),))
+
+    def test_segments_of_a_part(self, write: Write) -> None:
+        data, ends = whole("le", "pcap")
+        with open_capture(write(data)) as capture:
+            found = list(segments(capture, 3, start=ends[2]))
+        assert [(each.file, each.offset) for each in found if isinstance(each, Segment)] == [(3, len(data) - 5)]
+
+
+class TestFormats:
+    def test_a_file_that_is_neither(self, write: Write) -> None:
+        path = write(b"GIF89a" + bytes(100))
+        with pytest.raises(Wrong) as caught:
+            open_capture(path)
+        begins = f"expected a pcap or pcapng file, found {path}, which begins with 47 49 46 38"
+        assert str(caught.value) == f"the start: {begins}, at byte 0 (0x0)"
+
+    @pytest.mark.parametrize("data", [b"", b"\n", b"\xa1\xb2\xc3"])
+    def test_a_file_of_next_to_nothing(self, write: Write, data: bytes) -> None:
+        with pytest.raises(Short):
+            open_capture(write(data))
+
+    def test_a_version_that_is_not_known(self, write: Write) -> None:
+        with pytest.raises(Wrong) as caught:
+            open_capture(write(bytes.fromhex("a1b2c3d4 0001 0000") + bytes(16)))
+        assert (caught.value.path, caught.value.offset) == ("header.major_version", 4)
+
+    def test_a_byte_order_that_is_not_known(self, write: Write) -> None:
+        with pytest.raises(Wrong) as caught:
+            open_capture(write(section_header("le").replace(b"\x4d\x3c", b"\x4d\x4d")))
+        assert (caught.value.path, caught.value.offset) == ("byte_order", 8)
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            open_capture(tmp_path / "none")
+
+    @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_is_capture(self, kind: str, order: str) -> None:
+        data, _ = whole(order, kind)
+        assert is_capture(data)
+        assert is_capture(data[:64])
+        assert is_capture(gzip.compress(data))
+
+    @pytest.mark.parametrize("data", [b"", b"\n\r\r\n", b"\x00\x00\x00\x2a" * 20, b"\x1f\x8b", gzip.compress(b"abc")])
+    def test_is_no_capture(self, data: bytes) -> None:
+        assert not is_capture(data)
+
+
+class TestCompressed:
+    def test_by_gzip(self, write: Write) -> None:
+        data, _ = whole("le", "pcapng")
+        expected = read(write(data))
+        assert read(write(gzip.compress(data))) == expected
+        assert read(write(gzip.compress(data[:99]) + gzip.compress(data[99:]))) == expected
+
+    def test_cut(self, write: Write) -> None:
+        data = pcap(*(random.Random(number).randbytes(1000) for number in range(100)), link_type=147)
+        expected, _ = read(write(data))
+        packed = gzip.compress(data)
+        for length in range(2000, len(packed), 1234):
+            found, damage = read(write(packed[:length]))
+            assert found == expected[: len(found)]
+            assert len(found) >= length // 1016 - 2
+            assert isinstance(damage, Wrong)
+            assert damage.expected == "a whole gzip file"
+
+    @pytest.mark.parametrize("length", [2, 10, 17])
+    def test_cut_at_its_beginning(self, write: Write, length: int) -> None:
+        with pytest.raises(Wrong, match="a whole gzip file"):
+            open_capture(write(gzip.compress(FRAME)[:length]))
+
+    def test_that_grows_beyond_the_limit(self, write: Write) -> None:
+        path = write(gzip.compress(pcap(bytes(100_000), link_type=147)))
+        with pytest.raises(Limit) as caught:
+            open_capture(path, limits=Limits(decompressed=99_999))
+        assert caught.value.limit == "decompressed"
+
+    def test_of_something_else(self, write: Write) -> None:
+        with pytest.raises(Wrong, match="a pcap or pcapng file"):
+            open_capture(write(gzip.compress(b"hello world")))
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+    def test_from_a_pipe(self, tmp_path: Path) -> None:
+        data, _ = whole("le", "pcap")
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writer.start()
+        packets, damage = read(pipe)
+        writer.join()
+        assert (len(packets), damage) == (3, None)
+
+
+def captured(data: bytes, link_type: int = 1, original_length: int | None = None) -> Packet:
+    return Packet(7, 7000, link_type, data, 1000, len(data) if original_length is None else original_length, 1)
+
+
+def segment_of(data: bytes, link_type: int = 1, original_length: int | None = None) -> Segment:
+    found = dissect(captured(data, link_type, original_length), 2)
+    assert isinstance(found, Segment)
+    return found
+
+
+def skipped(data: bytes, link_type: int = 1, original_length: int | None = None) -> Skipped:
+    found = dissect(captured(data, link_type, original_length))
+    assert isinstance(found, Skipped)
+    return found
+
+
+class TestSegments:
+    def test_all_of_it(self) -> None:
+        assert segment_of(FRAME) == Segment(
+            time_us=7,
+            source="10.0.0.1:4000",
+            target="10.0.0.2:9092",
+            sequence=1000,
+            acknowledgment=2000,
+            flags=PSH | ACK,
+            payload=b"hello",
+            offset=1054,
+            file=2,
+            length=5,
+        )
+
+    def test_each_flag(self) -> None:
+        for flags in range(256):
+            assert segment_of(packet("net.ipv4", ipv4(tcp(flags=flags))), 101).flags == flags & 0x1F
+
+    def test_addresses_of_ipv6(self) -> None:
+        found = segment_of(packet("net.ethernet", ethernet(ipv6(), type="IPV6")))
+        assert (found.source, found.target) == ("[fe80::1]:4000", "[fe80::2]:9092")
+
+    @pytest.mark.parametrize(
+        ("link_type", "head"),
+        [
+            (0, "02000000"),
+            (0, "00000002"),
+            (1, "00" * 12 + "0800"),
+            (1, "00" * 12 + "8100 0001 0800"),
+            (1, "00" * 12 + "88a8 0001 8100 0002 0800"),
+            (12, ""),
+            (14, ""),
+            (101, ""),
+            (108, "00000002"),
+            (113, "0000 0304 0006 0000000000000000 0800"),
+            (228, ""),
+            (276, "0800 0000 00000001 0304 00 06 0000000000000000"),
+        ],
+    )
+    @pytest.mark.parametrize("trailer", ["", "000000000000"])
+    def test_of_every_link_type(self, link_type: int, head: str, trailer: str) -> None:
+        data = bytes.fromhex(head) + RAW + bytes.fromhex(trailer)
+        found = segment_of(data, link_type)
+        assert found.payload == b"hello"
+        assert found.length == 5
+        assert data[found.offset - 1000 :].startswith(b"hello")
+
+    def test_of_ipv6_behind_extension_headers(self) -> None:
+        inner = {"next_header": 6, "fragment": {}, "payload": tcp()}
+        outer = {"next_header": 44, "content": "00" * 6, "payload": inner}
+        data = packet("net.ipv6", ipv6(outer, next_header=0))
+        found = segment_of(data, 229)
+        assert (found.payload, found.offset) == (b"hello", 1000 + len(data) - 5)
+
+    @pytest.mark.parametrize("make", [ipv4, ipv6])
+    @pytest.mark.parametrize("missing", [1, 99, 100])
+    def test_cut_by_the_snap_length(self, make: Callable[..., Any], missing: int) -> None:
+        data = packet(f"net.{make.__name__}", make(tcp(bytes(100))))
+        found = segment_of(data[:-missing], 101, len(data))
+        assert (len(found.payload), found.length) == (100 - missing, 100)
+
+    @pytest.mark.parametrize(("make", "field"), [(ipv4, "total_length"), (ipv6, "payload_length")])
+    def test_of_an_offloaded_packet(self, make: Callable[..., Any], field: str) -> None:
+        data = packet(f"net.{make.__name__}", make(tcp(bytes(100)), **{field: 0, "$keep": [field]}))
+        assert segment_of(data, 101).length == 100
+        cut = segment_of(data[:-60], 101, len(data))
+        assert (len(cut.payload), cut.length) == (40, 100)
+
+    def test_padding_of_a_short_frame_is_no_payload(self) -> None:
+        data = packet("net.ethernet", ethernet(ipv4(tcp(b"")), trailer="00" * 6))
+        found = segment_of(data)
+        assert (found.payload, found.length, found.offset) == (b"", 0, 1054)
+
+    def test_a_wrong_checksum_is_taken(self) -> None:
+        value = ipv4(header_checksum=0, **{"$keep": ["header_checksum"]})
+        assert segment_of(packet("net.ipv4", value), 101).payload == b"hello"
+
+
+class TestSkipped:
+    @pytest.mark.parametrize(
+        ("value", "reason"),
+        [
+            (ethernet("0001", type="ARP"), "arp"),
+            (ethernet("0001", type=0x88B5), "type 0x88b5"),
+            (ethernet("0001", type=0x26), "type 0x26"),
+            (ethernet(ipv4("0001", protocol="UDP")), "udp"),
+            (ethernet(ipv4("0001", protocol=253)), "protocol 0xfd"),
+            (ethernet(ipv4("0001", fragment={"more_fragments": True})), "fragment"),
+            (ethernet(ipv4("0001", fragment={"fragment_offset": 9})), "fragment"),
+            (ethernet(ipv6("0001", next_header="ICMPV6"), type="IPV6"), "icmpv6"),
+            (ethernet(ipv6({"fragment": {"more_fragments": True}, "payload": "00"}, next_header=44), type="IPV6"),
+             "fragment"),
+            (ethernet({"tag": {"identifier": 1}, "type": "LLDP", "payload": "00"}, type="VLAN"), "lldp"),
+        ],
+    )  # fmt: skip
+    def test_what_is_no_tcp(self, value: Any, reason: str) -> None:
+        data = packet("net.ethernet", value)
+        assert skipped(data) == Skipped(1, 7, 1000, len(data), reason)
+
+    def test_a_link_that_is_not_known(self) -> None:
+        assert skipped(b"abc", 147).reason == "link type 147"
+
+    def test_raw_data_that_is_no_ip(self) -> None:
+        assert skipped(b"\x50abc", 101).reason == "ip version 5"
+
+    @pytest.mark.parametrize("length", range(len(FRAME) - 5))
+    def test_headers_that_are_not_all_there(self, length: int) -> None:
+        assert skipped(FRAME[:length], 1, len(FRAME)).reason == "cut"
+        found = skipped(FRAME[:length])
+        assert found.reason == "damaged"
+        assert "needs" in found.detail
+        assert "at byte 1" in found.detail
+
+    def test_are_counted(self, write: Write) -> None:
+        arp = packet("net.ethernet", ethernet("0001", type="ARP"))
+        with open_capture(write(pcap(FRAME, arp, arp, FRAME[:20]))) as capture:
+            found = list(segments(capture))
+            assert capture.skipped == {"arp": 2, "damaged": 1}
+        assert [type(each) for each in found] == [Segment, Skipped, Skipped, Skipped]
+
+
+def test_real_captures(fixtures: Path) -> None:
+    for path in sorted((fixtures / "pcap").glob("*.pcap*")):
+        data = path.read_bytes()
+        with open_capture(path) as capture:
+            found = list(segments(capture))
+            assert capture.damage is None
+            assert not capture.skipped
+        assert found
+        for each in found:
+            assert isinstance(each, Segment)
+            assert each.length == len(each.payload)
+            assert data[each.offset : each.offset + each.length] == each.payload

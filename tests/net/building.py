@@ -1,0 +1,96 @@
+"""Packets and capture files made by the layouts themselves, in the JSON form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import wirekit
+
+SECONDS = 1_600_000_000
+ORDERS = ("be", "le")
+
+
+def tcp(payload: bytes = b"hello", **fields: Any) -> dict[str, Any]:
+    """A segment from port 4000 to port 9092 with PSH and ACK."""
+    value = {
+        "source_port": 4000,
+        "destination_port": 9092,
+        "sequence_number": 1000,
+        "acknowledgment_number": 2000,
+        "flags": 0x18,
+        "payload": payload.hex(),
+    }
+    return value | fields
+
+
+def ipv4(payload: Any = None, **fields: Any) -> dict[str, Any]:
+    """A packet from 10.0.0.1 to 10.0.0.2."""
+    value = {
+        "fragment": {"dont_fragment": True},
+        "source": "0a000001",
+        "destination": "0a000002",
+        "payload": tcp() if payload is None else payload,
+    }
+    return value | fields
+
+
+def ipv6(payload: Any = None, **fields: Any) -> dict[str, Any]:
+    """A packet from fe80::1 to fe80::2."""
+    value = {
+        "source": "fe80" + "00" * 13 + "01",
+        "destination": "fe80" + "00" * 13 + "02",
+        "payload": tcp() if payload is None else payload,
+    }
+    return value | fields
+
+
+def ethernet(payload: Any = None, **fields: Any) -> dict[str, Any]:
+    """A frame with an IPv4 packet."""
+    return {"payload": ipv4() if payload is None else payload} | fields
+
+
+def packet(key: str, value: Any) -> bytes:
+    """The bytes of a packet."""
+    return wirekit.encode(key, value)
+
+
+def pcap(*packets: Any, order: str = "le", nanoseconds: bool = False, link_type: int = 1, fraction: int = 250) -> bytes:
+    """A pcap file; packets, one a second, are bytes, values of the link layer, or whole records."""
+    magic = f"{'BIG' if order == 'be' else 'LITTLE'}_{'NANOSECONDS' if nanoseconds else 'MICROSECONDS'}"
+    records = []
+    for number, data in enumerate(packets):
+        record = {"seconds": SECONDS + number, "fraction": fraction}
+        if isinstance(data, dict) and "data" in data:
+            record |= data
+        else:
+            record["data"] = data.hex() if isinstance(data, bytes) else data
+        records.append(record)
+    value = {"magic_number": magic, "header": {"link": link_type}, "packets": records}
+    return wirekit.encode("net.pcap", value)
+
+
+def option(code: int, value: Any) -> dict[str, Any]:
+    """An option of a block; those of text take a str, others hex or a value."""
+    return {"code": code, "value": value}
+
+
+def section_header(order: str, *options: dict[str, Any]) -> bytes:
+    """The block that a section begins with."""
+    return block(order, "SECTION_HEADER", {"options": [*options, option(0, "")] if options else []})
+
+
+def interface(order: str, link_type: int = 1, *options: dict[str, Any], snap_length: int = 0) -> bytes:
+    """An interface description."""
+    body = {"link_type": link_type, "snap_length": snap_length, "options": list(options)}
+    return block(order, "INTERFACE_DESCRIPTION", body)
+
+
+def enhanced(order: str, data: bytes, units: int, **fields: Any) -> bytes:
+    """An enhanced packet; its time in the unit of its interface."""
+    body = {"timestamp_high": units >> 32, "timestamp_low": units & 0xFFFFFFFF, "data": data.hex()}
+    return block(order, "ENHANCED_PACKET", body | fields)
+
+
+def block(order: str, kind: str | int, body: Any) -> bytes:
+    """Any block."""
+    return wirekit.encode(f"net.pcapng.block.{order}", {"block_type": kind, "body": body})

@@ -44,7 +44,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@touch $@
 
 demo: setup
-	$(BIN)/wirekit pipeline fixtures/pcap --output out/demo
+	$(BIN)/wirekit pipeline fixtures/pcap --output out/demo --engine spark
 
 test: setup
 	$(BIN)/python -m pytest

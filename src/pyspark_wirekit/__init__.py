@@ -1,1 +1,35 @@
-"""Where Spark looks for the data source ``wirekit``; imported in every helper process, so kept light."""
+"""Where Spark looks for the data source ``wirekit``; imported in every helper process, so kept light.
+
+Spark imports every module called ``pyspark_*`` at the first use of a format that it does not know, and takes its
+``DefaultSource``. What the source does is in ``wirekit.spark.source``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class DefaultSource(DataSource):
+    """Captures as a table: ``spark.read.format("wirekit").option("table", "messages").load("captures/")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "wirekit"
+
+    def schema(self) -> StructType:
+        """The columns of the table that the options name."""
+        from wirekit.spark.source import source_schema
+
+        return source_schema(self.options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads these columns; a schema given by the caller may have fewer, in another order."""
+        from wirekit.spark.source import CaptureReader
+
+        return CaptureReader(schema, self.options)

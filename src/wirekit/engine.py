@@ -1,9 +1,9 @@
 """decode, encode, frames, from_json: bytes to values and back, by schema key.
 
-Two engines decode, and give the same value, verdicts and errors. ``reference`` runs each node's own ``_parse``; it needs no
-preparation, records spans, and says what is wrong with bytes that are not in order. ``rows`` runs code that is generated
-from the layout's IR: many times as fast, but generating takes longer than decoding a few values does, so a key gets it
-when it has been decoded a few times. Building and tracing run on the reference engine.
+Two engines decode, and give the same value, verdicts and errors. ``reference`` runs each node's own ``_parse``; it
+needs no preparation, records spans, and says what is wrong with bytes that are not in order. ``rows`` runs code that
+is generated from the layout's IR: many times as fast, but generating takes longer than decoding a few values does, so
+a key gets it when it has been decoded a few times. Building and tracing run on the reference engine.
 """
 
 from __future__ import annotations

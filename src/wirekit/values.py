@@ -17,13 +17,16 @@ beside the fields of a record in ``extra`` and appears under names that start wi
 from __future__ import annotations
 
 import functools
+import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from wirekit.errors import Misuse
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
 EXTRAS = ("keep", "trailing", "raw", "bytes", "unknown")
 
 
@@ -285,6 +288,12 @@ class Span:
     bit_start: int | None = None
     bit_length: int | None = None
     kind: str = ""
+
+
+def json_text(obj: Any) -> str:
+    """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
+    text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
+    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def to_json(value: Any) -> Any:

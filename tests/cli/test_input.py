@@ -668,6 +668,10 @@ def test_a_dump_that_lost_a_digit_is_never_read(
         ("\n".join(HEXDUMP_C.split("\n")[:4]), "line 4, column 1: no offset follows"),
         ("*\n" + HEXDUMP_C, "line 1, column 1: no line of a dump"),
         (HEXDUMP_C.replace("\n*\n", "\n*\n*\n"), "line 4, column 1: no offset follows"),
+        (
+            hexdump(bytes(24)).replace(" 00  00", " 00  0", 1),
+            "line 1, column 34: 8 bytes of hex where the offsets tell 16",
+        ),
         ("00000000  01 02 03  |...|\n00000004\n", "line 1, column 19: 3 bytes of hex where the offsets tell 4"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import dpkt
 import pytest
 
 import wirekit
@@ -12,8 +13,6 @@ from tests.net.building import SECONDS, ethernet, interface, ipv4, ipv6, packet,
 from tests.net.building import enhanced as enhanced_packet
 from wirekit.capture.files import Packet, dissect, open_capture
 from wirekit.capture.tcp import Segment
-
-dpkt = pytest.importorskip("dpkt")
 
 CAPTURES = sorted((Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*"))
 

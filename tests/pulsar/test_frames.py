@@ -1,4 +1,4 @@
-"""Pulsar frames of real clients: decoded without complaint, rebuilt byte for byte, payloads as the application sent them."""
+"""Pulsar frames of real clients: decoded without complaint, rebuilt exactly, payloads as the application sent them."""
 
 from __future__ import annotations
 

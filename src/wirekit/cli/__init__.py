@@ -21,6 +21,7 @@ COMMANDS = {
     "messages": "The application messages of captures and log segments.",
     "inspect": "What a capture holds: connections, calls, checks, bytes nobody decoded.",
     "schemas": "The layouts: all keys, or the fields of one.",
+    "explain": "The code that is generated for a layout.",
     "pipeline": "Captures to Parquet tables, on Spark or in this process.",
 }
 

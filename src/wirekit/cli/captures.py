@@ -9,6 +9,7 @@ import click
 
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
+from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.registry import registry
 
@@ -57,7 +58,7 @@ class FollowedFile:
             self.status = 1
             return
         with capture:
-            yield from follow(segments(capture), self.choice)
+            yield from follow((each for each in segments(capture) if isinstance(each, Segment)), self.choice)
             self.skipped = dict(capture.skipped)
             if capture.damage is not None:
                 click.echo(f"wirekit: {self.path}: {capture.damage}", err=True)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirekit.values import json_text
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def on_terminal() -> bool:
@@ -20,15 +19,9 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def json_line(obj: Any) -> str:
-    """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
-    text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
-    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
-
-
 def print_json(obj: Any) -> None:
     """Prints one line of JSON in UTF-8, whatever the locale says."""
-    sys.stdout.buffer.write(json_line(obj).encode() + b"\n")
+    sys.stdout.buffer.write(json_text(obj).encode() + b"\n")
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -77,7 +77,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     1. raw, if it is not printable text: ASCII and white space, after a UTF-8 or UTF-16 byte order mark if there is one;
     2. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
-       they start at 0 and stand two columns apart from the bytes. A dump that is damaged is an error, never raw;
+       they start at 0 and stand two columns apart from the bytes. What is so recognised and damaged is an error;
     3. hex, if all of it is hex;
     4. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
        and not made of hex digits only;
@@ -99,7 +99,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
         limit: bytes; 256 MiB by default.
 
     Raises:
-        Misuse: the text is not what ``form`` says, or it is a damaged dump; names line, column and text.
+        Misuse: the text is not what ``form`` says, or it is a damaged dump; names the line, the column and the text
+            there.
         Limit: ``input_size`` is exceeded.
     """
     if form not in FORMS:

@@ -1,7 +1,7 @@
 """``this`` expressions as explicit trees: what a layout computes from fields that were read before.
 
-construct's expression objects are walked, never printed and parsed. Only what an engine can compute without surprises is
-let through: names, numbers, lengths, comparisons, and arithmetic whose result stays as small as its operands.
+construct's expression objects are walked, never printed and parsed. Only what an engine can compute without surprises
+is let through: names, numbers, lengths, comparisons, and arithmetic whose result stays as small as its operands.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _path(source: Path) -> Expression:
         up += 1
         names.pop(0)
     if names and names[0] == "_params":
-        if len(names) != 2:  # noqa: PLR2004  # _params and one name
+        if len(names) != 2:  # _params and one name
             raise Misuse(f"{source!r} cannot be compiled; context has no nested names")
         return Context(names[1])
     if not names or any(not isinstance(name, str) for name in names):

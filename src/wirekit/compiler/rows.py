@@ -1,10 +1,10 @@
 """The rows engine: Python generated from the IR that decodes what is in order, one value at a time.
 
-Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, paths are put together only when
-somebody asks for a verdict's path. The generated code knows nothing but the way things should be: a bound exceeded, a
-check that fails, bytes left over, a number written in an unusual way end it at once (``Unusual``), and the reference
-engine decodes the same bytes and says what is wrong with them, with path, offset and all that was read before. So both
-engines give the same value, verdicts and errors, and only one of them has to explain.
+Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, paths are put together only
+when somebody asks for a verdict's path. The generated code knows nothing but the way things should be: a bound
+exceeded, a check that fails, bytes left over, a number written in an unusual way end it at once (``Unusual``), and
+the reference engine decodes the same bytes and says what is wrong with them, with path, offset and all that was read
+before. So both engines give the same value, verdicts and errors, and only one of them has to explain.
 
 The source of the generated code has a name of its own (``wirekit explain KEY`` prints it), and shows up in tracebacks.
 """
@@ -33,6 +33,10 @@ LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
 class Unusual(Exception):
     """The bytes are not as they should be; the reference engine says how."""
+
+
+class Cut(Exception):
+    """The limit of a list cuts its last element, which is then left to the next field."""
 
 
 # What generated code raises when a value that it needs is not there or does not fit.
@@ -122,11 +126,20 @@ class State:
 
 @dataclass(slots=True)
 class _Code:
-    """A function that is being written."""
+    """A function that is being written.
+
+    Attributes:
+        leave: the limit at which a list that is being written leaves its last element, "" if none does.
+    """
 
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     names: int = 0
+    leave: str = ""
+
+    def short(self, condition: str, e: str) -> None:
+        """What must not hold, or the bytes end too early."""
+        self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -155,11 +168,12 @@ class Writer:
 
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
         self.key = key
-        self.names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve}
+        self.names: dict[str, Any] = {"Cut": Cut, "Unusual": Unusual, "Symbol": Symbol, "resolve": resolve}
         self._units: dict[int, str] = {}
         self._free: dict[int, list[tuple[int, str]]] = {}
         self._functions: list[list[str]] = []
         self._makers: dict[int, str] = {}
+        self._splitters: dict[int, str] = {}
         self._constants: dict[Any, str] = {}
         self._keep: list[Any] = []
         self._tables: list[dict[Any, Any]] = []
@@ -299,12 +313,13 @@ class Writer:
     def _structure(self, code: _Code, node: ir.Structure, scope: _Scope | None, path: Prefix, e: str) -> str:
         inner = _Scope({}, scope)
         values: list[str] = []
-        starts = {measure.first for measure in node.measures} | {total.first for total in node.sums}
+        verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
+        begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
+        end_at = {index for measure in verified for index in (measure.at, measure.last)}
+        end_at |= {index for total in node.sums for index in (total.at, total.last)}
         marks: dict[int, str] = {}
         ends: dict[int, str] = {}
         limits: list[tuple[int, str, str]] = []  # last member, limit inside, limit outside
-        wanted = {measure.last for measure in node.measures} | {total.last for total in node.sums}
-        wanted |= {total.at for total in node.sums} | {measure.at for measure in node.measures}
         index = 0
         while index < len(node.members):
             for measure in node.measures:
@@ -312,32 +327,34 @@ class Writer:
                     limit = code.fresh("e")
                     number = values[measure.at]
                     code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
-                    code.put(f"if {limit} > {e}: raise Unusual")
+                    if measure.clip:
+                        code.put(f"if {limit} > {e}: raise Unusual")
+                    else:
+                        code.short(f"{limit} > {e}", e)
                     limits.append((measure.last, limit, e))
                     e = limit
-            run = self._run_from(
-                node, index, {last for last, _, _ in limits}, starts | {total.at for total in node.sums}
-            )
-            if index in starts or index in {total.at for total in node.sums}:
-                marks[index] = code.fresh("s")
-                code.put(f"{marks[index]} = p")
+            run = self._run_from(node, index, {last for last, _, _ in limits})
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
-                values += self._fixed_run(code, members, inner, path, e)
+                values += self._fixed_run(code, members, inner, path, e, self._judged(node, index, run))
                 for offset, (name, _) in enumerate(members):
                     inner.variables[name] = values[index + offset]
                     self._measured(code, node, index + offset, values[index + offset])
+                self._positions(code, node, index, run, begin_at, end_at, marks, ends)
                 index += run
             else:
                 member = node.members[index]
+                if index in begin_at:
+                    marks[index] = code.fresh("s")
+                    code.put(f"{marks[index]} = p")
                 value = self._node(code, member.node, inner, (*path, member.name), e)
                 values.append(value)
                 inner.variables[member.name] = value
                 self._measured(code, node, index, value)
+                if index in end_at:
+                    ends[index] = code.fresh("f")
+                    code.put(f"{ends[index]} = p")
                 index += 1
-            if index - 1 in wanted:
-                ends[index - 1] = code.fresh("f")
-                code.put(f"{ends[index - 1]} = p")
             while limits and limits[-1][0] == index - 1:
                 _, limit, e = limits.pop()
                 code.put(f"if p != {limit}: raise Unusual")
@@ -352,34 +369,56 @@ class Writer:
         maker = self._maker(node)
         return self._made(code, maker, values)
 
-    def _run_from(self, node: ir.Structure, index: int, closing: set[int], marked: set[int]) -> int:
-        """How many members from ``index`` on can be read by one struct call: no limit or mark falls between them."""
+    def _judged(self, node: ir.Structure, index: int, run: int) -> int:
+        """Bytes up to the end of the first field of a run that can be wrong by itself, 0 if only the last one can."""
+        offset = 0
+        for at in range(index, index + run - 1):
+            member = node.members[at].node
+            offset += sum(number.size for number in _fixed(member))
+            measured = any(measure.at == at and measure.bounds for measure in node.measures)
+            if measured or _refusing(member):
+                return offset
+        return 0
+
+    @staticmethod
+    def _positions(
+        code: _Code,
+        node: ir.Structure,
+        index: int,
+        run: int,
+        begin_at: set[int],
+        end_at: set[int],
+        marks: dict[int, str],
+        ends: dict[int, str],
+    ) -> None:
+        """Where the members of a run begin and end, where somebody asks; the position is behind the run."""
+        left = 0
+        for at in range(index + run - 1, index - 1, -1):
+            if at in end_at:
+                ends[at] = code.fresh("f")
+                code.put(f"{ends[at]} = p - {left}" if left else f"{ends[at]} = p")
+            left += sum(number.size for number in _fixed(node.members[at].node))
+            if at in begin_at:
+                marks[at] = code.fresh("s")
+                code.put(f"{marks[at]} = p - {left}")
+
+    @staticmethod
+    def _run_from(node: ir.Structure, index: int, closing: set[int]) -> int:
+        """How many members from ``index`` on can be read by one struct call: no limit begins or ends between them."""
         count = 0
         little: bool | None = None
         for at in range(index, len(node.members)):
-            if count and (at in marked or any(measure.first == at and measure.bounds for measure in node.measures)):
-                break
             numbers = _fixed(node.members[at].node)
-            if not numbers:
-                break
-            if any(number.size > 1 and little is not None and number.little != little for number in numbers):
+            begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
+            mixed = any(number.size > 1 and little not in (None, number.little) for number in numbers)
+            if not numbers or begins or mixed:
                 break
             for number in numbers:
-                if number.size > 1:
-                    little = number.little
+                little = number.little if number.size > 1 else little
             count += 1
-            wanted = any(at in (measure.at, measure.last) for measure in node.measures)
-            if at in closing or (wanted and self._ends_here(node, at)) or any(at in (t.at, t.last) for t in node.sums):
+            if at in closing or any(at == measure.at and measure.last < at for measure in node.measures):
                 break
         return count
-
-    @staticmethod
-    def _ends_here(node: ir.Structure, at: int) -> bool:
-        """Whether the position after a member must be known."""
-        return any(
-            at == measure.last or (at == measure.at and (not measure.bounds or measure.last < at))
-            for measure in node.measures
-        )
 
     def _measured(self, code: _Code, node: ir.Structure, at: int, value: str) -> None:
         """What must hold for a length as soon as it is read."""
@@ -483,15 +522,27 @@ class Writer:
         return value
 
     def _fixed_run(
-        self, code: _Code, members: list[tuple[str, ir.Node]], scope: _Scope | None, path: Prefix, e: str
+        self,
+        code: _Code,
+        members: list[tuple[str, ir.Node]],
+        scope: _Scope | None,
+        path: Prefix,
+        e: str,
+        judged: int = 0,
     ) -> list[str]:
-        """Members of fixed size, read by one struct call."""
+        """Members of fixed size, read by one struct call.
+
+        ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
+        comes before the end of the bytes.
+        """
         numbers = [number for _, node in members for number in _fixed(node)]
         variables = [code.fresh("n") for _ in numbers]
         little = any(number.little for number in numbers)
         layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
         unpack = self._unpack(layout.format)
-        code.put(f"if p + {layout.size} > {e}: raise Unusual")
+        if judged and e == code.leave:
+            code.put(f"if p + {layout.size} > {e} >= p + {judged}: raise Unusual")
+        code.short(f"p + {layout.size} > {e}", e)
         targets = ", ".join(variables) + ("," if len(variables) == 1 else "")
         code.put(f"{targets} = {unpack}(b, p)")
         start = "p"
@@ -559,15 +610,17 @@ class Writer:
         if not isinstance(base, ir.Number):
             raise Misuse(f"{self.key}: bit fields lie in a plain number")
         values = [self._bit(bit, f"(x >> {bit.shift} & {(1 << bit.width) - 1})") for bit in node.fields]
-        name = f"bits{id(node)}"
-        if name not in self.names:
-            self.names[name] = None
+        if id(node) not in self._splitters:
+            self._keep.append(node)
+            self._splitters[id(node)] = f"bits{len(self._splitters)}"
+            name = self._splitters[id(node)]
             split = [f"def {name}(x):", f"    x &= {(1 << 8 * base.size) - 1}", f"    return ({', '.join(values)},)"]
             self._functions.append(split)
+        name = self._splitters[id(node)]
         if base.size > LARGEST_TABLE:
             return self._made(code, maker, [f"*{name}({number})"])
         cache = f"{name}_known"
-        self.names[cache] = {}
+        self.names.setdefault(cache, {})
         split_value = code.fresh("t")
         code.put(f"{split_value} = {cache}.get({number})")
         code.put(f"if {split_value} is None: {split_value} = {cache}[{number}] = {name}({number})")
@@ -590,7 +643,8 @@ class Writer:
         else:
             size = code.fresh("n")
             code.put(f"{size} = {self._expression(node.length, scope)}")
-            code.put(f"if {size}.__class__ is not int or {size} < 0 or p + {size} > {e}: raise Unusual")
+            code.put(f"if {size}.__class__ is not int or {size} < 0: raise Unusual")
+            code.short(f"p + {size} > {e}", e)
             code.put(f"{value} = b[p:p + {size}]")
             code.put(f"p += {size}")
         self._finish_blob(code, node, value)
@@ -604,7 +658,8 @@ class Writer:
             code.depth += 1
         after = code.fresh("p")
         code.put(f"{after} = p + {size}")
-        code.put(f"if {size} < 0 or {after} > {e}: raise Unusual")
+        code.put(f"if {size} < 0: raise Unusual")
+        code.short(f"{after} > {e}", e)
         code.put(f"{value} = b[p:{after}]{'.decode()' if node.text else ''}")
         code.put(f"p = {after}")
         if not node.explained:
@@ -635,7 +690,8 @@ class Writer:
             code.put("else:")
             code.depth += 1
         least = max(ir.minimum(node.element), 1)
-        code.put(f"if {count} < 0 or {count} * {least} > {e} - p: raise Unusual")
+        code.put(f"if {count} < 0: raise Unusual")
+        code.short(f"{count} * {least} > {e} - p", e)
         if isinstance(node.element, ir.Number) and not node.element.real:
             number = node.element
             form = "<" if number.little else ">"
@@ -669,11 +725,22 @@ class Writer:
         code.depth += 1
         if node.until:
             code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
-        if node.stop:
-            self._stop(code, node.element, e)
         code.put(f"{start} = p")
+        outer, code.leave = code.leave, e if node.stop else ""
+        known, opened = code.fresh("k"), code.fresh("o")
+        if node.stop:
+            code.put(f"{known}, {opened} = len(S.checks), len(S.sources)")
+            code.put("try:")
+            code.depth += 1
         value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
         code.put(f"{items}.append({value})")
+        code.leave = outer
+        if node.stop:
+            code.depth -= 1
+            code.put("except Cut:")
+            code.put(f"    p = {start}")
+            code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
+            code.put("    break")
         code.put(f"if p == {start}: raise Unusual")
         code.put(f"{index} += 1")
         code.depth -= 1
@@ -682,25 +749,6 @@ class Writer:
             code.put(f"{number} = {self._expression(node.announced, scope)}")
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
-
-    def _stop(self, code: _Code, element: ir.Node, e: str) -> None:
-        """Leaves a last element that the limit cuts, as its own length tells."""
-        size = ir.minimum(element)
-        if isinstance(element, ir.Structure):
-            for measure in element.measures:
-                before = [_fixed(member.node) for member in element.members[: measure.at + 1]]
-                if measure.first == measure.at + 1 and measure.last == len(element.members) - 1 and all(before):
-                    number = before[-1][-1]
-                    end = sum(each.size for numbers in before for each in numbers)
-                    unpack = self._unpack(("<" if number.little else ">") + number.code)
-                    code.put(f"if p + {end} > {e}: break")
-                    place = f"p + {end - number.size}"
-                    code.put(f"if {unpack}(b, {place})[0] - {measure.add} > {e} - p - {end}: break")
-                    return
-        if all(_fixed(member.node) for member in getattr(element, "members", ())):
-            code.put(f"if p + {size} > {e}: break")
-            return
-        code.put(f"if p + {size} > {e}: raise Unusual")
 
     def _choice(self, code: _Code, node: ir.Choice, scope: _Scope | None, path: Prefix, e: str) -> str:
         value, unit = code.fresh("v"), code.fresh("u")
@@ -740,7 +788,7 @@ class Writer:
         if not numbers:
             raise Misuse(f"{self.key}: what is read ahead has a fixed size")
         size = sum(number.size for number in numbers)
-        code.put(f"if p + {node.at + size} > {e}: raise Unusual")
+        code.short(f"p + {node.at + size} > {e}", e)
         code.put(f"p += {node.at}")
         (value,) = self._fixed_run(code, [("", node.node)], None, (), e)
         code.put(f"p -= {node.at + size}")
@@ -755,7 +803,8 @@ class Writer:
             code.put("else:")
             code.depth += 1
         code.put(f"{limit} = p + {size}")
-        code.put(f"if {size} < 0 or {limit} > {e}: raise Unusual")
+        code.put(f"if {size} < 0: raise Unusual")
+        code.short(f"{limit} > {e}", e)
         code.put(f"{value} = {self._node(code, node.node, scope, path, limit)}")
         code.put(f"if p != {limit}: raise Unusual")
         if node.null is not None:
@@ -796,6 +845,18 @@ def _fixed(node: ir.Node) -> list[ir.Number]:
         case ir.Constant(node=inner) | ir.Optional(node=inner):
             return _fixed(inner)
     return []
+
+
+def _refusing(node: ir.Node) -> bool:
+    """Whether a number can be wrong by itself."""
+    match node:
+        case ir.Named(closed=closed, number=inner):
+            return closed or _refusing(inner)
+        case ir.Constant(fatal=fatal):
+            return fatal
+        case ir.Optional(node=inner) | ir.Boolean(number=inner) | ir.BitFields(number=inner):
+            return _refusing(inner)
+    return False
 
 
 def _bare(node: ir.Node) -> ir.Node:

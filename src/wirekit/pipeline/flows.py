@@ -21,8 +21,8 @@ from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packets import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
-from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years, json_text
-from wirekit.values import to_json
+from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years
+from wirekit.values import json_text, to_json
 
 PART_BYTES = 1 << 20
 LARGEST_VALUE = 512 << 20

@@ -38,7 +38,8 @@ class Output:
         path: of the directory; made if it does not exist.
 
     Raises:
-        Misuse: for a URL; on entering, when the directory holds something that is not wirekit's, or another run writes to it.
+        Misuse: for a URL; on entering, when the directory holds something that is not wirekit's, or another run
+            writes to it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

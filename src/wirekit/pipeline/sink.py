@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import OUTPUTS, json_text
+from wirekit.pipeline.tables import OUTPUTS
+from wirekit.values import json_text
 
 HELD_BYTES = 128 << 20
 ROW_GROUP = 100_000

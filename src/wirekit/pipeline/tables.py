@@ -7,10 +7,7 @@ types. Nothing here reads or writes.
 from __future__ import annotations
 
 import functools
-import json
-import re
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,7 +21,6 @@ MILLIS = pa.timestamp("ms", tz="UTC")
 
 EARLIEST_US = -62_135_596_800_000_000
 LATEST_US = 253_402_300_799_999_999
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +213,6 @@ CONNECTIONS = Table(
 
 OUTPUTS = {table.name: table for table in (FRAMES, MESSAGES, QUARANTINE, GAPS, CONNECTIONS)}
 TABLES = {PACKETS.name: PACKETS, **OUTPUTS}
-
-
-def json_text(obj: Any) -> str:
-    """JSON as the tables and the command line write it; lone surrogates escaped, so that any encoding takes it."""
-    text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
-    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def in_years(time_us: int | None) -> int | None:

@@ -23,7 +23,7 @@ from wirekit.wire.node import (
     rest,
     unnamed,
 )
-from wirekit.wire.stream import Reader, Scope, Session, Writer, join_path, located
+from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
 
 
 class _Open:
@@ -181,10 +181,15 @@ class Struct(Node):
 
     def _open(self, stream: Reader, opened: list[_Open], name: str, last: int, size: int) -> None:
         entry = _Open(name, last, stream.position, size, stream)
+        if entry.cut and stream.bounded == stream.leave and not self._clips(name):
+            raise stream.short(size)
         opened.append(entry)
         stream.limit = entry.end
         if not entry.cut:
             stream.bounded += 1
+
+    def _clips(self, name: str) -> bool:
+        return any(length.clip for index, (length, _, _) in self.lengths.items() if self.members[index][0] == name)
 
     def _close(self, stream: Reader, entry: _Open, extra: dict[str, Any]) -> None:
         names = stream.session.path
@@ -544,7 +549,9 @@ class RecordsToEnd(Node):
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         items: list[Any] = []
         session = stream.session
-        bounded, nested = stream.bounded, stream.nested
+        bounded, nested, leave = stream.bounded, stream.nested, stream.leave
+        if self.short_tail == "stop":
+            stream.leave = bounded
         while stream.position < stream.limit:
             start = stream.position
             if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
@@ -555,8 +562,7 @@ class RecordsToEnd(Node):
             try:
                 items.append(self.element._parse(stream, context, ""))
             except WireError as error:
-                cut = isinstance(error, Short) and error.bounded == bounded
-                if self.short_tail == "stop" and (cut or self._cut(stream, context, start, limit)):
+                if self.short_tail == "stop" and isinstance(error, Short) and error.bounded == bounded:
                     session.rewind(mark)
                     stream.position, stream.limit, stream.bounded = start, limit, bounded
                     stream.nested = nested
@@ -567,21 +573,11 @@ class RecordsToEnd(Node):
                 raise stream.wrong("a record of at least one byte", "an empty one")
             stream.span(start, type(self.element).__name__)
             session.path.pop()
+        stream.leave = leave
         if self.count is not None:
             announced = evaluate(self.count, context)
             stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
-
-    def _cut(self, stream: Reader, context: Scope, start: int, limit: int) -> bool:
-        """Whether the element at ``start`` has a length of its own that goes beyond the limit."""
-        if not isinstance(self.element, Struct):
-            return False
-        reader = Reader(Session(stream.session.protocol, stream.session.limits), stream.buffer, start, limit)
-        try:
-            size = self.element.frame_size(reader, context)
-        except (Misuse, WireError):
-            return False
-        return size is not None and start + size > limit
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (list, tuple)):
@@ -762,6 +758,7 @@ class OrBytes(Wrapping):
         session = stream.session
         mark = session.mark()
         start, limit, bounded, nested = stream.position, stream.limit, stream.bounded, stream.nested
+        leave = stream.leave
         try:
             return self.inner._parse(stream, context, path)
         except Limit:
@@ -769,6 +766,7 @@ class OrBytes(Wrapping):
         except WireError as error:
             session.rewind(mark)
             stream.position, stream.limit, stream.bounded, stream.nested = start, limit, bounded, nested
+            stream.leave = leave
             stream.check("layout", None, None, False, start, f"{error.path}: {error.reason}")
             data = stream.take(stream.left)
             if data:
@@ -843,6 +841,8 @@ class Sized(Wrapping):
         begin = stream.position
         outer = stream.limit
         cut = begin + size > outer
+        if cut and stream.bounded == stream.leave:
+            raise stream.short(size)
         stream.limit = end = min(begin + size, outer)
         stream.bounded += not cut
         try:

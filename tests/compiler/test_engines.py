@@ -1,0 +1,126 @@
+"""The engines agree: same value, verdicts, sources and errors, on real bytes, damaged bytes and any bytes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
+from wirekit.compiler import rows
+from wirekit.errors import WireError
+
+
+def same(key: str, data: bytes, context: dict[str, Any]) -> wirekit.Decoded:
+    """Decodes on both engines and compares all that they say."""
+    reference = wirekit.decode(data, key, context=context, engine="reference", offset=1000)
+    generated = wirekit.decode(data, key, context=context, engine="rows", offset=1000)
+    assert reference.engine == "reference"
+    if reference.clean and "$" not in json.dumps(wirekit.to_json(reference.value)):
+        assert generated.engine == "rows", "bytes that are in order are for the generated code"
+    assert wirekit.to_json(generated.value) == wirekit.to_json(reference.value)
+    assert generated.consumed == reference.consumed
+    assert generated.checks == reference.checks
+    assert generated.gaps == reference.gaps
+    assert generated.sources == reference.sources
+    assert generated.clean == reference.clean
+    assert told(generated.error) == told(reference.error)
+    return generated
+
+
+def told(error: WireError | None) -> Any:
+    return None if error is None else (type(error), str(error), error.to_json())
+
+
+@pytest.mark.parametrize("key", samples())
+def test_real_bytes(key: str) -> None:
+    context = CONTEXT.get(key, {})
+    engines = {same(key, data, context).engine for data in samples()[key]}
+    if key not in ("kafka.response", "net.pcapng"):  # these need a context that differs from sample to sample
+        assert "rows" in engines
+
+
+@pytest.mark.parametrize("key", KEYS)
+@given(data=st.binary(max_size=120))
+def test_any_bytes(key: str, data: bytes) -> None:
+    same(key, data, CONTEXT.get(key, {}))
+
+
+@pytest.mark.parametrize("key", samples())
+@given(data=st.data())
+def test_damaged_bytes(key: str, data: st.DataObject) -> None:
+    same(key, damaged(data, samples()[key]), CONTEXT.get(key, {}))
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key in samples()])
+def test_cut_bytes(key: str) -> None:
+    sample = min(samples()[key], key=len)
+    for size in range(min(len(sample), 400)):
+        same(key, sample[:size], CONTEXT.get(key, {}))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_code_is_generated_for_every_schema(key: str) -> None:
+    assert callable(rows.unit(key))
+
+
+def test_generated_code_shows_up_in_tracebacks() -> None:
+    import traceback
+
+    unit = rows.unit("kafka.sasl_token")
+    state = rows.State("kafka.sasl_token", {}, wirekit.Limits())
+    with pytest.raises(rows.Unusual) as caught:
+        unit(state, b"\0\0\0\x09ab", 0, 6, ())
+    frame = traceback.extract_tb(caught.value.__traceback__)[-1]
+    assert frame.filename == "<wirekit rows kafka.sasl_token>"
+    assert "raise Unusual" in str(frame.line)
+
+
+def test_values_do_not_share_state() -> None:
+    data = wirekit.encode("kafka.message", {"magic": 0, "value": "61"})
+    first = wirekit.decode(data, "kafka.message", engine="rows").value
+    first.attributes.codec = 3
+    assert wirekit.decode(data, "kafka.message", engine="rows").value.attributes.codec == 0
+
+
+def test_a_key_gets_generated_code_when_it_is_decoded_often() -> None:
+    data = wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}})
+    engines = [wirekit.decode(data, "kafka.heartbeat.response.v0").engine for _ in range(10)]
+    assert engines[-1] == "rows"
+
+
+def test_unknown_engine_is_misuse() -> None:
+    with pytest.raises(wirekit.Misuse, match="there are rows, reference"):
+        wirekit.decode(b"", "kafka.message", engine="fast")
+
+
+SMALL = """\
+def make_R0(a0, a1):
+    r = new(R0)
+    r._extra = None
+    r.size = a0
+    r.token = a1
+    return r
+
+
+def unit0(S, b, p, e, q):
+    if p + 4 > e: raise Unusual
+    n1, = unpack_be_l(b, p)
+    p += 4
+    if n1 < 0 or n1 > S.frame: raise Unusual
+    e2 = p + n1
+    if e2 > e: raise Unusual
+    v3 = b[p:e2]
+    p = e2
+    if p != e2: raise Unusual
+    r4 = make_R0(n1, v3)
+    return r4, p
+"""
+
+
+def test_generated_source_of_a_small_schema() -> None:
+    assert rows.writer("kafka.sasl_token").source == SMALL

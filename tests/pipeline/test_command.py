@@ -1,0 +1,103 @@
+"""``wirekit pipeline``: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import rows
+from wirekit.cli import main
+
+BATCH = FIXTURES / "pcap" / "pulsar-batch.pcap"
+KAFKA = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """(exit status, standard output, standard error)."""
+    with pytest.raises(SystemExit) as ended:
+        main(["pipeline", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, BATCH, "--output", tmp_path / "out", "--strict")
+    assert (status, err) == (0, "")
+    assert f"{BATCH}\n" in out
+    assert "connections    pulsar ×1" in out
+    assert "PRODUCER ×1" in out
+    assert "messages       pulsar ×10" in out
+    assert f"{tmp_path / 'out'}: frames 12, messages 10, quarantine 0, gaps 0, connections 1" in out
+    assert len(rows(tmp_path / "out", "messages")) == 10
+
+
+def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, "")
+    status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw")
+    assert (status, err) == (1, "wirekit: 2 pieces in quarantine (--strict)\n")
+    assert {row["raw"] for row in rows(tmp_path, "quarantine")} == {None}
+
+
+def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.pcap"
+    bad.write_bytes(b"no capture")
+    status, out, err = run(capsys, bad, BATCH, "-o", tmp_path / "out")
+    assert status == 1
+    assert err.startswith(f"wirekit: {bad}: ")
+    assert "at byte 0" in err
+    assert "messages       pulsar ×10" in out
+
+
+def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--protocol", "joyqueue")
+    assert "joyqueue ×1" in out
+    _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4")
+    assert "jmq4 ×1" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        (["nowhere.pcap", "-o", "out"], 1, "nowhere.pcap does not exist"),
+        ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
+        ([BATCH, "-o", "out", "--protocol", "smtp"], 1, "no protocol 'smtp'"),
+        ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master is for --engine spark"),
+        ([BATCH], 2, "Missing option '--output'"),
+        ([BATCH, "-o", FIXTURES], 1, "is not wirekit's"),
+    ],
+)
+def test_what_makes_no_sense(
+    arguments: list[object],
+    status: int,
+    text: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended, _, err = run(capsys, *arguments)
+    assert ended == status
+    assert text in err
+    assert not os.path.exists("out")
+
+
+@pytest.mark.parametrize(("module", "engine"), [("pyarrow", "serial"), ("pyspark", "spark"), ("pandas", "spark")])
+def test_a_missing_package_is_named_with_its_extra(module: str, engine: str, tmp_path: Path) -> None:
+    arguments = ["pipeline", str(BATCH), "-o", str(tmp_path / "out"), "--engine", engine]
+    code = f"import sys; sys.modules[{module!r}] = None; from wirekit.cli import main; main({arguments!r})"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == f"wirekit: the pipeline needs {module}: pip install 'wirekit[spark]'\n"
+
+
+@pytest.mark.spark
+def test_on_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: object) -> None:
+    status, out, err = run(capsys, BATCH, "-o", tmp_path, "--engine", "spark")
+    assert (status, err) == (0, "")
+    assert "messages       pulsar ×10" in out
+    assert len(rows(tmp_path, "messages")) == 10

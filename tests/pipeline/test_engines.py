@@ -1,0 +1,165 @@
+"""Serial and Spark make the same tables; tasks that die or run twice change nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import rows, tables
+from wirekit.pipeline import serial
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.run import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def by_serial(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    output = tmp_path_factory.mktemp("serial")
+    return output, serial.run(Job(find_inputs([captures])), output)
+
+
+def manifest(output: Path) -> dict[str, Any]:
+    said: dict[str, Any] = json.loads((output / "manifest.json").read_text())
+    return said
+
+
+def test_the_manifest_tells_what_was_read_and_what_came_of_it(captures: Path, by_serial: tuple[Path, Result]) -> None:
+    output, result = by_serial
+    said = manifest(output)
+    assert said == result.manifest
+    assert [each["file"] for each in said["inputs"]] == [each.name for each in find_inputs([captures])]
+    assert all(len(each["sha256"]) == 64 for each in said["inputs"])
+    assert (said["format"], said["engine"], said["changed_while_read"]) == ("wirekit tables", "serial", [])
+    assert said["configuration"] == {"protocol": "", "ports": {}, "raw": True}
+    for name, table in said["tables"].items():
+        assert table["rows"] == sum(file["rows"] for file in table["files"]) == len(rows(output, name))
+        assert all((output / file["file"]).stat().st_size == file["bytes"] for file in table["files"])
+    assert said["summary"] == result.summary.to_json()
+
+
+def test_a_damaged_capture_gives_all_before_the_damage(captures: Path, by_serial: tuple[Path, Result]) -> None:
+    output, result = by_serial
+    cut, whole = str(captures / "sub" / "cut.pcap"), str(captures / "pulsar-nobatch.pcap")
+    frames = {name: [row for row in rows(output, "frames") if row["file"] == name] for name in (cut, whole)}
+    assert len(frames[cut]) == len(frames[whole]) > 0
+    (damage,) = [row for row in rows(output, "quarantine") if row["file"] == cut]
+    assert damage["offset"] + damage["length"] == Path(cut).stat().st_size
+    assert damage["connection"] is None
+    assert list(result.summary.unreadable) == [cut, str(captures / "sub" / "notes.cap")]
+
+
+def test_what_is_no_capture_does_not_stop_the_run(captures: Path, by_serial: tuple[Path, Result]) -> None:
+    output, result = by_serial
+    name = str(captures / "sub" / "notes.cap")
+    (row,) = [row for row in rows(output, "quarantine") if row["file"] == name]
+    assert row["raw"] == Path(name).read_bytes()
+    assert result.summary.file(name).unreadable.endswith("at byte 0 (0x0)")
+
+
+def test_a_packed_capture_gives_what_the_plain_one_gives(captures: Path, by_serial: tuple[Path, Result]) -> None:
+    output, _ = by_serial
+    found = [
+        [row | {"file": ""} for row in rows(output, "messages") if row["file"] == str(captures / name)]
+        for name in ("lossy.pcap", "sub/packed.pcap.gz")
+    ]
+    assert found[0] == found[1]
+    assert found[0]
+
+
+def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
+    name = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xff.pcap")
+    shutil.copy(FIXTURES / "pcap" / "pulsar-batch.pcap", name)
+    result = serial.run(Job(find_inputs([name])), tmp_path / "out")
+    assert {row["file"] for row in rows(tmp_path / "out", "frames")} == {f"{tmp_path}/odd\\udcff.pcap"}
+    assert list(manifest(tmp_path / "out")["summary"]) == [name] == list(result.summary.files)
+
+
+@pytest.mark.spark
+def test_spark_makes_the_same_tables(
+    captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+) -> None:
+    from wirekit.spark import pipeline
+
+    told: list[tuple[int, int]] = []
+    result = pipeline.run(
+        Job(find_inputs([captures])), tmp_path / "out", spark, lambda done, of: told.append((done, of))
+    )
+    assert tables(tmp_path / "out") == tables(by_serial[0])
+    assert result.summary == by_serial[1].summary
+    assert list(result.summary.files) == list(by_serial[1].summary.files)
+    mine, other = manifest(tmp_path / "out"), manifest(by_serial[0])
+    assert (mine["inputs"], mine["configuration"]) == (other["inputs"], other["configuration"])
+    assert mine["engine"] == "spark"
+    assert len(mine["tables"]["frames"]["files"]) > 1
+    assert all(done <= of for done, of in told)
+    messages = spark.read.parquet(str(tmp_path / "out" / "messages"))
+    assert messages.count() == mine["tables"]["messages"]["rows"]
+    assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0
+
+
+@pytest.mark.spark
+def test_tasks_that_fail_or_leave_files_behind_change_nothing(
+    captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+) -> None:
+    from wirekit.spark import pipeline
+
+    marks = tmp_path / "marks"
+    marks.mkdir()
+
+    # The functions of a test module would go to the workers by name, and workers do not know it.
+    def flaky(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+
+        from pyspark import TaskContext
+
+        from wirekit.spark.pipeline import follow_partition
+
+        context = TaskContext.get()
+        if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
+            done = list(follow_partition(job, attempts, batches))  # all is written, and then the task is lost
+            (marks / f"{context.partitionId()}").write_text(str(len(done)))
+            raise OSError("lost")
+        if context.attemptNumber() == 0:
+            (marks / f"{context.partitionId()}").write_text("killed")
+            os._exit(1)
+        yield from follow_partition(job, attempts, batches)
+
+    output = tmp_path / "out"
+    result = pipeline.run(Job(find_inputs([captures])), output, spark, task=flaky)
+    assert len(list(marks.iterdir())) >= 2
+    assert tables(output) == tables(by_serial[0])
+    assert result.summary == by_serial[1].summary
+    parts = sum(len(table["files"]) for table in result.manifest["tables"].values())
+    assert len(list(output.glob("*/*.parquet"))) == parts
+    assert not (output / ".wirekit").exists()
+
+
+@pytest.mark.spark
+def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
+    captures: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    from wirekit.spark import pipeline
+
+    job = Job(find_inputs([captures / "pulsar-batch.pcap"]))
+    serial.run(job, tmp_path)
+    before = tables(tmp_path)
+
+    def broken(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise OSError("disk full")
+        yield
+
+    with pytest.raises(Exception, match="disk full"):
+        pipeline.run(job, tmp_path, spark, task=broken)
+    assert tables(tmp_path) == before
+    assert manifest(tmp_path)["engine"] == "serial"
+    assert not (tmp_path / ".wirekit").exists()

@@ -1,0 +1,147 @@
+"""Every byte of a connection ends in one table or one count, whatever the capture lost."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import CLIENT, SERVER, batches, follow_rows, job_of, stream
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import follow
+from wirekit.capture.tcp import Segment
+from wirekit.conversation import Frame
+from wirekit.pipeline import flows
+from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.rows import Rows
+from wirekit.values import json_text as json_line
+
+CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
+SPENT = ("frames", "quarantined", "duplicate", "ignored")
+
+
+def read(path: Path) -> list[Segment]:
+    with open_capture(path) as capture:
+        return [each for each in segments(capture) if isinstance(each, Segment)]
+
+
+def assert_conserved(found: dict[str, list[dict[str, Any]]]) -> None:
+    for row in found["connections"]:
+        for side in ("client", "server"):
+            assert row[f"{side}_captured"] == sum(row[f"{side}_{fate}"] for fate in SPENT), row
+            of_side = [
+                [each for each in found[table] if (each["connection"], each["side"]) == (row["connection"], side)]
+                for table in ("frames", "quarantine", "gaps")
+            ]
+            sizes = [sum(each["length"] for each in rows) for rows in of_side]
+            assert sizes == [row[f"{side}_{fate}"] for fate in ("frames", "quarantined", "missing")]
+            ranges = sorted((each["offset"], each["length"]) for rows in of_side for each in rows)
+            position = 0
+            for offset, length in ranges:
+                assert offset == position, f"{row['connection']} {side}"
+                position += length
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_bytes_of_a_real_capture_are_conserved(path: Path) -> None:
+    found, summary = follow_rows(read(path))
+    assert_conserved(found)
+    counted = summary.file("0.pcap")
+    assert counted.roles("request") + counted.roles("response") + counted.roles("event") == len(found["frames"])
+    assert sum(counted.messages.values()) == len(found["messages"])
+    assert counted.quarantined_bytes == sum(row["length"] for row in found["quarantine"])
+
+
+SOME = read(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
+
+
+@given(st.data())
+def test_bytes_of_a_capture_with_losses_are_conserved(data: st.DataObject) -> None:
+    lost = data.draw(st.sets(st.integers(0, len(SOME) - 1), max_size=len(SOME) // 2))
+    again = data.draw(st.lists(st.integers(0, len(SOME) - 1), max_size=5))
+    kept = [segment for number, segment in enumerate(SOME) if number not in lost]
+    found, _ = follow_rows(kept + [SOME[number]._replace(offset=10**6 + number) for number in again])
+    assert_conserved(found)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_frames_are_those_of_the_frames_command(path: Path) -> None:
+    found, _ = follow_rows(read(path))
+    expected = [item for _, item in follow(read(path)) if isinstance(item, Frame)]
+    whole = [each for each in expected if each.decoded.error is None and each.reason is None]
+    mine = sorted((row["schema"], row["side"], row["offset"], row["length"], row["value"]) for row in found["frames"])
+    assert mine == sorted(
+        (each.schema, each.side, each.offset, len(each.data), json_line(wirekit.to_json(each.value))) for each in whole
+    )
+    assert len(found["messages"]) == sum(len(each.messages) for each in expected)
+
+
+def test_a_frame_row_has_what_was_decoded() -> None:
+    request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    answer = wirekit.encode(
+        "kafka.list_groups.response.v0", {"correlation_id": 7, "body": {"error_code": 0, "groups": []}}
+    )
+    found, _ = follow_rows(stream(request, answer))
+    asked, answered = found["frames"]
+    assert (asked["source"], asked["target"], asked["side"], asked["role"]) == (CLIENT, SERVER, "client", "request")
+    assert (answered["source"], answered["api"], answered["version"]) == (SERVER, "list_groups", 0)
+    assert (answered["correlation_id"], answered["latency_us"], answered["offset"]) == (7, 1, 0)
+    assert (answered["schema"], answered["length"]) == ("kafka.list_groups.response.v0", len(answer))
+    assert wirekit.from_json(asked["schema"], json.loads(asked["value"])).client_id == "me"
+    assert (answered["checks_bad"], answered["gaps"]) == (0, "[]")
+
+
+def test_unknown_bytes_are_quarantined() -> None:
+    sent = b"\xff" * 5000
+    found, summary = follow_rows(stream(sent))
+    assert not found["frames"]
+    pieces = sorted(found["quarantine"], key=lambda row: row["offset"])
+    assert b"".join(row["raw"] for row in pieces) == sent
+    assert {(row["protocol"], row["schema"], row["part"]) for row in pieces} == {("", None, 0)}
+    assert summary.quarantined
+
+
+def test_a_frame_that_nobody_can_decode_is_quarantined_in_parts() -> None:
+    body = bytes(range(250)) * 10_000
+    response = (4 + len(body)).to_bytes(4, "big") + (7).to_bytes(4, "big") + body
+    found, summary = follow_rows(stream(b"", response, size=60_000), protocol="kafka")
+    parts = sorted(found["quarantine"], key=lambda row: row["part"])
+    assert [row["part"] for row in parts] == [0, 1, 2]
+    assert [row["offset"] for row in parts] == [0, 1 << 20, 2 << 20]
+    assert [len(row["raw"]) for row in parts] == [row["length"] for row in parts]
+    assert b"".join(row["raw"] for row in parts) == response
+    assert {row["reason"] for row in parts} == {"no request has correlation id 7"}
+    assert summary.file("0.pcap").quarantine == {
+        ("no request has correlation id N", "pieces"): 1,
+        ("no request has correlation id N", "bytes"): len(response),
+    }
+
+
+def test_raw_bytes_can_be_left_out() -> None:
+    found, _ = follow_rows(stream(b"\xff" * 5000), raw=False)
+    assert sum(row["length"] for row in found["quarantine"]) == 5000
+    assert {row["raw"] for row in found["quarantine"]} == {None}
+
+
+def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flows, "Rows", functools.partial(Rows, batch_rows=300))
+    ping = wirekit.encode("pulsar.frame", {"command": {"type": 18, "ping": {}}})
+    packets = stream(ping * 1000, size=1300)
+    for size in (500, 9):
+        found = [batch.num_rows for name, batch in flow_batches(batches(packets, size), job_of()) if name == "frames"]
+        assert found == [300, 300, 300, 100]
+
+
+def test_flows_of_several_captures_stay_apart() -> None:
+    ping = wirekit.encode("pulsar.frame", {"command": {"type": 18, "ping": {}}})
+    packets = stream(ping, file=0) + stream(ping + ping, file=1)
+    found = [batch for name, batch in flow_batches(batches(packets), job_of(2)) if name == "connections"]
+    connections = sorted((row["file"], row["client_frames"]) for batch in found for row in batch.to_pylist())
+    assert connections == [("0.pcap", len(ping)), ("1.pcap", 2 * len(ping))]

@@ -1,0 +1,60 @@
+"""Which files a run reads, in which order, and how it knows them again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from wirekit.errors import Misuse
+from wirekit.pipeline.inputs import Identification, find_inputs
+
+
+def touch(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(path.name.encode())
+
+
+def test_directories_are_searched_in_order(tmp_path: Path) -> None:
+    touch(tmp_path / "b.pcap", tmp_path / "a.cap", tmp_path / "z" / "c.PCAPNG", tmp_path / "y" / "d.pcap.gz")
+    touch(tmp_path / "notes.txt", tmp_path / "y" / "pcap")
+    found = find_inputs([tmp_path])
+    assert [each.name for each in found] == [
+        str(tmp_path / name) for name in ("a.cap", "b.pcap", "y/d.pcap.gz", "z/c.PCAPNG")
+    ]
+    assert [each.number for each in found] == [0, 1, 2, 3]
+    assert [each.size for each in found] == [5, 6, 9, 8]
+
+
+def test_files_are_taken_whatever_they_are_called_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    touch(tmp_path / "dump", tmp_path / "a.pcap")
+    (tmp_path / "same.pcap").symlink_to(tmp_path / "a.pcap")
+    found = find_inputs(["dump", ".", "a.pcap"])
+    assert [each.name for each in found] == ["dump", "./a.pcap"]
+    assert found[1].path == str(tmp_path / "a.pcap")
+
+
+def test_what_cannot_be_an_input_is_misuse(tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match=r"nowhere\.pcap does not exist"):
+        find_inputs([tmp_path / "nowhere.pcap"])
+    with pytest.raises(Misuse, match=r"no captures in .*\*\.pcapng"):
+        find_inputs([tmp_path])
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Misuse, match="neither a file nor a directory"):
+        find_inputs([tmp_path / "pipe"])
+
+
+def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:
+    touch(tmp_path / "a.pcap", tmp_path / "b.pcap", tmp_path / "c.pcap")
+    inputs = find_inputs([tmp_path])
+    with Identification(inputs) as identification:
+        said = identification.rows()
+        (tmp_path / "b.pcap").write_bytes(b"longer than before")
+        (tmp_path / "c.pcap").unlink()
+        assert identification.changed() == [str(tmp_path / "b.pcap"), str(tmp_path / "c.pcap")]
+    assert said[0]["sha256"] == hashlib.sha256(b"a.pcap").hexdigest()
+    assert (said[0]["size"], said[0]["mtime"][-6:]) == (6, "+00:00")

@@ -1,0 +1,190 @@
+"""What a run makes becomes visible whole or not at all, and never at the cost of something that is not wirekit's."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from wirekit.errors import Misuse
+from wirekit.pipeline.output import Output
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.tables import GAPS, MESSAGES, OUTPUTS
+
+TABLES = sorted(OUTPUTS)
+
+
+def gaps(*offsets: int) -> pa.RecordBatch:
+    rows = Rows(GAPS.schema)
+    for offset in offsets:
+        rows.add(("a.pcap", "c", "s", "t", "client", 1000 - offset, "kafka", offset, 1, "lost"))
+    return rows.flush()
+
+
+def attempt(output: Output, task: int, name: str, *offsets: int) -> Manifest:
+    summary = Summary()
+    summary.file("a.pcap").segments = len(offsets)
+    with Sink(output.attempts, task, name) as sink:
+        sink.write("gaps", gaps(*offsets))
+        return Manifest.loads(sink.finish(summary).dumps())
+
+
+def publish(path: Path, *offsets: int) -> dict[str, Any]:
+    with Output(path) as output:
+        return output.commit([attempt(output, 0, "only", *offsets)], {"inputs": []})
+
+
+def offsets(path: Path) -> list[int]:
+    return pq.read_table(path / "gaps").column("offset").to_pylist()
+
+
+def test_only_the_attempts_that_are_named_count(tmp_path: Path) -> None:
+    with Output(tmp_path / "out") as output:
+        attempt(output, 0, "dead", 1)
+        second = attempt(output, 1, "b", 3, 2)
+        first = attempt(output, 0, "a", 5, 4)
+        said = output.commit([second, first], {})
+    assert offsets(tmp_path / "out") == [5, 4, 3, 2]  # by time, which falls as the offset rises
+    assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "manifest.json"])
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == said
+    assert [(file["file"], file["rows"]) for file in said["tables"]["gaps"]["files"]] == [
+        ("gaps/part-00000.parquet", 2),
+        ("gaps/part-00001.parquet", 2),
+    ]
+    assert said["tables"]["frames"]["rows"] == 0
+
+
+def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
+    publish(tmp_path / "out", 1)
+    for name, table in OUTPUTS.items():
+        assert pq.read_schema(tmp_path / "out" / name / "part-00000.parquet").equals(table.schema)
+
+
+def test_two_attempts_of_one_task_are_refused(tmp_path: Path) -> None:
+    with Output(tmp_path / "out") as output:
+        both = [attempt(output, 0, "a", 1), attempt(output, 0, "b", 1)]
+        with pytest.raises(Misuse, match="two attempts"):
+            output.commit(both, {})
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_new_run_replaces_an_old_one_when_it_is_complete(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    (tmp_path / "notes.txt").write_text("mine")
+
+    def failing() -> None:
+        with Output(tmp_path) as output:
+            attempt(output, 0, "a", 2)
+            assert offsets(tmp_path) == [1]
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert offsets(tmp_path) == [1]
+    publish(tmp_path, 3)
+    assert offsets(tmp_path) == [3]
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not (tmp_path / ".wirekit").exists()
+
+
+def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
+    output = Output(tmp_path / "out")
+    output.__enter__()
+    attempt(output, 0, "a", 2)
+    assert output._lock is not None
+    output._lock.close()
+    publish(tmp_path / "out", 3)
+    assert offsets(tmp_path / "out") == [3]
+    assert not (tmp_path / "out" / ".wirekit").exists()
+
+
+def test_a_run_that_fails_removes_only_what_it_made(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for name in ("mine", "new"):
+        with Output(tmp_path / name):
+            pass
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+def test_a_failed_move_leaves_the_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(tmp_path, 1)
+    rename = Path.rename
+
+    def full(self: Path, target: Path) -> Path:
+        if self.match("*/new/quarantine"):
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(OSError, match="No space"):
+        publish(tmp_path, 2)
+    assert offsets(tmp_path) == [1]
+    assert json.loads((tmp_path / "manifest.json").read_text())["tables"]["gaps"]["rows"] == 1
+
+
+@pytest.mark.parametrize("name", ["data.csv", "frames/part-00000.parquet", "manifest.json"])
+def test_a_foreign_directory_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"format": "another"}')
+    with pytest.raises(Misuse, match="is not wirekit's"), Output(tmp_path):
+        pass
+    assert path.read_text() == '{"format": "another"}'
+    assert not (tmp_path / ".wirekit").exists()
+
+
+def test_a_foreign_file_among_the_parts_is_refused(tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    (tmp_path / "gaps" / "mine.parquet").write_text("mine")
+    with pytest.raises(Misuse, match=r"gaps/mine\.parquet"), Output(tmp_path):
+        pass
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(Misuse, match="not a directory"), Output(tmp_path / "out"):
+        pass
+
+
+def test_a_url_is_no_directory() -> None:
+    with pytest.raises(Misuse, match="is a URL"):
+        Output("s3://bucket/tables")
+
+
+def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
+    with Output(tmp_path) as output:
+        with pytest.raises(Misuse, match="another run"), Output(tmp_path):
+            pass
+        output.commit([attempt(output, 0, "a", 1)], {})
+    assert offsets(tmp_path) == [1]
+
+
+def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> None:
+    rows = Rows(MESSAGES.schema)
+    for number in range(1000):
+        topic = None if number % 7 == 0 else f"topic-{number % 3}"
+        rows.add(("a.pcap", "c", 10_000 - number, "client", "kafka", topic, 0, number, *(None,) * 11))
+    batch = rows.flush()
+    with Output(tmp_path) as output:
+        with Sink(output.attempts, 0, "a", held_bytes=batch.nbytes // 4) as sink:
+            for start in range(0, 1000, 10):
+                sink.write("messages", batch.slice(start, 10))
+            manifest = sink.finish(Summary())
+        said = output.commit([manifest], {})
+    files = said["tables"]["messages"]["files"]
+    assert len(files) >= 4
+    seen = []
+    for file in files:
+        found = pq.read_table(tmp_path / file["file"]).to_pylist()
+        keys = [(row["topic"] is None, row["topic"] or "", row["time"]) for row in found]
+        assert keys == sorted(keys)
+        seen += [row["offset"] for row in found]
+    assert sorted(seen) == list(range(1000))
+    assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"

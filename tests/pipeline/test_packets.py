@@ -1,0 +1,118 @@
+"""Captures as rows: every segment once, the same flow in both directions, notes on the rest, never an exception."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import keep_packets
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.tcp import Segment
+from wirekit.pipeline import serial
+from wirekit.pipeline.inputs import find_inputs
+from wirekit.pipeline.packets import OTHER_PORT, Note, _flow, packet_batches
+from wirekit.pipeline.tables import PACKETS
+
+CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
+
+
+def table(*paths: Path, ports: frozenset[int] = frozenset()) -> pa.Table:
+    return pa.Table.from_batches(packet_batches(find_inputs(paths), ports=ports), PACKETS.schema)
+
+
+def notes(found: pa.Table) -> list[tuple[Note, int, int, bytes]]:
+    return [
+        (Note.loads(row["note"]), row["offset"], row["length"], row["payload"])
+        for row in found.to_pylist()
+        if row["note"] is not None
+    ]
+
+
+def test_every_segment_is_a_row_as_it_stands_in_the_file() -> None:
+    found = [row for row in table(CAPTURE).to_pylist() if row["note"] is None]
+    with open_capture(CAPTURE) as capture:
+        expected = list(segments(capture))
+    assert len(found) == len(expected)
+    names = [{"time_us": "ts_us", "file": "file_no"}.get(field, field) for field in Segment._fields]
+    assert [tuple(row[name] for name in names) for row in found] == expected
+    data = CAPTURE.read_bytes()
+    for row in found:
+        assert data[row["offset"] : row["offset"] + len(row["payload"])] == row["payload"]
+
+
+def test_a_flow_is_both_directions_in_one_capture_and_stable() -> None:
+    assert _flow(0, "a:1", "b:2") == _flow(0, "b:2", "a:1") == -4494550442544740322
+    assert _flow(1, "a:1", "b:2") != _flow(0, "a:1", "b:2")
+
+
+def test_serial_sort_is_total_and_gives_each_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = table(CAPTURE).sort_by([(key, "ascending") for key in PACKETS.sort])
+    monkeypatch.setattr(serial, "SLICE_ROWS", 37)
+    monkeypatch.setattr("wirekit.pipeline.rows.BATCH_ROWS", 50)
+    sliced = pa.Table.from_batches(serial.sorted_packets(find_inputs([CAPTURE])[0]))
+    assert sliced.to_pylist() == expected.to_pylist()
+
+
+def test_damage_is_a_note_after_all_that_could_be_read(tmp_path: Path) -> None:
+    whole = FIXTURES / "pcap" / "pulsar-nobatch.pcap"
+    path = tmp_path / "cut.pcap"
+    path.write_bytes(whole.read_bytes()[:-20])
+    found = table(path)
+    assert found.num_rows == table(whole).num_rows
+    ((note, offset, length, raw),) = notes(found)
+    assert (note.kind, note.error_offset) == ("damaged", offset)
+    assert offset + length == path.stat().st_size
+    assert raw == path.read_bytes()[offset:]
+    assert f"at byte {offset}" in note.text
+
+
+def test_a_packet_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
+    path = keep_packets(FIXTURES / "pcap" / "pulsar-nobatch.pcap", tmp_path / "broken.pcap", range(8))
+    data = bytearray(path.read_bytes())
+    with open_capture(path) as capture:
+        packets = list(capture.packets())
+    broken = packets[5]
+    data[broken.offset + 14] = 0x41  # an IP header of four bytes
+    path.write_bytes(data)
+    found = table(path)
+    (first, offset, length, raw), (second, *_) = notes(found)
+    assert (first.kind, offset, length) == ("packet", broken.offset, len(broken.data))
+    assert raw == data[offset : offset + length]
+    assert second.kind == "skipped"
+    assert sum(second.packets.values()) == 1
+    assert found.num_rows == 7 + 2
+
+
+@pytest.mark.parametrize(
+    ("content", "byte"), [(b"", 0), (b"\xd4\xc3\xb2\xa1", 4), (b"plain text, no capture at all", 0)]
+)
+def test_what_is_no_capture_is_a_note_that_names_the_byte(tmp_path: Path, content: bytes, byte: int) -> None:
+    path = tmp_path / "bad.pcap"
+    path.write_bytes(content)
+    ((note, offset, length, raw),) = notes(table(path))
+    assert (note.kind, offset, length, raw) == ("unreadable", 0, len(content), content)
+    assert f"at byte {byte} " in note.text
+
+
+def test_a_file_that_is_gone_is_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "gone.pcap"
+    path.write_bytes(b"")
+    inputs = find_inputs([path])
+    path.unlink()
+    ((note, *_),) = notes(pa.Table.from_batches(packet_batches(inputs)))
+    assert (note.kind, note.text) == ("unreadable", "No such file or directory")
+
+
+def test_ports_filter_and_count_what_they_leave_out() -> None:
+    everything = table(CAPTURE)
+    servers = {int(row["target"].rpartition(":")[2]) for row in everything.to_pylist() if row["flags"] == 2}
+    port = sorted(servers)[0]
+    some = table(CAPTURE, ports=frozenset([port]))
+    kept = [row for row in some.to_pylist() if row["note"] is None]
+    assert kept
+    assert all(row["source"].endswith(f":{port}") or row["target"].endswith(f":{port}") for row in kept)
+    ((note, *_),) = notes(some)
+    assert note.packets[OTHER_PORT] + len(kept) == everything.num_rows

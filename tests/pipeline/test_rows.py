@@ -1,0 +1,47 @@
+"""What the wire says always fits the columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.tables import BYTES, LONG, SMALL, TEXT
+from wirekit.values import Symbol
+
+SCHEMA = pa.schema([("text", TEXT), ("small", SMALL), ("long", LONG), ("raw", BYTES)])
+
+
+def only(*rows: tuple[object, ...]) -> list[dict[str, object]]:
+    collected = Rows(SCHEMA)
+    for row in rows:
+        assert collected.add(row) is None
+    batch = collected.flush()
+    assert batch.schema == SCHEMA
+    return batch.to_pylist()
+
+
+def test_plain_values() -> None:
+    values = ("á", Symbol(3, "LZ4"), -1, b"\xff")
+    assert only(values, (None,) * 4) == [
+        {"text": "á", "small": 3, "long": -1, "raw": b"\xff"},
+        dict.fromkeys(SCHEMA.names),
+    ]
+
+
+def test_lone_surrogates_are_escaped() -> None:
+    assert only(("a\udcffb", 0, 0, b""))[0]["text"] == "a\\udcffb"
+
+
+def test_unsigned_numbers_become_signed_and_others_null() -> None:
+    found = only(("", 2**31, 2**64 - 1, b""), ("", -(2**31), 2**63, b""), ("", 2**40, 2**64, b""))
+    assert [(row["small"], row["long"]) for row in found] == [(None, -1), (-(2**31), -(2**63)), (None, None)]
+
+
+def test_batches_are_full_by_rows_or_bytes() -> None:
+    by_rows = Rows(SCHEMA, batch_rows=2)
+    assert by_rows.add(("", 1, 1, b"")) is None
+    assert by_rows.add(("", 1, 1, b"")).num_rows == 2
+    assert by_rows.flush() is None
+    by_bytes = Rows(SCHEMA, batch_bytes=1000)
+    assert by_bytes.add(("", 1, 1, bytes(500)), 500) is None
+    assert by_bytes.add(("", 1, 1, bytes(500)), 500).num_rows == 2

@@ -1,0 +1,105 @@
+"""Counts add up in any order, travel as JSON, and read well."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+
+from rich.console import Console
+
+from wirekit.pipeline.summary import FileSummary, Summary, kind_of_reason, show, size_text
+
+
+def part(number: int) -> Summary:
+    summary = Summary()
+    file = summary.file(f"{number % 2}.pcap")
+    for time_us in (number, 10 * number):
+        file.seen(time_us)
+    file.connections["kafka" if number else ""] += 1
+    file.calls["kafka", "produce", number % 3, "request"] += 7
+    file.calls["pulsar", "PING", None, "request"] += number
+    file.messages["kafka"] += 100
+    file.checks["crc32"] += number
+    file.gaps["snap length", "ranges"] += 1
+    file.gaps["snap length", "bytes"] += 40 * number
+    file.quarantined(f"needs {number} bytes, {number} available", f"topics[{number}].name", 10)
+    file.skipped["udp"] += 1
+    file.bytes["captured"] += 1000
+    if number == 3:
+        file.damaged = "cut at byte 7"
+    return summary
+
+
+def test_parts_merge_in_any_order() -> None:
+    results = []
+    for order in itertools.permutations(range(4)):
+        total = Summary()
+        for number in order:
+            total.merge(part(number))
+        results.append(total)
+    assert all(each == results[0] for each in results)
+    odd = results[0].file("1.pcap")
+    assert (odd.segments, odd.first_us, odd.last_us) == (4, 1, 30)
+    assert odd.quarantine["topics[].name: needs N bytes, N available", "pieces"] == 2
+    assert results[0].total().segments == 8
+    assert results[0].unreadable == {"1.pcap": "cut at byte 7"}
+
+
+def test_json_both_ways() -> None:
+    total = part(2)
+    total.merge(part(3))
+    text = json.dumps(total.to_json())
+    assert Summary.from_json(json.loads(text)) == total
+    assert FileSummary.from_json(json.loads(text)["0.pcap"]) == total.file("0.pcap")
+
+
+def test_reasons_are_counted_by_kind() -> None:
+    assert kind_of_reason("expected 3 to 9, found 'x\ny'", "a[0].b[12]") == "a[].b[]: expected N to N"
+    assert kind_of_reason("cut by 1448 bytes never captured") == "cut by N bytes never captured"
+    assert len(kind_of_reason("long " * 100)) == 100
+
+
+def test_the_report_reads_well() -> None:
+    summary = part(1)
+    summary.merge(part(3))
+    summary.merge(part(2))
+    summary.file("bad [red].pcap").unreadable = "expected a capture, found \x1b[31mtext"
+    out = io.StringIO()
+    show(summary, Console(file=out, width=100))
+    assert out.getvalue() == (
+        "1.pcap\n"
+        "  connections    kafka ×2 (4 segments, 2.0 kB of payload)\n"
+        "  requests       18: produce v0 ×7, produce v1 ×7, PING ×4\n"
+        "  messages       kafka ×200\n"
+        "  failed checks  crc32 ×4\n"
+        "  missing        160 B in 2 pieces: snap length\n"
+        "  quarantine     20 B in 2 pieces: topics[].name: needs N bytes, N available\n"
+        "  no TCP         udp ×2\n"
+        "  damaged        cut at byte 7\n"
+        "0.pcap\n"
+        "  connections    kafka ×1 (2 segments, 1.0 kB of payload)\n"
+        "  requests       9: produce v2 ×7, PING ×2\n"
+        "  messages       kafka ×100\n"
+        "  failed checks  crc32 ×2\n"
+        "  missing        80 B: snap length\n"
+        "  quarantine     10 B: topics[].name: needs N bytes, N available\n"
+        "  no TCP         udp ×1\n"
+        "bad [red].pcap\n"
+        "  not read       expected a capture, found �[31mtext\n"
+        "all 3 captures\n"
+        "  connections    kafka ×3 (6 segments, 3.0 kB of payload)\n"
+        "  requests       27: produce v0 ×7, produce v1 ×7, produce v2 ×7, PING ×6\n"
+        "  messages       kafka ×300\n"
+        "  failed checks  crc32 ×6\n"
+        "  missing        240 B in 3 pieces: snap length\n"
+        "  quarantine     30 B in 3 pieces: topics[].name: needs N bytes, N available\n"
+        "  no TCP         udp ×3\n"
+        "  not all read   2 captures\n"
+    )
+
+
+def test_sizes() -> None:
+    assert [size_text(n) for n in (0, 999, 1000, 152_340, 2_500_000, 3e9, 5e15)] == [
+        "0 B", "999 B", "1.0 kB", "152 kB", "2.5 MB", "3.0 GB", "5,000.0 TB",
+    ]  # fmt: skip

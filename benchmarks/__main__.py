@@ -5,7 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ["message_set_against_kafka_python", "message_set_against_construct", "capture_to_frames"]
+NAMES = [
+    "message_set_against_kafka_python",
+    "message_set_against_construct",
+    "capture_to_frames",
+    "crc_against_libraries",
+]
 
 
 def main(names: list[str]) -> None:

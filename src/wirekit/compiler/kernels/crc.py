@@ -1,0 +1,540 @@
+"""CRC-32 (IEEE) and CRC-32C (Castagnoli) for numba kernels, by the processor's instructions where it has them.
+
+``crc32(buffer, start, end)`` and ``crc32c(buffer, start, end)`` are nopython functions that release the GIL. They take
+a contiguous one-dimensional array of uint8 and the range to cover, and give as uint32 what ``zlib.crc32`` and
+``crc32c.crc32c`` give for those bytes. The range is clamped to the array, no byte outside of it is read, and an empty
+range gives 0.
+
+Each comes in variants, of which the module takes one when it is imported (``CHOICE``):
+
+- ``clmul512``, ``clmul`` (x86-64): carry-less multiplication in registers of 512 or 128 bits, after Gopal, Ozturk,
+  Guilford and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: four
+  registers are folded along the input, then into one, which Barrett's division reduces. Two things differ from the
+  paper. The bytes that a multiple of 16 leaves over come first, not last, behind zeros, which change nothing at the
+  start of a message. And the reduction divides 64 bits at once, which takes one multiplication less. Inputs of CRC-32C
+  that are too short to fold take the instruction ``crc32`` of SSE 4.2. The paper's constants are computed here.
+- ``arm`` (ARM64): the instructions ``crc32x`` and ``crc32cx``.
+- ``table``: slicing-by-8 after Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
+  Generation", IEEE Transactions on Computers 57 (11), 2008.
+
+``WIREKIT_CRC`` in the environment says which: ``auto`` (the fastest, if it is not set), ``hardware`` (the same, but an
+error instead of tables) or ``table``.
+
+Numba's cache on disk must never run the instructions of one machine on another. Each key of its index holds the
+processor's name and features, and the choice here is made from those very features. But numba knows neither
+``WIREKIT_CRC`` nor this file: it looks only at the text of the file that a cached function stands in, and what that
+function calls is compiled into it. Therefore **a cached function that calls these must have** ``FINGERPRINT`` **in
+the text of its file**, and best in the file's name too, so that two choices don't take turns in one place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import sys
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic as typed_intrinsic
+from numba.extending import models, register_model
+
+from wirekit.errors import Misuse
+
+VARIABLE: Final = "WIREKIT_CRC"
+
+# The usual notation, the highest power first. Everything computed with them is bit-reflected, as the checksums are.
+IEEE: Final = 0x1_04C1_1DB7
+CASTAGNOLI: Final = 0x1_1EDC_6F41
+
+_BLOCK: Final = 16
+_WIDE_BLOCK: Final = 64
+_ONES: Final[Any] = np.uint32(0xFFFF_FFFF)
+_LOW_BYTE: Final[Any] = np.uint32(0xFF)
+_ZERO: Final[Any] = np.uint64(0)
+
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+
+def _divided(exponent: int, polynomial: int) -> tuple[int, int]:
+    """x**exponent divided by the polynomial: quotient and remainder."""
+    quotient, rest = 0, 1 << exponent
+    while rest.bit_length() >= polynomial.bit_length():
+        shift = rest.bit_length() - polynomial.bit_length()
+        quotient |= 1 << shift
+        rest ^= polynomial << shift
+    return quotient, rest
+
+
+def _reflected(value: int, bits: int) -> int:
+    return int(f"{value:0{bits}b}"[::-1], 2)
+
+
+def _factor(exponent: int, polynomial: int) -> np.uint64:
+    """The remainder of x**exponent, as the factor of a reflected word.
+
+    The product of two reflected words stands one bit too low, which the shift makes up for.
+    """
+    return np.uint64(_reflected(_divided(exponent, polynomial)[1], 32) << 1)
+
+
+def _factors(distance: int, polynomial: int) -> tuple[np.uint64, np.uint64]:
+    """What moves a block of 16 bytes ahead by ``distance`` bytes: for its first word, and for its second.
+
+    The register reads a product with such a factor, 32 bits wide and not 64, as x**32 times what it is; and the first
+    word stands for x**64 times itself.
+    """
+    bits = 8 * distance
+    return _factor(bits + 32, polynomial), _factor(bits - 32, polynomial)
+
+
+def _tables(polynomial: int) -> np.ndarray:
+    """Eight rows: what a byte makes of the checksum when 0 to 7 more bytes follow it."""
+    feedback = _reflected(polynomial, 33) >> 1
+    row = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        row = np.where(row & 1, (row >> 1) ^ np.uint32(feedback), row >> 1)
+    rows = [row]
+    for _ in range(7):
+        rows.append((rows[-1] >> 8) ^ row[rows[-1] & 0xFF])
+    return np.array(rows)
+
+
+# To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
+intrinsic: Any = typed_intrinsic
+
+
+class _Vector(types.Type):
+    """A processor register of 64-bit words, as nopython code sees it."""
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        super().__init__(name=f"wirekit_vector{words}")
+
+
+@register_model(_Vector)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: _Vector) -> None:
+        super().__init__(manager, kind, ir.VectorType(_I64, kind.words))  # type: ignore[no-untyped-call]
+
+
+@intrinsic
+def _data(typing: Any, array: Any) -> Any:
+    """The address of an array's first byte. Without the array there is nothing to count references of."""
+    if not (isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == types.uint8):
+        return None
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+    return types.voidptr(array), lower
+
+
+def _called(builder: Any, name: str, result: ir.Type, arguments: list[Any]) -> Any:
+    """What an instruction gives, under the name that LLVM has for it."""
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, fnty=kind), arguments)
+
+
+def _load(builder: Any, kind: ir.Type, data: Any, position: Any) -> Any:
+    value = builder.load(builder.bitcast(builder.gep(data, [position]), ir.PointerType(kind)), typ=kind)
+    value.align = 1
+    return value
+
+
+@intrinsic
+def _byte(typing: Any, data: Any, position: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _load(builder, _I8, *arguments)
+
+    return types.uint8(data, types.intp), lower
+
+
+@intrinsic
+def _word(typing: Any, data: Any, position: Any) -> Any:
+    """Eight bytes, little-endian."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = _load(builder, _I64, *arguments)
+        return value if sys.byteorder == "little" else builder.bswap(value)
+
+    return types.uint64(data, types.intp), lower
+
+
+@intrinsic(prefer_literal=True)
+def _vector(typing: Any, words: Any, data: Any, position: Any) -> Any:
+    """A register of that many words from memory."""
+    kind = _Vector(words.literal_value)
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _load(builder, ir.VectorType(_I64, kind.words), *arguments[1:])
+
+    return kind(words, data, types.intp), lower
+
+
+@intrinsic(prefer_literal=True)
+def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
+    """A register of that many words: first, second, first, second and so on."""
+    kind = _Vector(words.literal_value)
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = ir.Constant(ir.VectorType(_I64, kind.words), ir.Undefined)
+        for index in range(kind.words):
+            value = builder.insert_element(value, arguments[1 + index % 2], _I32(index))
+        return value
+
+    return kind(words, types.uint64, types.uint64), lower
+
+
+@intrinsic
+def _widened(typing: Any, block: Any) -> Any:
+    """A register of 8 words: those of the block, then zeros."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = ir.Constant(ir.VectorType(_I64, 2), [0, 0])
+        mask = ir.Constant(ir.VectorType(_I32, 8), [0, 1, 2, 3, 2, 3, 2, 3])
+        return builder.shuffle_vector(arguments[0], zeros, mask)
+
+    return _Vector(8)(block), lower
+
+
+@intrinsic(prefer_literal=True)
+def _block(typing: Any, vector: Any, index: Any) -> Any:
+    """One block of 16 bytes of a register."""
+    first = 2 * index.literal_value
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        mask = ir.Constant(ir.VectorType(_I32, 2), [first, first + 1])
+        return builder.shuffle_vector(arguments[0], arguments[0], mask)
+
+    return _Vector(2)(vector, index), lower
+
+
+@intrinsic(prefer_literal=True)
+def _element(typing: Any, vector: Any, index: Any) -> Any:
+    """One word of a register."""
+    number = index.literal_value
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.extract_element(arguments[0], _I32(number))
+
+    return types.uint64(vector, index), lower
+
+
+@intrinsic
+def _xor(typing: Any, one: Any, other: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.xor(*arguments)
+
+    return one(one, one), lower
+
+
+def _multiplied(builder: Any, one: Any, other: Any, word: int) -> Any:
+    """The carry-less products of a word, 0 or 1, of each block."""
+    name = "llvm.x86.pclmulqdq" + {2: "", 8: ".512"}[one.type.count]
+    return _called(builder, name, one.type, [one, other, _I8(0x11 * word)])
+
+
+@intrinsic
+def _folded(typing: Any, vector: Any, factors: Any, ahead: Any) -> Any:
+    """The blocks of ``vector``, moved ahead by the distance of the factors, and added to those that stand there."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one, other, there = arguments
+        first, second = (_multiplied(builder, one, other, word) for word in (0, 1))
+        return builder.xor(builder.xor(first, there), second)
+
+    return vector(vector, vector, vector), lower
+
+
+@intrinsic
+def _product(typing: Any, word: Any, factor: Any) -> Any:
+    """The carry-less product of two words."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = ir.Constant(ir.VectorType(_I64, 2), [0, 0])
+        one, other = (builder.insert_element(zeros, argument, _I32(0)) for argument in arguments)
+        return _multiplied(builder, one, other, 0)
+
+    return _Vector(2)(types.uint64, types.uint64), lower
+
+
+@intrinsic
+def _shuffled(typing: Any, block: Any, indexes: Any) -> Any:
+    """The bytes of a block by their indexes; 0x80 stands for a zero."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.VectorType(_I8, 16)
+        values = [builder.bitcast(argument, kind) for argument in arguments]
+        return builder.bitcast(_called(builder, "llvm.x86.ssse3.pshuf.b.128", kind, values), arguments[0].type)
+
+    return block(block, block), lower
+
+
+@intrinsic(prefer_literal=True)
+def _stepped(typing: Any, checksum: Any, value: Any, castagnoli: Any) -> Any:
+    """The checksum after 8 bytes (a uint64) or one (a uint8), by the processor's instruction."""
+    eight = value == types.uint64
+    polynomial = "c" if castagnoli.literal_value else ""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if builder.module.triple.startswith(("aarch64", "arm64")):
+            name = f"llvm.aarch64.crc32{polynomial}{'x' if eight else 'b'}"
+            kinds = _I32, _I64 if eight else _I32
+        elif eight:
+            name, kinds = "llvm.x86.sse42.crc32.64.64", (_I64, _I64)
+        else:
+            name, kinds = "llvm.x86.sse42.crc32.32.8", (_I32, _I8)
+        values = [builder.zext(argument, kind) for argument, kind in zip(arguments[:2], kinds, strict=True)]
+        return builder.trunc(_called(builder, name, kinds[0], values), _I32)
+
+    return types.uint32(types.uint32, value, castagnoli), lower
+
+
+_inlined = njit(forceinline=True)
+
+
+# The strategies: each makes a function of (address, position, limit) that trusts its arguments.
+
+
+def _by_table(polynomial: int) -> Any:
+    tables: Any = _tables(polynomial)
+
+    @_inlined
+    def checksum(data: Any, position: int, limit: int) -> Any:
+        crc = _ONES
+        while limit - position >= 8:
+            word = _word(data, position) ^ np.uint64(crc)
+            crc = tables[7, word & np.uint64(0xFF)]
+            for index in range(1, 8):
+                crc ^= tables[7 - index, (word >> np.uint64(8 * index)) & np.uint64(0xFF)]
+            position += 8
+        while position < limit:
+            crc = tables[0, (crc ^ _byte(data, position)) & _LOW_BYTE] ^ (crc >> np.uint32(8))
+            position += 1
+        return np.uint32(crc ^ _ONES)
+
+    return checksum
+
+
+def _by_instruction(castagnoli: bool) -> Any:
+    @_inlined
+    def checksum(data: Any, position: int, limit: int) -> Any:
+        crc = _ONES
+        while limit - position >= 8:
+            crc = _stepped(crc, _word(data, position), castagnoli)
+            position += 8
+        while position < limit:
+            crc = _stepped(crc, _byte(data, position), castagnoli)
+            position += 1
+        return np.uint32(crc ^ _ONES)
+
+    return checksum
+
+
+def _along(words: int) -> Any:
+    """A function that folds a register along the input while whole registers are left."""
+    size = 8 * words
+
+    @_inlined
+    def along(one: Any, data: Any, position: int, limit: int, by_one: Any, by_four: Any) -> Any:
+        if limit - position >= 3 * size:
+            two = _vector(words, data, position)
+            three = _vector(words, data, position + size)
+            four = _vector(words, data, position + 2 * size)
+            position += 3 * size
+            while limit - position >= 4 * size:
+                one = _folded(one, by_four, _vector(words, data, position))
+                two = _folded(two, by_four, _vector(words, data, position + size))
+                three = _folded(three, by_four, _vector(words, data, position + 2 * size))
+                four = _folded(four, by_four, _vector(words, data, position + 3 * size))
+                position += 4 * size
+            one = _folded(_folded(_folded(one, by_one, two), by_one, three), by_one, four)
+        while limit - position >= size:
+            one = _folded(one, by_one, _vector(words, data, position))
+            position += size
+        return one, position
+
+    return along
+
+
+_along_2, _along_8 = _along(2), _along(8)
+
+# The 16 from index n on move the bytes of a block up by 16 - n, or down by n - 16, and fill with zeros.
+_SHIFTS: Final = np.array([0x80] * 16 + list(range(16)) + [0x80] * 16, np.uint8)
+
+
+def _opened(polynomial: int) -> Any:
+    """A function that takes the bytes that are left over by 16, and the initial ones of the checksum.
+
+    It gives what is to be added to the first block that follows, and where that is.
+    """
+    by_16 = _factors(16, polynomial)
+
+    @_inlined
+    def opened(data: Any, position: int, limit: int) -> Any:
+        odd = (limit - position) & (_BLOCK - 1)
+        shifts = _data(_SHIFTS)
+        start = _pairs(2, np.uint64(_ONES), _ZERO)
+        first = _shuffled(_xor(_vector(2, data, position), start), _vector(2, shifts, odd))
+        # Fewer than 4 odd bytes don't take all 32 ones; the others fall to the next block.
+        rest = _shuffled(start, _vector(2, shifts, _BLOCK + odd))
+        return _folded(first, _pairs(2, by_16[0], by_16[1]), rest), position + odd
+
+    return opened
+
+
+def _reduced(polynomial: int) -> Any:
+    """A function that divides a block, times x**32, by the polynomial, and gives the remainder.
+
+    First the block's first word is brought down to the 32 bits after the second, which makes 96 bits. The quotient of
+    the upper 64 of them is a product with that of x**96 (its last bit has no bearing), and the quotient times the
+    polynomial leaves the remainder in the lower 32.
+    """
+    by_96 = _factor(96, polynomial)
+    quotient_of_96 = np.uint64(_reflected(_divided(96, polynomial)[0], 65) & 0xFFFF_FFFF_FFFF_FFFF)
+    divisor = np.uint64(_reflected(polynomial, 33))
+
+    @_inlined
+    def reduced(block: Any) -> Any:
+        below = _pairs(2, _element(block, 1), _ZERO)
+        block = _xor(_product(_element(block, 0), by_96), below)
+        quotient = _element(_product(_element(block, 0), quotient_of_96), 0)
+        return np.uint32(_element(_xor(_product(quotient, divisor), block), 1))
+
+    return reduced
+
+
+def _by_folding(polynomial: int, least: int, short: Any) -> Any:
+    """Folds in registers of 128 bits; lengths below ``least`` (16 or more) are left to ``short``."""
+    by_16, by_64 = _factors(16, polynomial), _factors(64, polynomial)
+    opened, reduced = _opened(polynomial), _reduced(polynomial)
+
+    @_inlined
+    def checksum(data: Any, position: int, limit: int) -> Any:
+        if limit - position < least:
+            return short(data, position, limit)
+        block, position = opened(data, position, limit)
+        block = _xor(block, _vector(2, data, position))
+        ahead, far = _pairs(2, by_16[0], by_16[1]), _pairs(2, by_64[0], by_64[1])
+        block, position = _along_2(block, data, position + _BLOCK, limit, ahead, far)
+        return np.uint32(reduced(block) ^ _ONES)
+
+    return checksum
+
+
+def _by_wide_folding(polynomial: int, least: int, short: Any) -> Any:
+    """Folds in registers of 512 bits, and the blocks after them in one of 128."""
+    by_16, by_32, by_48 = (_factors(16 * count, polynomial) for count in (1, 2, 3))
+    by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)
+    opened, reduced = _opened(polynomial), _reduced(polynomial)
+
+    @_inlined
+    def checksum(data: Any, position: int, limit: int) -> Any:
+        if limit - position < least:
+            return short(data, position, limit)
+        block, position = opened(data, position, limit)
+        ahead = _pairs(2, by_16[0], by_16[1])
+        if limit - position >= _WIDE_BLOCK:
+            wide = _xor(_widened(block), _vector(8, data, position))
+            near, far = _pairs(8, by_64[0], by_64[1]), _pairs(8, by_256[0], by_256[1])
+            wide, position = _along_8(wide, data, position + _WIDE_BLOCK, limit, near, far)
+            block = _folded(_block(wide, 2), ahead, _block(wide, 3))
+            block = _folded(_block(wide, 1), _pairs(2, by_32[0], by_32[1]), block)
+            block = _folded(_block(wide, 0), _pairs(2, by_48[0], by_48[1]), block)
+        else:
+            block = _xor(block, _vector(2, data, position))
+            position += _BLOCK
+        while position < limit:
+            block = _folded(block, ahead, _vector(2, data, position))
+            position += _BLOCK
+        return np.uint32(reduced(block) ^ _ONES)
+
+    return checksum
+
+
+def _kernel(checksum: Any) -> Any:
+    """The function over a range of an array, bounds and all."""
+
+    @njit(nogil=True)
+    def kernel(buffer: Any, start: int, end: int) -> Any:
+        limit = max(min(np.intp(end), buffer.size), 0)
+        position = max(min(np.intp(start), limit), 0)
+        return checksum(_data(buffer), position, limit)
+
+    return kernel
+
+
+class Variant(NamedTuple):
+    """One way to compute both.
+
+    Attributes:
+        features: what the processor must have, in LLVM's words.
+        crc32: the function for CRC-32.
+        crc32c: the function for CRC-32C.
+    """
+
+    features: frozenset[str]
+    crc32: Any
+    crc32c: Any
+
+
+# From how many bytes on folding pays. Below, CRC-32C has an instruction, CRC-32 only tables.
+_LEAST: Final = _BLOCK
+_LEAST_C: Final = 128
+
+
+def _variants() -> dict[str, Variant]:
+    """The variants by name, the fastest first."""
+    table, instruction = _by_table(IEEE), _by_instruction(True)
+    clmul = frozenset({"pclmul", "ssse3", "crc32"})
+    return {
+        "clmul512": Variant(
+            clmul | {"vpclmulqdq", "avx512f"},
+            _kernel(_by_wide_folding(IEEE, _LEAST, table)),
+            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_C, instruction)),
+        ),
+        "clmul": Variant(
+            clmul,
+            _kernel(_by_folding(IEEE, _LEAST, table)),
+            _kernel(_by_folding(CASTAGNOLI, _LEAST_C, instruction)),
+        ),
+        "arm": Variant(frozenset({"crc"}), _kernel(_by_instruction(False)), _kernel(instruction)),
+        "table": Variant(frozenset(), _kernel(table), _kernel(_by_table(CASTAGNOLI))),
+    }
+
+
+def _available(features: str) -> list[str]:
+    """The names of the variants for a processor with these features ("+sse2,-avx,…"), the fastest first."""
+    present = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
+    return [name for name, variant in VARIANTS.items() if variant.features <= present]
+
+
+def _chosen(wish: str, available: list[str]) -> str:
+    fastest = available[0]
+    match wish:
+        case "table":
+            return wish
+        case "auto":
+            return fastest
+        case "hardware" if fastest != "table":
+            return fastest
+        case "hardware":
+            raise Misuse(f"{VARIABLE} is 'hardware', but this processor has no instructions for checksums; use auto")
+    raise Misuse(f"{VARIABLE} is {wish!r}; set it to auto, hardware or table")
+
+
+VARIANTS: Final = _variants()
+# What numba compiles for (its own settings may have narrowed what the processor has), and puts into its cache's keys.
+_FEATURES: Final[str] = cpu_target.target_context.codegen().magic_tuple()[2]
+AVAILABLE: Final = _available(_FEATURES)
+CHOICE: Final = _chosen(os.environ.get(VARIABLE) or "auto", AVAILABLE)
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = f"{CHOICE}_{hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]}"
+
+# The kernels, as the header describes them.
+crc32: Final = VARIANTS[CHOICE].crc32
+crc32c: Final = VARIANTS[CHOICE].crc32c

@@ -1,0 +1,29 @@
+"""What is in the repository is in the wheel: packages stand in three places, and are listed by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PLACES = {"src": "", "schemas": "wirekit.schemas", "proto": "wirekit.proto"}
+
+
+def test_every_package_is_listed() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = set()
+    for place, prefix in PLACES.items():
+        for path in (ROOT / place).rglob("__init__.py"):
+            inside = path.parent.relative_to(ROOT / place).parts
+            found.add(".".join([*prefix.split("."), *inside] if prefix else inside))
+    assert found == set(listed)
+
+
+def test_the_lock_has_all_that_the_extras_ask_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"]]
+    for name, extra in project["optional-dependencies"].items():
+        asked += extra if name != "spark-jdk" else []
+    names = {requirement.split(">=")[0].split("==")[0].strip() for requirement in asked}
+    locked = {line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
+    assert names <= locked

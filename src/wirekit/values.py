@@ -290,6 +290,15 @@ class Span:
     kind: str = ""
 
 
+def printable(text: str) -> str:
+    """The text without what a terminal would obey: parts of it come from the wire.
+
+    >>> printable("a\\x1b[31mb")
+    'a�[31mb'
+    """
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
 def json_text(obj: Any) -> str:
     """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
     text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))

@@ -49,7 +49,7 @@ class Link:
     """One TCP connection of a capture.
 
     Attributes:
-        name: ``client>server#n``, n counting the connections of these addresses from 0.
+        name: ``client>server#n``, n counting the connections of these two addresses from 0.
         client, server: addresses with ports.
         opened_us, closed_us: capture times, microseconds since the epoch.
         known_start: whether its handshake was captured.
@@ -166,6 +166,7 @@ class Follower:
         other = {"client": "server", "server": "client"}
         link = self.link
         link.client, link.server = link.server, link.client
+        link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
         link.bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
         self._sides = other
 
@@ -251,15 +252,15 @@ def follow(
     settings = settings or tcp.Settings(server_ports=frozenset(choice.ports))
     connections = tcp.Connections(settings)
     followers: dict[int, Follower] = {}
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[frozenset[str]] = Counter()
 
     def handle(events: Iterable[tuple[int, tcp.Event]]) -> Iterator[tuple[Link, Item | None]]:
         for number, event in events:
             if isinstance(event, tcp.Opened):
-                pair = (event.client, event.server)
+                pair = frozenset((event.client, event.server))
                 name = f"{event.client}>{event.server}#{counts[pair]}"
                 counts[pair] += 1
-                link = Link(name, *pair, event.time_us, event.known_start, event.time_us)
+                link = Link(name, event.client, event.server, event.time_us, event.known_start, event.time_us)
                 followers[number] = Follower(link, choice)
                 continue
             follower = followers[number]

@@ -12,6 +12,7 @@ import sys
 import click
 
 import wirekit
+from wirekit.cli.common import say
 from wirekit.errors import WirekitError
 
 COMMANDS = {
@@ -61,7 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         status = error.exit_code
     except WirekitError as error:
-        click.echo(f"wirekit: {error}", err=True)
+        say(str(error))
         status = 1
     except OSError as error:
         status = _broken(error)
@@ -74,5 +75,5 @@ def _broken(error: OSError) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     name = f"{error.filename}: " if error.filename else ""
-    click.echo(f"wirekit: {name}{error.strerror}", err=True)
+    say(f"{name}{error.strerror}")
     return 1

@@ -10,6 +10,7 @@ import click
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
+from wirekit.cli.common import say
 from wirekit.errors import WireError
 from wirekit.registry import registry
 
@@ -54,12 +55,12 @@ class FollowedFile:
         try:
             capture = open_capture(self.path)
         except WireError as error:
-            click.echo(f"wirekit: {self.path}: {error}", err=True)
+            say(f"{self.path}: {error}")
             self.status = 1
             return
         with capture:
             yield from follow((each for each in segments(capture) if isinstance(each, Segment)), self.choice)
             self.skipped = dict(capture.skipped)
             if capture.damage is not None:
-                click.echo(f"wirekit: {self.path}: {capture.damage}", err=True)
+                say(f"{self.path}: {capture.damage}")
                 self.status = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.values import json_text
+from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout.isatty()
+
+
+def say(text: str) -> None:
+    """Says on standard error what a reader or a script's log should know."""
+    click.echo(f"wirekit: {printable(text)}", err=True)
 
 
 def print_json(obj: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes
+from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes, say
 from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, frames
 from wirekit.errors import Misuse
@@ -54,9 +54,9 @@ def command(
     schema, file = _arguments(schema, file, hex_text)
     given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
     if given.note:
-        click.echo(f"wirekit: {given.note}", err=True)
+        say(f"{given.note}")
     if not given.data:
-        click.echo("wirekit: the input is empty", err=True)
+        say("the input is empty")
         return 1
     if schema is None:
         schema = _guess(given.data)
@@ -102,9 +102,9 @@ def _guess(data: bytes) -> str | None:
         text = "no schema was given and no known protocol fits the first bytes"
         if _is_capture(data):
             text = "this is a capture file; `wirekit frames FILE` shows the frames in it"
-        click.echo(f"wirekit: {text}; `wirekit schemas` lists what there is", err=True)
+        say(f"{text}; `wirekit schemas` lists what there is")
         return None
-    click.echo(f"wirekit: taken as {found.protocol}: {found.reason}", err=True)
+    say(f"taken as {found.protocol}: {found.reason}")
     return found.protocol
 
 
@@ -137,17 +137,16 @@ def _complain(decoded: Decoded, strict: bool) -> int:
     """Says on standard error what did not decode; 1 if anything did not."""
     status = 0
     if decoded.error is not None:
-        click.echo(f"wirekit: {decoded.error}", err=True)
+        say(f"{decoded.error}")
         status = 1
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
-        click.echo(f"wirekit: {decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}", err=True)
+        say(f"{decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}")
         status = 1
     for check in decoded.checks:
         if check.status == "bad":
             numbers = f"stored {check.stored}, computed {check.computed}" if check.stored is not None else check.note
             where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
-            text = f"wirekit: {decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}"
-            click.echo(text, err=True)
+            say(f"{decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}")
             status |= strict
     return status

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wirekit.cli.common import context_option, on_terminal, parse_context, read_bytes
+from wirekit.cli.common import context_option, on_terminal, parse_context, read_bytes, say
 from wirekit.engine import encode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -41,7 +41,7 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
         key, value, said = schema, obj, context
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             if obj.get("error"):
-                click.echo(f"wirekit: line {number}: was not decoded whole: {obj['error']['message']}", err=True)
+                say(f"line {number}: was not decoded whole: {obj['error']['message']}")
                 status = 1
                 continue
             key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}

@@ -9,7 +9,7 @@ import click
 
 from wirekit.capture.follow import Link, Missing, frame_line
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json
+from wirekit.cli.common import console, on_terminal, print_json, say
 from wirekit.conversation import Frame, Quarantined
 
 
@@ -57,7 +57,7 @@ def report(path: str, link: Link, item: Any) -> int:
     else:
         return 0
     sender, receiver = link.addresses(item.side)
-    click.echo(f"wirekit: {path}: {sender} > {receiver} at byte {item.offset} of the stream: {text}", err=True)
+    say(f"{path}: {sender} > {receiver} at byte {item.offset} of the stream: {text}")
     return 1
 
 

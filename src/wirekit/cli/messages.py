@@ -11,11 +11,12 @@ import click
 
 from wirekit.capture.files import is_capture
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json, read_bytes
+from wirekit.cli.common import console, on_terminal, print_json, read_bytes, say
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.registry import Protocol, registry
+from wirekit.values import printable
 
 
 @click.command("messages")
@@ -61,7 +62,7 @@ class _Table:
     def __call__(self, path: str, message: Message) -> None:
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         cells = (
-            message.topic or "?",
+            printable(message.topic or "?"),
             "" if message.partition is None else str(message.partition),
             "" if message.offset is None else str(message.offset),
             _moment(message.timestamp),
@@ -104,7 +105,7 @@ def _stored(path: str, protocol: str, show: Callable[[str, Message], None]) -> i
         for message in reader(decoded, path):
             show(path, message)
         return _complain(path, decoded)
-    click.echo(f"wirekit: {path}: neither a capture nor a file of messages of {', '.join(names)}", err=True)
+    say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
     return 1
 
 
@@ -125,5 +126,5 @@ def _complain(path: str, decoded: Decoded) -> int:
     problems: list[Any] = [decoded.error] if decoded.error is not None else []
     problems += [f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in decoded.gaps]
     for problem in problems:
-        click.echo(f"wirekit: {path}: {problem}", err=True)
+        say(f"{path}: {problem}")
     return 1 if problems else 0

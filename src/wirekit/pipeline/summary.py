@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
+from wirekit.values import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -247,7 +248,7 @@ def show(summary: Summary, console: Console) -> None:
 
 
 def _show(name: str, file: FileSummary, console: Console, most_calls: int | None = None) -> None:
-    console.print(_plain(name), style="bold", markup=False, soft_wrap=True)
+    console.print(printable(name), style="bold", markup=False, soft_wrap=True)
     if file.unreadable:
         _line(console, "not read", file.unreadable, "red")
         return
@@ -276,12 +277,7 @@ def _show(name: str, file: FileSummary, console: Console, most_calls: int | None
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:
     console.print(f"  {title:<15}", end="", markup=False)
-    console.print(_plain(text), style=style or None, markup=False, soft_wrap=True)
-
-
-def _plain(text: str) -> str:
-    """The text without what a terminal would obey: parts of it come from the wire."""
-    return "".join(char if char.isprintable() else "�" for char in text)
+    console.print(printable(text), style=style or None, markup=False, soft_wrap=True)
 
 
 def _calls(file: FileSummary, role: str) -> list[str]:

@@ -17,12 +17,14 @@ from typing import Any, ClassVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from wirekit.errors import Misuse, WireError
-from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
 from wirekit.wire.composite import load_extra
 from wirekit.wire.node import Node, decode_text, encode_text
 from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+LAST_BYTE = 0x80
+LARGEST = 0xFFFFFFFFFFFFFFFF
 
 _FIXED = {
     FieldDescriptor.TYPE_DOUBLE: (FIXED64, "<d"),
@@ -97,6 +99,9 @@ class Message:
             self.fields[field.number] = Field(field, message, table)
         self.by_name = {field.name: field for field in self.fields.values()}
         self.record = record_type(descriptor.name, tuple(self.by_name), sparse=True)
+        self.lists = [field.name for field in self.fields.values() if field.repeated]
+        self.singles = [field.name for field in self.fields.values() if not field.repeated]
+        self.required = [field.name for field in self.fields.values() if field.required]
 
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:
@@ -134,14 +139,14 @@ class Protobuf(Node):
 def parse_message(message: Message, stream: Reader) -> Record:
     """Reads fields up to the limit."""
     record = message.record()
-    repeated: dict[str, list[Any]] = {}
-    for field in message.fields.values():
-        setattr(record, field.name, None)
-        if field.repeated:
-            repeated[field.name] = []
-            setattr(record, field.name, repeated[field.name])
+    repeated: dict[str, list[Any]] = {name: [] for name in message.lists}
+    for name in message.singles:
+        setattr(record, name, None)
+    for name, items in repeated.items():
+        setattr(record, name, items)
     unknown: list[dict[str, Any]] = []
-    begin = stream.position
+    begin, last = stream.position, 0
+    outer, stream.plain = stream.plain, True
     names = stream.session.path
     depth = len(names)
     try:
@@ -151,8 +156,12 @@ def parse_message(message: Message, stream: Reader) -> Record:
             number, wire_type = tag >> 3, tag & 7
             field_ = message.fields.get(number)
             if field_ is None or not _accepts(field_, wire_type):
+                stream.plain = False
                 unknown.append(_unknown(number, wire_type, stream))
                 continue
+            if number < last or (number == last and not field_.repeated):
+                stream.plain = False
+            last = number
             names.append(field_.name)
             if field_.repeated:
                 _append(field_, wire_type, stream, repeated[field_.name], start)
@@ -172,17 +181,19 @@ def parse_message(message: Message, stream: Reader) -> Record:
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
-    for field in message.fields.values():
-        if field.required and getattr(record, field.name) is None:
-            names.append(field.name)
+    for name in message.required:
+        if getattr(record, name) is None:
+            names.append(name)
             stream.check("required", None, None, False, begin, "a required field is missing")
             names.pop()
-            extra.setdefault("keep", []).append(field.name)
+            extra.setdefault("keep", []).append(name)
     record._extra = extra or None
-    data = bytes(stream.buffer[begin : stream.position])
-    if build_message(message, record, Writer(stream.session.protocol, stream.session.limits)) != data:
-        extra["bytes"] = data
-        record._extra = extra
+    if not stream.plain:
+        data = bytes(stream.buffer[begin : stream.position])
+        if build_message(message, record, Writer(stream.session.protocol, stream.session.limits)) != data:
+            extra["bytes"] = data
+            record._extra = extra
+    stream.plain = outer
     return record
 
 
@@ -199,6 +210,7 @@ def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], star
         stream.span(start, "Protobuf")
         names.pop()
         return
+    stream.plain = False
     size = _length(stream)
     end = stream.position + size
     outer, stream.limit = stream.limit, end
@@ -212,16 +224,23 @@ def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], star
 
 
 def _varint(stream: Reader) -> int:
-    value = shift = 0
     start = stream.position
+    if start < stream.limit:
+        value = stream.buffer[start]
+        if value < LAST_BYTE:
+            stream.position = start + 1
+            return value
+    value = shift = 0
     while True:
         if stream.position >= stream.limit:
             raise stream.short(1)
         byte = stream.buffer[stream.position]
         stream.position += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF
+        if byte < LAST_BYTE:
+            if byte == 0 or value > LARGEST:
+                stream.plain = False
+            return value & LARGEST
         shift += 7
         if shift > 63:
             raise stream.wrong("a varint of at most 10 bytes", "a longer one", start)
@@ -236,8 +255,13 @@ def _length(stream: Reader) -> int:
 
 def _value(field: Field, stream: Reader) -> Any:
     if field.wire_type == VARINT:
-        return _number(field, _varint(stream))
+        raw = _varint(stream)
+        number = _number(field, raw)
+        if _encoded(field, number) != raw:
+            stream.plain = False
+        return number
     if field.fixed:
+        stream.plain = stream.plain and field.fixed[1] not in "df"
         return struct.unpack(field.fixed, stream.take(struct.calcsize(field.fixed)))[0]
     size = _length(stream)
     if field.message is not None:
@@ -260,6 +284,13 @@ def _number(field: Field, raw: int) -> Any:
     if field.type in _SIGNED and value >> bits - 1:
         value -= 1 << bits
     return field.table(value) if field.table is not None else value
+
+
+def _encoded(field: Field, number: Any) -> int:
+    """The varint that a number is written as."""
+    if field.type in _ZIGZAG:
+        return (number << 1 ^ number >> field.bits - 1) & LARGEST
+    return int(number) & LARGEST
 
 
 def _unknown(number: int, wire_type: int, stream: Reader) -> dict[str, Any]:
@@ -322,7 +353,7 @@ def _says(message: Message, data: bytes, values: dict[str, Any], limits: Limits)
         return False
     present = {name: value for name, value in values.items() if value is not None}
     found = {name: value for name, value in record._pairs() if value is not None}
-    return all(found.get(name) == value for name, value in present.items()) and all(
+    return all(to_json(found.get(name)) == to_json(value) for name, value in present.items()) and all(
         name in present or value == [] for name, value in found.items()
     )
 
@@ -419,4 +450,6 @@ def _load_value(field: Field, value: Any) -> Any:
         return field.table[number] if isinstance(number, str) else field.table(number)
     if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
         return bytes.fromhex(value)
+    if field.type in (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT) and isinstance(value, str):
+        return float(value)
     return value

@@ -95,10 +95,23 @@ class Reader:
         depth: how many times the data was decompressed.
         nested: how many layouts that refer to others enclose this position.
         bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
+        plain: whether the protobuf message at work is written in the canonical way so far.
         leave: the value of ``bounded`` at which a length that does not fit ends a list of records, -1 if at none.
     """
 
-    __slots__ = ("bounded", "buffer", "depth", "leave", "limit", "nested", "origin", "position", "session", "source")
+    __slots__ = (
+        "bounded",
+        "buffer",
+        "depth",
+        "leave",
+        "limit",
+        "nested",
+        "origin",
+        "plain",
+        "position",
+        "session",
+        "source",
+    )
 
     def __init__(
         self,
@@ -121,6 +134,7 @@ class Reader:
         self.bounded = 0
         self.nested = 0
         self.leave = -1
+        self.plain = True
 
     def take(self, size: int) -> bytes:
         """The next ``size`` bytes; Short when the limit comes first."""

@@ -299,6 +299,19 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
+def readable(data: bytes) -> str | None:
+    """Bytes as text if they are printable UTF-8, else None.
+
+    >>> readable(b"caf\\xc3\\xa9"), readable(b"\\x00")
+    ('café', None)
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
 def json_text(obj: Any) -> str:
     """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
     text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))

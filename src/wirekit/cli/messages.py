@@ -16,7 +16,7 @@ from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.registry import Protocol, registry
-from wirekit.values import printable
+from wirekit.values import printable, readable
 
 
 @click.command("messages")
@@ -89,8 +89,8 @@ def _moment(milliseconds: int | None) -> str:
 def _shown(data: bytes | None, most: int) -> str:
     if data is None:
         return "null"
-    text = data.decode("ascii") if data.isascii() else ""
-    shown = repr(text) if text.isprintable() and (text or not data) else data.hex()
+    text = readable(data)
+    shown = data.hex() if text is None else repr(text)
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirekit.engine import Decoded
-from wirekit.values import Check, Record, Span, Symbol
+from wirekit.values import Check, Record, Span, Symbol, readable
 
 PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
 BYTES_A_LINE = 16
@@ -88,8 +88,9 @@ def _shown_bytes(value: bytes) -> tuple[str, str]:
     size = f"{len(value)} bytes" if len(value) != 1 else "1 byte"
     if not value:
         return "empty", ""
-    if value.isascii() and value.decode("ascii").isprintable():
-        text = repr(value.decode("ascii"))
+    plain = readable(value)
+    if plain is not None:
+        text = repr(plain)
         return (text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"), size
     shown = value[: LONGEST_VALUE // 2].hex()
     return shown + ("…" if len(value) > LONGEST_VALUE // 2 else ""), size

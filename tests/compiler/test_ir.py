@@ -90,8 +90,8 @@ def test_recursion_is_a_node() -> None:
 def test_dump_of_a_small_layout() -> None:
     text = ir.dump(lower(Struct("size" / Length(int16), "name" / String(int16), name="Greeting")))
     assert text.splitlines() == [
-        "Structure name=Greeting measures=[Measure(at=0 first=1 last=1 bounds=True)]",
+        "Structure name=Greeting measures=[Measure(at=0 first=1 last=1)]",
         "  size: Number code=h size=2 signed=True",
-        "  name: Blob text=True explained=True",
+        "  name: Blob text=True",
         "    length: Number code=h size=2 signed=True",
     ]

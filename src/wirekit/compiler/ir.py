@@ -371,7 +371,11 @@ def _lines(node: Node, role: str, depth: int, seen: set[int]) -> Iterator[str]:
     shown = []
     for name in type(node).__slots__:
         value = getattr(node, name)
-        hidden = id(value) in inside or name in ("members", "cases", "fields") or value in (None, False, b"", ())
+        hidden = (
+            id(value) in inside
+            or name in ("members", "cases", "fields", "explained")
+            or value in (None, False, b"", ())
+        )
         if not hidden:
             shown.append(f"{name}={_text(value)}")
     if isinstance(node, BitFields):
@@ -392,9 +396,9 @@ def _text(value: Any) -> str:
     if isinstance(value, SymbolTable):
         return value.name
     if isinstance(value, (Measure, Sum)):
-        names = type(value).__slots__
-        told = [
-            f"{name}={getattr(value, name)}" for name in names if getattr(value, name) not in (False, 0) or name == "at"
-        ]
+        shown = {name: getattr(value, name) for name in type(value).__slots__}
+        verified = shown.pop("bounds", True) is False
+        told = [f"{name}={each}" for name, each in shown.items() if each not in (False, 0) or name == "at"]
+        told += ["verified only"] if verified else []
         return f"{type(value).__name__}({' '.join(told)})"
     return str(value)

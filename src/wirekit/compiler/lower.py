@@ -31,7 +31,7 @@ def lower(source: Any, path: str = "") -> ir.Node:
 
     >>> from wirekit.wire import Length, String, Struct, int16
     >>> print(ir.dump(lower(Struct("size" / Length(int16), "name" / String(int16)))))
-    Structure name=Record measures=[Measure(at=0 first=1 last=1 bounds=True)]
+    Structure name=Record measures=[Measure(at=0 first=1 last=1)]
       size: Number code=h size=2 signed=True
       name: Blob text=True
         length: Number code=h size=2 signed=True

@@ -1,0 +1,37 @@
+"""The examples in docstrings and in docs/*.md run and print what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLACES = {"src": "", "schemas": "wirekit.schemas"}
+
+
+def modules() -> list[str]:
+    """All modules that have an example."""
+    found = []
+    for place, prefix in PLACES.items():
+        for path in sorted((ROOT / place).rglob("*.py")):
+            if ">>> " in path.read_text():
+                parts = path.relative_to(ROOT / place).with_suffix("").parts
+                parts = parts[:-1] if parts[-1] == "__init__" else parts
+                found.append(".".join([*([prefix] if prefix else []), *parts]))
+    return found
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_of_a_module(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried
+    assert not failed
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_examples_of_a_page(path: Path) -> None:
+    failed, _ = doctest.testfile(str(path), module_relative=False)
+    assert not failed

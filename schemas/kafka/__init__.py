@@ -103,6 +103,6 @@ PROTOCOL = Protocol(
     recognised_by=("request",),
     limits=Limits(frame=100 * 1024 * 1024),
     ports=(9092,),
-    stored={"log_segment": "wirekit.schemas.kafka.reading:messages_of_file"},
+    stored={"log_segment": "wirekit.schemas.kafka.reading:pieces_of_file"},
     dialogue=_dialogue,
 )

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.conversation import Message
-from wirekit.engine import Decoded
+from wirekit.engine import Decoded, decode
 from wirekit.schemas.kafka.messages import ATTRIBUTES
 from wirekit.values import Check, Record
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
+PIECE = 4 * 1024 * 1024
+ZEROS = bytes(12)
 NO_TIMESTAMP = -1
 
 
@@ -78,14 +80,32 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
     return messages_of_set(decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema)
 
 
-def messages_of_file(decoded: Decoded, path: str) -> Iterator[Message]:
-    """The messages of a decoded segment; topic and partition are those of its directory, ``<topic>-<partition>``.
+def pieces_of_file(path: str) -> Iterator[tuple[Decoded, Iterator[Message]]]:
+    """A segment in pieces of a few MiB, each decoded as ``kafka.log_segment``, and the messages in it.
 
-    A directory that 0.10.2 has marked as deleted is called ``<topic>-<partition>.<uuid>-delete``.
+    Topic and partition are those of the file's directory, ``<topic>-<partition>``; one that 0.10.2 has marked as
+    deleted is called ``<topic>-<partition>.<uuid>-delete``. What a piece cuts begins the next one; the last piece has
+    what ends the file: zeros, or a message that a crash cut.
     """
     folder = re.fullmatch(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?", Path(path).absolute().parent.name)
     topic, partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
-    return messages_of(decoded, topic=topic, partition=partition)
+    size = Path(path).stat().st_size
+    position, window = 0, PIECE
+    with open(path, "rb") as file:
+        while position < size or not size:
+            file.seek(position)
+            decoded = decode(file.read(window), "kafka.log_segment", offset=position)
+            last = position + window >= size
+            left = b"" if last or decoded.error is not None else decoded.value.tail
+            if len(left) == len(decoded.data) and decoded.data:
+                window *= 4
+                continue
+            yield decoded, messages_of(decoded, topic=topic, partition=partition)
+            if last or decoded.error is not None or decoded.value.preallocated is not None:
+                return
+            position, window = position + len(decoded.data) - len(left), PIECE
+            if left.startswith(ZEROS):
+                return
 
 
 @dataclass(frozen=True, slots=True)

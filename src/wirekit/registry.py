@@ -83,8 +83,8 @@ class Protocol:
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
         limits: default limits.
         ports: usual server ports, a hint only.
-        stored: {layout of a file that holds messages: ``module:function`` that gives the messages in it}; the
-            function takes what was decoded and the file's path.
+        stored: {layout of a file that holds messages: ``module:function``}; the function takes the file's path and
+            gives (what was decoded, the messages in it) piece by piece, each piece with absolute offsets.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
     """
 

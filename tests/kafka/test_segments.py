@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import DISK, message, message_set
-from wirekit.schemas.kafka.reading import messages_of, messages_of_file
+from wirekit.schemas.kafka.reading import messages_of, pieces_of_file
 
 LOGS = sorted(DISK.glob("*.log"))
 LINE = re.compile(
@@ -148,8 +148,12 @@ def test_nonsense_after_the_messages_is_an_error_with_the_messages_before_it(siz
         ("disk", None, None),
     ],
 )
-def test_directory_tells_topic_and_partition(directory: str, topic: str | None, partition: int | None) -> None:
-    decoded = wirekit.decode(HELLO, "kafka.log_segment")
-    found = list(messages_of_file(decoded, f"/data/{directory}/00000000000000000000.log"))
+def test_directory_tells_topic_and_partition(
+    directory: str, topic: str | None, partition: int | None, tmp_path: Path
+) -> None:
+    path = tmp_path / directory / "00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(HELLO)
+    found = [message for _, messages in pieces_of_file(str(path)) for message in messages]
     assert {(message.topic, message.partition) for message in found} == {(topic, partition)}
     assert {message.schema for message in found} == {"kafka.log_segment"}

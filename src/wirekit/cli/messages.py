@@ -11,11 +11,11 @@ import click
 
 from wirekit.capture.files import is_capture
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json, read_bytes, say
+from wirekit.cli.common import console, on_terminal, print_json, say
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
-from wirekit.engine import Decoded, decode
-from wirekit.registry import Protocol, registry
+from wirekit.engine import Decoded
+from wirekit.registry import registry
 from wirekit.values import printable, readable
 
 
@@ -96,25 +96,27 @@ def _shown(data: bytes | None, most: int) -> str:
 
 def _stored(path: str, protocol: str, show: Callable[[str, Message], None]) -> int:
     """The messages of a file that a broker stores."""
-    data = read_bytes(path)
     names = [protocol] if protocol else registry.protocols()
-    for name, layout, reader in _readers(names):
-        decoded = decode(data, registry.protocol(name).key(layout))
-        if decoded.error is not None and not _began(decoded):
-            continue
-        for message in reader(decoded, path):
-            show(path, message)
-        return _complain(path, decoded)
+    for read in _readers(names):
+        status, known = 0, False
+        for decoded, messages in read(path):
+            known = known or decoded.error is None or _began(decoded)
+            if not known:
+                break
+            for message in messages:
+                show(path, message)
+            status |= _complain(path, decoded)
+        if known:
+            return status
     say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
     return 1
 
 
-def _readers(names: list[str]) -> Iterator[tuple[str, str, Callable[[Decoded, str], Iterator[Message]]]]:
+def _readers(names: list[str]) -> Iterator[Callable[[str], Iterator[tuple[Decoded, Iterator[Message]]]]]:
     for name in names:
-        found: Protocol = registry.protocol(name)
-        for layout, place in found.stored.items():
+        for place in registry.protocol(name).stored.values():
             module, function = place.split(":")
-            yield name, layout, getattr(importlib.import_module(module), function)
+            yield getattr(importlib.import_module(module), function)
 
 
 def _began(decoded: Decoded) -> bool:

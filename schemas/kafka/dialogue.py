@@ -14,6 +14,7 @@ Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthen
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import Description, Dialogue, Frame, Message
@@ -31,6 +32,7 @@ ANY_REQUEST = "kafka.request"
 ANY_RESPONSE = "kafka.response"
 BETA = "kafka.offset_commit.request.v0.beta"
 
+GSSAPI_TAG = b"\x60"
 HIGHEST = 255
 """No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
 
@@ -77,8 +79,11 @@ class KafkaDialogue(Dialogue):
             if api is OFFSET_COMMIT and version == 0 and not _clean(data, key) and _clean(data, BETA):
                 return BETA, {}, None
             return key, {}, None
-        if (expected == "tokens" and api is None) or (expected != "frames" and not _headed(data, number, version)):
+        headed = _headed(data, number, version)
+        if expected == "tokens" and (api is None or not headed):
             return TOKEN, {}, None
+        if expected == "start" and not headed:
+            return (TOKEN, {}, None) if _gssapi(data) else (ANY_REQUEST, {}, "neither a request nor a GSSAPI token")
         if number is None or version is None:
             return ANY_REQUEST, {}, None
         if api is None:
@@ -186,7 +191,7 @@ class KafkaDialogue(Dialogue):
                 del self.requests[pair]
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The messages of produce requests and fetch responses."""
+        """The messages of produce requests and fetch responses; what is being produced has no offset yet."""
         role, topics, partitions = MESSAGE_SETS.get(frame.description.api or "", ("", "", ""))
         if frame.description.role != role or frame.value is None:
             return
@@ -196,7 +201,7 @@ class KafkaDialogue(Dialogue):
         statuses = verdicts(frame.decoded.checks)
         for index, topic in enumerate(body.get(topics) or []):
             for place, partition in enumerate(topic.get(partitions) or []):
-                yield from messages_of_set(
+                found = messages_of_set(
                     partition.get("record_set"),
                     statuses,
                     path=f"body.{topics}[{index}].{partitions}[{place}].record_set",
@@ -204,6 +209,13 @@ class KafkaDialogue(Dialogue):
                     partition=partition.get("partition"),
                     schema=frame.schema,
                 )
+                yield from (replace(each, offset=None) for each in found) if role == "request" else found
+
+
+def _gssapi(data: bytes) -> bool:
+    """Whether a token is the first of GSSAPI's (RFC 2743, section 3.1: it begins with an application tag)."""
+    token = decode(data, TOKEN).value.get("token")
+    return token is not None and token[:1] == GSSAPI_TAG
 
 
 def _speaks(api: Api, version: int | None) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
+from wirekit.errors import WireError, Wrong
 from wirekit.schemas.kafka.messages import ATTRIBUTES
 from wirekit.values import Check, Record
 
@@ -80,8 +81,8 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
     return messages_of_set(decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema)
 
 
-def pieces_of_file(path: str) -> Iterator[tuple[Decoded, Iterator[Message]]]:
-    """A segment in pieces of a few MiB, each decoded as ``kafka.log_segment``, and the messages in it.
+def pieces_of_file(path: str) -> Iterator[tuple[Decoded, Iterator[Message], WireError | None]]:
+    """A segment in pieces of a few MiB, each decoded as ``kafka.log_segment``, the messages in it, what ends it early.
 
     Topic and partition are those of the file's directory, ``<topic>-<partition>``; one that 0.10.2 has marked as
     deleted is called ``<topic>-<partition>.<uuid>-delete``. What a piece cuts begins the next one; the last piece has
@@ -100,12 +101,25 @@ def pieces_of_file(path: str) -> Iterator[tuple[Decoded, Iterator[Message]]]:
             if len(left) == len(decoded.data) and decoded.data:
                 window *= 4
                 continue
-            yield decoded, messages_of(decoded, topic=topic, partition=partition)
+            cut = _cut(decoded) if last else None
+            yield decoded, messages_of(decoded, topic=topic, partition=partition), cut
             if last or decoded.error is not None or decoded.value.preallocated is not None:
                 return
             position, window = position + len(decoded.data) - len(left), PIECE
             if left.startswith(ZEROS):
                 return
+
+
+def _cut(decoded: Decoded) -> WireError | None:
+    """The error of a segment whose last message is not whole; the zeros of preallocation are none."""
+    left = b"" if decoded.error is not None else decoded.value.tail
+    if not left.strip(b"\0"):
+        return None
+    offset = decoded.offset + len(decoded.data) - len(left)
+    path = f"messages[{len(decoded.value.messages)}]"
+    return Wrong(
+        "a whole message or zeros", f"{len(left)} bytes of one", protocol=decoded.schema, path=path, offset=offset
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from wirekit.wire.stream import Limits
 SIDES = ("client", "server")
 LARGEST_SEARCH = 1024 * 1024
 FRAMES_TO_RECOGNISE = 8
+LEAST_EVIDENCE = 12
+"""Bytes that must decode before damaged data counts as a protocol's."""
 
 
 class _NeedData:
@@ -435,6 +437,28 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
     return Recognised(name, swapped, True, f"{found} cleanly as {name}")
 
 
+def best_fit(data: bytes) -> str:
+    """The protocol whose first frame fits damaged or cut bytes best, or "" if none fits more than a few of them.
+
+    A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
+    decoding came.
+    """
+    best = (0, 0, "")
+    for name in registry.protocols():
+        protocol = registry.protocol(name)
+        if not protocol.recognised_by:
+            continue
+        key = protocol.stream("client")
+        decoded = next(frames(key, data))
+        if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+            continue
+        reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
+        grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
+        if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
+            best = (grade, reached, name)
+    return best[2]
+
+
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
     """Whether what was taken for the client is the server, where both sides send frames of one layout."""
     if protocol.client != protocol.server:
@@ -468,7 +492,8 @@ def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, bool
         if len(frame) < size:
             decoded = decode(frame, key)
             return clean, isinstance(decoded.error, Short)
-        if any(decode(frame, proof).clean for proof in proofs):
+        known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
+        if known and any(decode(frame, proof).clean for proof in proofs):
             clean += 1
         position += size
     return clean, False

@@ -1,9 +1,10 @@
 """decode, encode, frames, from_json: bytes to values and back, by schema key.
 
-Two engines decode, and give the same value, verdicts and errors. ``reference`` runs each node's own ``_parse``; it
-needs no preparation, records spans, and says what is wrong with bytes that are not in order. ``rows`` runs code that
-is generated from the layout's IR: many times as fast, but generating takes longer than decoding a few values does, so
-a key gets it when it has been decoded a few times. Building and tracing run on the reference engine.
+Two engines decode and encode, and give the same value, bytes, verdicts and errors. ``reference`` runs each node's own
+``_parse`` and ``_build``; it needs no preparation, records spans, and says what is wrong with bytes or values that are
+not in order. ``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer
+than decoding a few values does, so a key gets it when it has been decoded, or encoded, a few times. Tracing runs on the
+reference engine.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 Buffer = bytes | bytearray | memoryview
 ENGINES = (None, "rows", "reference")
-DECODES_BEFORE_COMPILING = 4
+TIMES_BEFORE_COMPILING = 4
 
 
 class Params(dict[str, Any]):
@@ -161,12 +162,17 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
 
 
 _decoded_times: Counter[str] = Counter()
+_encoded_times: Counter[str] = Counter()
 
 
-def _worth_compiling(key: str) -> bool:
-    """Whether a key was decoded often enough to have code generated for it."""
-    times = _decoded_times[key] = _decoded_times[key] + 1
-    return times > DECODES_BEFORE_COMPILING
+def _uses_rows(engine: str | None, key: str, times: Counter[str]) -> bool:
+    """Whether generated code is asked for, or the key was used often enough to have it generated."""
+    if engine not in ENGINES:
+        raise Misuse(f"no engine {engine!r}; there are {', '.join(filter(None, ENGINES))}")
+    if engine is not None:
+        return engine == "rows"
+    times[key] += 1
+    return times[key] > TIMES_BEFORE_COMPILING
 
 
 def decode(
@@ -199,15 +205,13 @@ def decode(
     >>> d.value.correlation_id, d.value.body.groups, d.error
     (7, [], None)
     """
-    data = data if isinstance(data, bytes) else bytes(data)
+    data = _as_bytes(data)
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
     said, bounds = dict(context or {}), limits or schema.limits
-    if engine not in ENGINES:
-        raise Misuse(f"no engine {engine!r}; there are {', '.join(filter(None, ENGINES))}")
     decoded = None
-    if engine == "rows" or (engine is None and _worth_compiling(key)):
+    if _uses_rows(engine, key, _decoded_times):
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
         decoded, _ = _run(schema, data, offset, said, bounds, trace=False)
@@ -228,6 +232,14 @@ def _raise(decoded: Decoded) -> None:
     for gap in decoded.gaps:
         where = {"path": gap.path, "offset": gap.offset, "source": gap.source}
         raise Wrong("nothing more", f"{gap.length} unexplained bytes", protocol=decoded.schema, **where)
+
+
+def _as_bytes(data: Any) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if not isinstance(data, (bytearray, memoryview)):
+        raise Misuse(f"the data is bytes, not {type(data).__name__}; bytes.fromhex reads hex")
+    return bytes(data)
 
 
 def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
@@ -274,18 +286,33 @@ def frames(
         name: a protocol's name, or a key.
         data: the bytes.
 
+    Raises:
+        Misuse: for a name or key that does not exist, at once.
+
     >>> import wirekit
     >>> ping = bytes.fromhex("00000009" "00000005" "0812" "920100")
     >>> [frame.offset for frame in wirekit.frames("pulsar", ping + ping)]
     [0, 13]
     """
-    data = data if isinstance(data, bytes) else bytes(data)
+    if "." in name:
+        registry[name]
+    else:
+        registry.protocol(name).stream("client")
+    return _walk(name, _as_bytes(data), context, limits)
+
+
+def _walk(name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None) -> Iterator[Decoded]:
     position = 0
     while position < len(data):
         key = name if "." in name else stream_key(name, data[position:], context or {})
         size = _size_here(data, key, limits, position)
         end = len(data) if size is None else position + size
         decoded = decode(data[position:end], key, context=context, limits=limits, offset=position)
+        if size is None and decoded.error is None and not decoded.consumed:
+            decoded.gaps.append(Gap(position, len(data) - position))
+            decoded._state = None
+            yield decoded
+            return
         yield decoded
         if decoded.error is not None and (size is None or end > len(data)):
             return
@@ -306,6 +333,7 @@ def encode(
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    engine: str | None = None,
 ) -> bytes:
     """The bytes of a value; lengths, counts, checksums and compressed data are computed.
 
@@ -313,24 +341,56 @@ def encode(
         key: a schema key, or a protocol's name for a frame of its client stream.
         value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written as it stands.
         context: as for ``decode``.
+        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
         Wrong: when the value does not fit the layout; the path says where.
-        Misuse: for a key or a field that does not exist.
+        Misuse: for a key, an engine or a field that does not exist.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
     '00000006000000070000'
     """
+    return encoded(key, value, context=context, limits=limits, engine=engine)[0]
+
+
+def encoded(
+    key: str,
+    value: Any,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    engine: str | None = None,
+) -> tuple[bytes, str]:
+    """What ``encode`` gives, and the engine that built it: ``rows`` or ``reference``."""
     if "." not in key:
         key = registry.protocol(key).stream("client")
     schema = registry[key]
-    scope = Scope.root(Params(context or {}))
-    if isinstance(value, (Mapping, list)):
+    params, bounds = Params(context or {}), limits or schema.limits
+    generated = _uses_rows(engine, key, _encoded_times)
+    scope = Scope.root(params)
+    if isinstance(value, (Mapping, list, str)):
         value = schema.node.load(value, scope)
-    writer = Writer(key, limits or schema.limits)
+    if generated:
+        data = _rows_built(schema, value, params, bounds)
+        if data is not None:
+            return data, "rows"
+    writer = Writer(key, bounds)
     schema.node._build(value, writer, scope, "")
-    return bytes(writer.buffer)
+    return bytes(writer.buffer), "reference"
+
+
+def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> bytes | None:
+    """What the generated code builds; None when the value is not as it should be, for the reference engine to say."""
+    from wirekit.compiler import rows_build
+
+    unit = rows_build.unit(schema.key)
+    buffer = bytearray()
+    try:
+        unit(rows_build.State(schema.key, params, limits), buffer, value)
+    except rows_build.REASONS:
+        return None
+    return bytes(buffer)
 
 
 def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None) -> Any:

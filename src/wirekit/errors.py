@@ -66,6 +66,9 @@ class WireError(WirekitError):
                 text += f" of decompressed data #{self.source}"
         return text
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
     def to_json(self) -> dict[str, Any]:
         """The error as the command line prints it: kind, path, offset (bytes), message."""
         return {"kind": self.kind, "path": self.path, "offset": self.offset, "message": str(self)}

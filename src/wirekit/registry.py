@@ -47,8 +47,8 @@ class Schema:
     """
 
     key: str
-    node: Node
-    layout: ir.Node
+    node: Node = field(repr=False)
+    layout: ir.Node = field(repr=False)
     protocol: str
     description: str
     source: str

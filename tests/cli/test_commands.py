@@ -181,7 +181,7 @@ def test_usage_errors_have_status_2(arguments: tuple[str, ...]) -> None:
 
 def test_unknown_schema_suggests_near_ones() -> None:
     run = Run("decode", "pulsar.frames", "--hex", "00")
-    assert run.status == 1
+    assert run.status == 2
     assert "did you mean" in run.err
     assert "pulsar.frame" in run.err
 
@@ -274,3 +274,102 @@ def test_closed_pipe_is_no_error(fixtures: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.split()[0] == "1"
     assert "Traceback" not in done.stderr
+
+
+REQUEST = (
+    "00000050000000010000000900096b70792d70726f62650001000003e8000000010006742d6e6f6e6500000001000000000000001f"
+    "0000000000000000000000136cbc21b70000000000036f6c64000000027631"
+)
+
+
+def test_damaged_bytes_without_a_schema_are_guessed_as_well_as_can_be() -> None:
+    bad_sum = Run("decode", "--hex", REQUEST.replace("6cbc21b7", "6cbc21b8"))
+    assert bad_sum.status == 0
+    assert "taken as kafka, which fits best, though not cleanly" in bad_sum.err
+    assert "crc32 check failed at byte 65" in bad_sum.err
+    cut = Run("decode", "--hex", REQUEST[:100])
+    assert cut.status == 1
+    assert cut.lines[0]["value"]["client_id"] == "kpy-probe"
+
+
+def test_context_that_a_schema_does_not_have_is_refused() -> None:
+    run = Run("decode", "kafka.response", "--context", "foo=1", "--hex", "00")
+    assert run.status == 2
+    assert "it has api, version" in run.err
+    assert "--context api=…" in Run("decode", "kafka.response", "--hex", "000000060000000700ff").err
+
+
+def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
+    run = Run("decode", "joyqueue.heartbeat.request", "--hex", "0102030405")
+    assert run.status == 1
+    assert [line["gaps"] for line in run.lines] == [[{"offset": 0, "length": 5}]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999],
+)
+def test_odd_input_of_encode_is_said_in_a_line(text: bytes) -> None:
+    run = Run("encode", "kafka.request", stdin=text)
+    assert run.status == 1
+    assert run.err.startswith("wirekit: ")
+    assert run.err.count("\n") == 1
+
+
+def test_root_value_that_is_bytes_comes_back() -> None:
+    decoded = Run("decode", "kafka.consumer_offsets.value", "--hex", "0102")
+    assert Run("encode", "kafka.consumer_offsets.value", stdin=decoded.out).out == b"\x01\x02"
+
+
+def test_output_encoding_that_lacks_a_character(fixtures: Path) -> None:
+    command = f"PYTHONIOENCODING=ascii {sys.executable} -m wirekit schemas kafka.message_set"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "kafka.message_set" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["schemas", "frames fixtures/pcap/pulsar-batch.pcap", "explain kafka.request"])
+def test_closed_pipe_has_status_0(command: str, fixtures: Path) -> None:
+    script = (
+        f"cd {fixtures.parent}; {sys.executable} -m wirekit {command} | head -1 >/dev/null; echo ${{PIPESTATUS[0]}}"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_closed_standard_output(fixtures: Path) -> None:
+    script = f"{sys.executable} -m wirekit frames {fixtures}/pcap/pulsar-batch.pcap >&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+
+
+def test_another_protocol_by_force_is_not_taken_for_tokens(fixtures: Path) -> None:
+    run = Run("frames", "--protocol", "kafka", str(fixtures / "pcap" / "pulsar-batch.pcap"))
+    assert run.status == 1
+    assert all(line["error"] for line in run.lines)
+
+
+def test_cut_segment_is_said(fixtures: Path, tmp_path: Path) -> None:
+    data = (fixtures / "kafka" / "disk" / "0.10.2.2-t-none-0.log").read_bytes()
+    (tmp_path / "0.log").write_bytes(data[:3000])
+    run = Run("messages", str(tmp_path / "0.log"))
+    assert run.status == 1
+    assert "expected a whole message or zeros" in run.err
+    assert len(run.lines) == 31
+
+
+def test_foreign_files_are_no_segments(fixtures: Path) -> None:
+    for name in ("kafka/disk/0.8.2.2-t-lz4-0.index", "jmq4/frames.jsonl", "pcap/README.md"):
+        run = Run("messages", str(fixtures / name))
+        assert (run.status, run.out) == (1, b"")
+        assert "neither a capture nor a file of messages" in run.err
+
+
+def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
+    import gzip
+
+    capture = fixtures / "pcap" / "pulsar-consume.pcap"
+    (tmp_path / "c.pcap.gz").write_bytes(gzip.compress(capture.read_bytes()))
+    for command in ("messages", "frames"):
+        packed, plain = Run(command, str(tmp_path / "c.pcap.gz")), Run(command, str(capture))
+        assert len(packed.lines) == len(plain.lines) > 0

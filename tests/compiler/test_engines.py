@@ -99,14 +99,6 @@ def test_unknown_engine_is_misuse() -> None:
 
 
 SMALL = """\
-def make_R0(a0, a1):
-    r = new(R0)
-    r._extra = None
-    r.size = a0
-    r.token = a1
-    return r
-
-
 def unit0(S, b, p, e, q):
     if p + 4 > e: raise Unusual
     n1, = unpack_be_l(b, p)
@@ -117,7 +109,10 @@ def unit0(S, b, p, e, q):
     v3 = b[p:e2]
     p = e2
     if p != e2: raise Unusual
-    r4 = make_R0(n1, v3)
+    r4 = new(R0)
+    r4._extra = None
+    r4.size = n1
+    r4.token = v3
     return r4, p
 """
 

@@ -304,7 +304,7 @@ class TestMessages:
                 "protocol": "kafka",
                 "topic": "t",
                 "partition": 3,
-                "offset": 0,
+                "offset": None,
                 "timestamp": None,
                 "timestamp_type": None,
                 "key": None,
@@ -320,18 +320,18 @@ class TestMessages:
                     "protocol": "kafka",
                     "topic": "t",
                     "partition": 3,
-                    "offset": offset,
+                    "offset": None,
                     "timestamp": 1_000,
                     "timestamp_type": "CreateTime",
                     "key": key,
                     "value": value.hex(),
                     "attributes": 0,
                     "codec": "snappy",
-                    "crc": question.messages[1 + offset].crc,
+                    "crc": question.messages[1 + index].crc,
                     "check": "ok",
                     "schema": "kafka.produce.request.v2",
                 }
-                for offset, key, value in ((0, "6b", b"a"), (1, None, b"b"))
+                for index, key, value in ((0, "6b", b"a"), (1, None, b"b"))
             ),
         ]
 

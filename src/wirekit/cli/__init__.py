@@ -13,7 +13,7 @@ import click
 
 import wirekit
 from wirekit.cli.common import say
-from wirekit.errors import WirekitError
+from wirekit.errors import Misuse, WirekitError
 
 COMMANDS = {
     "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
@@ -50,23 +50,43 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
+    _prepare_streams()
+    sys.exit(_run(arguments))
+
+
+def _prepare_streams() -> None:
+    """Output that its encoding lacks is replaced, never a traceback; a closed descriptor swallows what is printed."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the process ends
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _run(arguments: list[str] | None) -> int:
+    """The exit status."""
     try:
-        status = group.main(arguments, prog_name="wirekit", standalone_mode=False)
+        with group.make_context("wirekit", sys.argv[1:] if arguments is None else arguments) as context:
+            status = group.invoke(context)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
-        status = error.exit_code
-    except click.Abort:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        status = 130
+        return 130
     except click.ClickException as error:
         error.show()
-        status = error.exit_code
+        return error.exit_code
+    except Misuse as error:
+        say(str(error))
+        return 2
     except WirekitError as error:
         say(str(error))
-        status = 1
+        return 1
     except OSError as error:
-        status = _broken(error)
-    sys.exit(status if isinstance(status, int) else 0)
+        return _broken(error)
+    return status if isinstance(status, int) else 0
 
 
 def _broken(error: OSError) -> int:

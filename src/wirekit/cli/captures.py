@@ -14,6 +14,8 @@ from wirekit.cli.common import say
 from wirekit.errors import WireError
 from wirekit.registry import registry
 
+LARGEST_PORT = 1 << 16
+
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
@@ -27,7 +29,7 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
     chosen: dict[int, str] = {}
     for pair in ports:
         port, equals, name = pair.partition("=")
-        if not equals or not port.isdecimal():
+        if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
             raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka")
         chosen[int(port)] = registry.protocol(name).name
     for name in filter(None, [protocol, *chosen.values()]):

@@ -33,9 +33,13 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console: colours on a terminal, plain text of a fixed width on a pipe."""
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
-    return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return Piped(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
 def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
@@ -52,6 +56,8 @@ def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
 def read_bytes(path: str | None) -> bytes:
     """A file's bytes, or standard input's for ``-`` and None."""
     if path in (None, "-"):
+        if sys.stdin is None:
+            raise click.UsageError("standard input is closed; name a file")
         return sys.stdin.buffer.read()
     with open(path, "rb") as file:
         return file.read()

@@ -52,7 +52,11 @@ def command(
     """
     context = parse_context(context_pairs)
     schema, file = _arguments(schema, file, hex_text)
-    given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
+    try:
+        given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
+    except Misuse as error:
+        say(str(error))
+        return 1
     if given.note:
         say(f"{given.note}")
     if not given.data:
@@ -62,6 +66,7 @@ def command(
         schema = _guess(given.data)
         if schema is None:
             return 1
+    _check_context(schema, context)
     return _print(frames(schema, given.data, context=context), output, strict)
 
 
@@ -95,17 +100,33 @@ def _is_schema(name: str) -> bool:
 
 def _guess(data: bytes) -> str | None:
     """The protocol that the bytes fit, said on standard error."""
-    from wirekit.conversation import recognise
+    from wirekit.conversation import best_fit, recognise
 
     found = recognise(data, b"")
     if not found.protocol:
-        text = "no schema was given and no known protocol fits the first bytes"
         if _is_capture(data):
-            text = "this is a capture file; `wirekit frames FILE` shows the frames in it"
+            say("this is a capture file; `wirekit frames FILE` shows the frames in it")
+            return None
+        best = best_fit(data)
+        if best:
+            say(f"taken as {best}, which fits best, though not cleanly; name a schema if it is something else")
+            return best
+        text = "no schema was given and no known protocol fits the first bytes"
         say(f"{text}; `wirekit schemas` lists what there is")
         return None
     say(f"taken as {found.protocol}: {found.reason}")
     return found.protocol
+
+
+def _check_context(schema: str, context: dict[str, Any]) -> None:
+    """Refuses context that the schema does not ask for, and says what it could have been told."""
+    from wirekit.compiler.expressions import contexts_of
+
+    names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}
+    asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})
+    unknown = sorted(set(context) - set(asked))
+    if unknown:
+        raise click.UsageError(f"{schema} has no context {', '.join(unknown)}; it has {', '.join(asked) or 'none'}")
 
 
 def _is_capture(data: bytes) -> bool:
@@ -139,6 +160,12 @@ def _complain(decoded: Decoded, strict: bool) -> int:
     if decoded.error is not None:
         say(f"{decoded.error}")
         status = 1
+    if decoded.gaps and not decoded.context:
+        from wirekit.compiler.expressions import contexts_of
+
+        asked = sorted(contexts_of(registry[decoded.schema].layout))
+        if asked:
+            say(f"{decoded.schema} says more with {' '.join(f'--context {name}=…' for name in asked)}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
         say(f"{decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}")

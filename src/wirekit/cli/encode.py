@@ -36,10 +36,19 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
         registry.protocol(schema).stream("client")
     context = parse_context(context_pairs)
     form = output or ("hex" if on_terminal() else "raw")
+    try:
+        return _encode(schema, read_bytes(file), context, form)
+    except Misuse as error:
+        say(str(error))
+        return 1
+
+
+def _encode(schema: str, text: bytes, context: dict[str, Any], form: str) -> int:
     status = 0
-    for number, obj in enumerate(_objects(read_bytes(file)), 1):
+    for number, obj in enumerate(_objects(text), 1):
         key, value, said = schema, obj, context
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
+            _check_line(number, obj)
             if obj.get("error"):
                 say(f"line {number}: was not decoded whole: {obj['error']['message']}")
                 status = 1
@@ -50,17 +59,36 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
     return status
 
 
+def _check_line(number: int, line: dict[str, Any]) -> None:
+    if not isinstance(line["schema"], str):
+        raise Misuse(f"line {number}: schema is a key, not {line['schema']!r}")
+    if not isinstance(line.get("context", {}), dict):
+        raise Misuse(f"line {number}: context is an object, not {line['context']!r}")
+
+
 def _objects(data: bytes) -> Iterator[Any]:
     """The JSON objects in a text: one over several lines, or one a line."""
-    text = data.decode("utf-8-sig")
     try:
-        yield json.loads(text)
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Misuse(f"JSON is UTF-8 text: {error.reason} at byte {error.start}") from None
+    try:
+        yield _loaded(text)
         return
     except json.JSONDecodeError:
         lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield json.loads(line)
+                yield _loaded(line)
             except json.JSONDecodeError as error:
                 raise Misuse(f"line {number} is not JSON: {error.msg} at column {error.colno}") from None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except (RecursionError, ValueError) as error:
+        raise Misuse(f"JSON that cannot be read: {error}") from None

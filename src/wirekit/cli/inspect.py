@@ -29,7 +29,7 @@ def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], ou
         print_json(summary.to_json())
     else:
         show(summary, console())
-    return 1 if summary.quarantined or summary.unreadable else 0
+    return 1 if summary.quarantined or summary.unreadable or summary.incomplete else 0
 
 
 def _count(path: str, choice: Choice, count: FileSummary) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from wirekit.capture.files import is_capture
+from wirekit.capture.files import open_capture
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
 from wirekit.cli.common import console, on_terminal, print_json, say
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.engine import Decoded
+from wirekit.errors import WireError
 from wirekit.registry import registry
 from wirekit.values import printable, readable
 
@@ -32,9 +33,7 @@ def command(files: tuple[str, ...], protocol: str, ports: tuple[str, ...], outpu
     show: Callable[[str, Message], None] = _Table() if (output or (on_terminal() and "table")) == "table" else _json
     status = 0
     for path in files:
-        with open(path, "rb") as file:
-            head = file.read(64)
-        if not is_capture(head):
+        if not _is_capture(path):
             status |= _stored(path, protocol, show)
             continue
         followed = FollowedFile(path, choice)
@@ -62,7 +61,7 @@ class _Table:
     def __call__(self, path: str, message: Message) -> None:
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         cells = (
-            printable(message.topic or "?"),
+            _end_of(printable(message.topic or "?"), self.WIDTHS[0]),
             "" if message.partition is None else str(message.partition),
             "" if message.offset is None else str(message.offset),
             _moment(message.timestamp),
@@ -75,6 +74,11 @@ class _Table:
     def _line(self, cells: tuple[str, ...], text: str, style: str) -> None:
         parts = [cell[:width].ljust(width) for cell, width in zip(cells, self.WIDTHS, strict=True)]
         self._console.print(" ".join([*parts, text]), style=style or None, markup=False, soft_wrap=True)
+
+
+def _end_of(text: str, width: int) -> str:
+    """The end of a long name, which is what tells topics of one namespace apart."""
+    return text if len(text) <= width else f"…{text[1 - width :]}"
 
 
 def _moment(milliseconds: int | None) -> str:
@@ -99,34 +103,46 @@ def _stored(path: str, protocol: str, show: Callable[[str, Message], None]) -> i
     names = [protocol] if protocol else registry.protocols()
     for read in _readers(names):
         status, known = 0, False
-        for decoded, messages in read(path):
-            known = known or decoded.error is None or _began(decoded)
+        for decoded, messages, cut in read(path):
+            known = known or _fits(decoded)
             if not known:
                 break
             for message in messages:
                 show(path, message)
-            status |= _complain(path, decoded)
+            status |= _complain(path, decoded, cut)
         if known:
             return status
     say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
     return 1
 
 
-def _readers(names: list[str]) -> Iterator[Callable[[str], Iterator[tuple[Decoded, Iterator[Message]]]]]:
+def _readers(
+    names: list[str],
+) -> Iterator[Callable[[str], Iterator[tuple[Decoded, Iterator[Message], WireError | None]]]]:
     for name in names:
         for place in registry.protocol(name).stored.values():
             module, function = place.split(":")
             yield getattr(importlib.import_module(module), function)
 
 
-def _began(decoded: Decoded) -> bool:
-    """Whether at least one whole record was read, with a good checksum."""
-    return any(check.status == "ok" for check in decoded.checks)
+def _fits(decoded: Decoded) -> bool:
+    """Whether a file begins as one of this kind does: with a record whose checksum is good, or with zeros only."""
+    if any(check.status == "ok" for check in decoded.checks):
+        return True
+    return decoded.error is None and not decoded.data.strip(b"\0")
 
 
-def _complain(path: str, decoded: Decoded) -> int:
-    problems: list[Any] = [decoded.error] if decoded.error is not None else []
+def _complain(path: str, decoded: Decoded, cut: WireError | None) -> int:
+    problems: list[Any] = [each for each in (decoded.error, cut) if each is not None]
     problems += [f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in decoded.gaps]
     for problem in problems:
         say(f"{path}: {problem}")
     return 1 if problems else 0
+
+
+def _is_capture(path: str) -> bool:
+    try:
+        open_capture(path).close()
+    except WireError:
+        return False
+    return True

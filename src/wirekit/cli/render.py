@@ -55,7 +55,8 @@ def _walk(
         yield from _walk(child, child_path, child_name, depth + bool(path), spans, checks)
     if isinstance(value, Record):
         for kept, content in value.extra.items():
-            yield Line(depth + bool(path), f"${kept}", _shown(content)[0], "", None, (), False)
+            text = ", ".join(map(str, content)) if isinstance(content, list) else _shown(content)[0]
+            yield Line(depth + bool(path), f"${kept}", text, "", None, (), False)
 
 
 def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:

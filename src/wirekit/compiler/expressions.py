@@ -156,3 +156,26 @@ def fields_of(tree: Expression) -> list[Field]:
     if isinstance(tree, Operation):
         return [field for operand in tree.operands for field in fields_of(operand)]
     return []
+
+
+def contexts_of(layout: Any) -> set[str]:
+    """The names of the context that a layout asks for, those of layouts it refers to left out."""
+    from wirekit.compiler import ir
+
+    found: set[str] = set()
+    for _, node in ir.walk(layout):
+        for name in type(node).__slots__:
+            value = getattr(node, name)
+            for tree in value if isinstance(value, tuple) else (value,):
+                found |= _contexts(tree)
+    return found
+
+
+def _contexts(tree: Any) -> set[str]:
+    if isinstance(tree, Context):
+        return {tree.name}
+    if isinstance(tree, LengthOf):
+        return _contexts(tree.of)
+    if isinstance(tree, Operation):
+        return {name for operand in tree.operands for name in _contexts(operand)}
+    return set()

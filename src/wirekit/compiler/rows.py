@@ -12,7 +12,6 @@ The source of the generated code has a name of its own (``wirekit explain KEY`` 
 from __future__ import annotations
 
 import keyword
-import linecache
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,19 @@ from typing import Any
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.compiler.expressions import Expression
+from wirekit.compiler.source import (
+    Code,
+    Generator,
+    Scope,
+    Unusual,
+    assignment,
+    bare,
+    fixed,
+    is_large,
+    missing,
+    trees_in,
+)
 from wirekit.errors import Misuse, WireError
 from wirekit.values import Check, Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import NEED_SIZE, Opened
@@ -31,23 +42,28 @@ Prefix = tuple[Any, ...]
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
 
-class Unusual(Exception):
-    """The bytes are not as they should be; the reference engine says how."""
-
-
 class Cut(Exception):
     """The limit of a list cuts its last element, which is then left to the next field."""
 
 
 # What generated code raises when a value that it needs is not there or does not fit.
-REASONS = (Unusual, TypeError, AttributeError, ZeroDivisionError, OverflowError, UnicodeDecodeError, struct.error)
+REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is the same for all verdicts of one place in the layout; None in its path stands for an index."""
+
+    path: tuple[str | None, ...]
+    kind: str
+    status: str
 
 
 class State:
     """What one decode keeps: verdicts not yet spelled out, decompressed data, limits.
 
     Attributes:
-        checks: (path's prefix, path, kind, stored, computed, position, source, status) of each verdict.
+        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict.
         source: the number of the buffer at work, 0 for the input.
     """
 
@@ -67,9 +83,11 @@ class State:
     def verdicts(self, origin: int) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
-        for prefix, path, kind, stored, computed, position, source, status in self.checks:
+        for site, prefix, number, position, source, *indexes in self.checks:
+            waiting = iter(indexes)
+            path = [*prefix, *(next(waiting) if part is None else part for part in site.path)]
             offset = position if source else origin + position
-            found.append(Check(join_path([*prefix, *path]), kind, stored, computed, status, offset, source))
+            found.append(Check(join_path(path), site.kind, number, number, site.status, offset, source))
         return found
 
     def open(
@@ -125,40 +143,31 @@ class State:
 
 
 @dataclass(slots=True)
-class _Code:
-    """A function that is being written.
+class Decoding(Code):
+    """A function that decodes.
 
     Attributes:
         leave: the limit at which a list that is being written leaves its last element, "" if none does.
+        records: whether the element that is being written may have recorded a verdict or opened data by now.
+        rewinds: whether its end can be missing after it did.
+        verdicts: whether the function records verdicts at all.
+        read: numbers behind the position that a struct call has read already, and the variables that hold them.
     """
 
-    lines: list[str] = field(default_factory=list)
-    depth: int = 1
-    names: int = 0
     leave: str = ""
+    records: bool = False
+    rewinds: bool = False
+    verdicts: bool = False
+    read: list[tuple[ir.Number, str]] = field(default_factory=list)
 
     def short(self, condition: str, e: str) -> None:
         """What must not hold, or the bytes end too early."""
+        self.rewinds |= e == self.leave and self.records
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
-    def put(self, line: str) -> None:
-        self.lines.append("    " * self.depth + line)
 
-    def fresh(self, stem: str) -> str:
-        self.names += 1
-        return f"{stem}{self.names}"
-
-
-@dataclass(slots=True)
-class _Scope:
-    """A structure whose fields expressions can read: name → local variable."""
-
-    variables: dict[str, str]
-    outer: _Scope | None
-
-
-class Writer:
-    """Writes the module of one schema.
+class Writer(Generator):
+    """Writes the decoder of one schema: (state, buffer, position, limit, path's prefix) → (value, position after it).
 
     Args:
         key: the schema's key.
@@ -166,89 +175,41 @@ class Writer:
         resolve: gives the unit of another schema by key, when the code runs.
     """
 
+    purpose = "rows"
+    arguments = "S, b, p, e, q"
+
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        self.key = key
-        self.names: dict[str, Any] = {"Cut": Cut, "Unusual": Unusual, "Symbol": Symbol, "resolve": resolve}
-        self._units: dict[int, str] = {}
-        self._free: dict[int, list[tuple[int, str]]] = {}
-        self._functions: list[list[str]] = []
-        self._makers: dict[int, str] = {}
+        self._sites: dict[Site, Site] = {}
         self._splitters: dict[int, str] = {}
-        self._constants: dict[Any, str] = {}
-        self._keep: list[Any] = []
-        self._tables: list[dict[Any, Any]] = []
-        self.root = self._unit(layout)
-        self.source = "\n\n\n".join("\n".join(lines) for lines in self._functions) + "\n"
+        names = {
+            "Cut": Cut,
+            "Unusual": Unusual,
+            "Symbol": Symbol,
+            "new": object.__new__,
+            "missing": missing,
+            "resolve": resolve,
+        }
+        super().__init__(key, layout, names)
 
-    def compile(self) -> Unit:
-        """The unit of the schema: (state, buffer, position, limit, path's prefix) → (value, position after it)."""
-        name = f"<wirekit rows {self.key}>"
-        linecache.cache[name] = (len(self.source), None, self.source.splitlines(keepends=True), name)
-        exec(compile(self.source, name, "exec"), self.names)  # the source is made above, of numbers and names
-        for table in self._tables:
-            table.update({key: self.names[name] for key, name in table.items()})
-        unit: Unit = self.names[self.root]
-        return unit
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        code = Decoding([header])
+        value = self._node(code, node, scope, (), "e")
+        code.put(f"return {value}, p")
+        if code.verdicts:
+            code.lines.insert(1, "    checks, source = S.checks, S.source")
+        return code.lines
 
-    def _constant(self, value: Any, stem: str) -> str:
-        """A name in the module for an object; the same object gets the same name."""
-        key = (stem, id(value))
-        if key not in self._constants:
-            self._keep.append(value)
-            name = f"{stem}{len(self._constants)}"
-            self._constants[key] = name
-            self.names[name] = value
-        return self._constants[key]
-
-    def _unit(self, node: ir.Node) -> str:
-        """The function of a node; nodes that are shared share it."""
-        if id(node) not in self._units:
-            self._keep.append(node)
-            name = f"unit{len(self._units)}"
-            self._units[id(node)] = name
-            self._free[id(node)] = sorted(set(_free(node)))
-            above = "".join(f", {_above(level, variable)}" for level, variable in self._free[id(node)])
-            code = _Code([f"def {name}(S, b, p, e, q{above}):"])
-            value = self._node(code, node, self._outside(node), (), "e")
-            code.put(f"return {value}, p")
-            self._functions.append(code.lines)
-        return self._units[id(node)]
-
-    def _outside(self, node: ir.Node) -> _Scope | None:
-        """The scopes around a unit: what it reads of them comes as arguments."""
-        free = self._free[id(node)]
-        scope = None
-        for level in range(max((level for level, _ in free), default=-1), -1, -1):
-            variables = {variable: _above(level, variable) for at, variable in free if at == level}
-            scope = _Scope(variables, scope)
-        return scope
-
-    def _call(self, node: ir.Node, scope: _Scope | None) -> tuple[str, str]:
-        """(function, further arguments) of a node's unit."""
-        name = self._unit(node)
-        above = "".join(f", {_variable(scope, level, variable)}" for level, variable in self._free[id(node)])
-        return name, above
-
-    def _expression(self, tree: Expression, scope: _Scope | None) -> str:
-        match tree:
-            case Literal(value=value):
-                return repr(value)
-            case Context(name=name):
-                return f"S.params[{name!r}]"
-            case LengthOf(of=of):
-                return f"len({self._expression(of, scope)})"
-            case Field(up=up, names=(first, *rest)):
-                return _variable(scope, up, first) + "".join(_attribute(name) for name in rest)
-            case Operation(symbol=symbol, operands=(only,)):
-                return f"({symbol}{self._expression(only, scope)})"
-            case Operation(symbol=symbol, operands=(left, right)):
-                return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
-        raise Misuse(f"{self.key}: {tree} cannot be compiled")
+    @staticmethod
+    def _trees(node: ir.Node) -> Iterator[Expression]:
+        constant = ("value",) if isinstance(node, ir.Constant) else ()
+        return trees_in(node, ("condition", "length", "count", "announced", "size", *constant))
 
     # What follows writes the code of one kind of node each, and gives the expression of its value. ``path`` holds the
     # parts of the path inside the function: names, and variables that hold an index, written ``{i}``.
 
-    def _node(self, code: _Code, node: ir.Node, scope: _Scope | None, path: Prefix, e: str) -> str:
+    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        if not self._begins(node):
+            code.read = []
         match node:
             case ir.Structure():
                 return self._structure(code, node, scope, path, e)
@@ -282,27 +243,29 @@ class Writer:
                 return self._node(code, node.node, scope, path, e)
             case ir.Reference():
                 value = code.fresh("v")
+                code.records = True
                 code.put(f"{value}, p = S.refer(resolve({node.key!r}), b, p, {e}, {_prefix(path)})")
                 return value
             case ir.Packed():
                 return self._packed(code, node, scope, path, e)
             case ir.Protobuf():
                 return self._protobuf(code, node, path, e)
-            case ir.Constant() if not _fixed(node):
+            case ir.Constant() if not fixed(node):
                 return self._constant_of(code, node, self._node(code, node.node, scope, path, e), scope, path, "p")
             case _:
                 return self._fixed_run(code, [("", node)], scope, path, e)[0]
 
-    def _branch(self, code: _Code, value: str, node: ir.Node, scope: _Scope | None, path: Prefix, e: str) -> None:
+    def _branch(self, code: Decoding, value: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> None:
         code.depth += 1
-        if isinstance(node, (ir.Structure, ir.Choice)) and _size(node) > 1:
+        if is_large(node):
             name, above = self._call(node, scope)
+            code.records = True
             code.put(f"{value}, p = {name}(S, b, p, {e}, {_prefix(path)}{above})")
         else:
             code.put(f"{value} = {self._node(code, node, scope, path, e)}")
         code.depth -= 1
 
-    def _maybe(self, code: _Code, condition: str, node: ir.Node, scope: _Scope | None, path: Prefix, e: str) -> str:
+    def _maybe(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
         value = code.fresh("v")
         code.put(f"if {condition}:")
         self._branch(code, value, node, scope, path, e)
@@ -310,8 +273,8 @@ class Writer:
         code.put(f"    {value} = None")
         return value
 
-    def _structure(self, code: _Code, node: ir.Structure, scope: _Scope | None, path: Prefix, e: str) -> str:
-        inner = _Scope({}, scope)
+    def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Prefix, e: str) -> str:
+        inner = Scope({}, scope)
         values: list[str] = []
         verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
         begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
@@ -336,7 +299,14 @@ class Writer:
             run = self._run_from(node, index, {last for last, _, _ in limits})
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
-                values += self._fixed_run(code, members, inner, path, e, self._judged(node, index, run))
+                judged = self._judged(node, index, run)
+                ahead = self._following(code, node, index + run, limits, e, members if not judged else [])
+
+                def measured(variables: list[str], first: int = index) -> None:
+                    for offset, variable in enumerate(variables):
+                        self._measured(code, node, first + offset, variable)
+
+                values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured)
                 for offset, (name, _) in enumerate(members):
                     inner.variables[name] = values[index + offset]
                     self._measured(code, node, index + offset, values[index + offset])
@@ -347,7 +317,11 @@ class Writer:
                 if index in begin_at:
                     marks[index] = code.fresh("s")
                     code.put(f"{marks[index]} = p")
-                value = self._node(code, member.node, inner, (*path, member.name), e)
+                ahead = self._following(code, node, index + 1, limits, e, [])
+                if isinstance(member.node, ir.When) and fixed(member.node.node) and ahead:
+                    value = self._maybe_fixed(code, member.node, inner, (*path, member.name), e, ahead)
+                else:
+                    value = self._node(code, member.node, inner, (*path, member.name), e)
                 values.append(value)
                 inner.variables[member.name] = value
                 self._measured(code, node, index, value)
@@ -366,15 +340,81 @@ class Writer:
                 self._agree(code, node, measure, values, marks, ends, path)
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, path)
-        maker = self._maker(node)
-        return self._made(code, maker, values)
+        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values)
+
+    def _following(
+        self,
+        code: Decoding,
+        node: ir.Structure,
+        index: int,
+        limits: list[tuple[int, str, str]],
+        e: str,
+        run: list[tuple[str, ir.Node]],
+    ) -> list[ir.Number]:
+        """The numbers that are read next whatever was read before, so that one struct call can read them too."""
+        if index >= len(node.members) or (limits and limits[-1][0] == index - 1):
+            return []
+        numbers = self._begins(node.members[index].node)
+        opening = [measure for measure in node.measures if measure.first == index and measure.bounds]
+        opening = [measure for measure in opening if measure.at < index]
+        if e == code.leave and not opening:
+            return []
+        if opening:
+            room = min(measure.least - measure.add for measure in opening)
+            if len(opening) > 1 or sum(number.size for number in numbers) > room:
+                return []
+            plain = run and all(isinstance(member, ir.Number) for _, member in run)
+            if e == code.leave and not (plain and opening[0].at == index - 1 and not opening[0].clip):
+                return []
+        return numbers
+
+    def _begins(self, node: ir.Node) -> list[ir.Number]:
+        """The numbers that any value of a node begins with, as they are read together."""
+        match node:
+            case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
+                return [number]
+            case ir.Several(count=ir.Number() as number):
+                return [number]
+            case ir.Structure(members=(first, *_)):
+                run = self._run_from(node, 0, set())
+                if not run:
+                    return self._begins(first.node)
+                return [number for member in node.members[:run] for number in fixed(member.node)]
+        return fixed(node)
+
+    def _maybe_fixed(
+        self,
+        code: Decoding,
+        node: ir.When,
+        scope: Scope | None,
+        path: Prefix,
+        e: str,
+        ahead: list[ir.Number],
+    ) -> str:
+        """A number that may be there, and what follows it: one struct call each way."""
+        value = code.fresh("v")
+        code.put(f"if {self._expression(node.condition, scope)}:")
+        code.depth += 1
+        (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
+        code.put(f"{value} = {number}")
+        read = code.read
+        code.depth -= 1
+        code.put("else:")
+        code.depth += 1
+        code.put(f"{value} = None")
+        code.read = []
+        if read:
+            self._unpacked(code, ahead, [variable for _, variable in read], e)
+        code.read = read
+        code.depth -= 1
+        return value
 
     def _judged(self, node: ir.Structure, index: int, run: int) -> int:
         """Bytes up to the end of the first field of a run that can be wrong by itself, 0 if only the last one can."""
         offset = 0
         for at in range(index, index + run - 1):
             member = node.members[at].node
-            offset += sum(number.size for number in _fixed(member))
+            offset += sum(number.size for number in fixed(member))
             measured = any(measure.at == at and measure.bounds for measure in node.measures)
             if measured or _refusing(member):
                 return offset
@@ -382,7 +422,7 @@ class Writer:
 
     @staticmethod
     def _positions(
-        code: _Code,
+        code: Decoding,
         node: ir.Structure,
         index: int,
         run: int,
@@ -393,14 +433,20 @@ class Writer:
     ) -> None:
         """Where the members of a run begin and end, where somebody asks; the position is behind the run."""
         left = 0
+        known: dict[int, str] = {}
+
+        def place() -> str:
+            if left not in known:
+                known[left] = code.fresh("s")
+                code.put(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
+            return known[left]
+
         for at in range(index + run - 1, index - 1, -1):
             if at in end_at:
-                ends[at] = code.fresh("f")
-                code.put(f"{ends[at]} = p - {left}" if left else f"{ends[at]} = p")
-            left += sum(number.size for number in _fixed(node.members[at].node))
+                ends[at] = place()
+            left += sum(number.size for number in fixed(node.members[at].node))
             if at in begin_at:
-                marks[at] = code.fresh("s")
-                code.put(f"{marks[at]} = p - {left}")
+                marks[at] = place()
 
     @staticmethod
     def _run_from(node: ir.Structure, index: int, closing: set[int]) -> int:
@@ -408,7 +454,7 @@ class Writer:
         count = 0
         little: bool | None = None
         for at in range(index, len(node.members)):
-            numbers = _fixed(node.members[at].node)
+            numbers = fixed(node.members[at].node)
             begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
             mixed = any(number.size > 1 and little not in (None, number.little) for number in numbers)
             if not numbers or begins or mixed:
@@ -420,7 +466,7 @@ class Writer:
                 break
         return count
 
-    def _measured(self, code: _Code, node: ir.Structure, at: int, value: str) -> None:
+    def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
         """What must hold for a length as soon as it is read."""
         for measure in node.measures:
             if measure.at != at or not measure.bounds or measure.last < at:
@@ -436,7 +482,7 @@ class Writer:
 
     def _agree(
         self,
-        code: _Code,
+        code: Decoding,
         node: ir.Structure,
         measure: ir.Measure,
         values: list[str],
@@ -449,12 +495,12 @@ class Writer:
         actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
         code.put(f"if {value} is not None:")
         code.put(f"    if {value} != {actual}: raise Unusual")
-        position = f"{ends[measure.at]} - {ir.minimum(_bare(node.members[measure.at].node))}"
+        position = f"{ends[measure.at]} - {ir.minimum(bare(node.members[measure.at].node))}"
         self._verdict(code, (*path, node.members[measure.at].name), "length", value, position, deeper=True)
 
     def _sum(
         self,
-        code: _Code,
+        code: Decoding,
         node: ir.Structure,
         total: ir.Sum,
         values: list[str],
@@ -463,17 +509,16 @@ class Writer:
         path: Prefix,
     ) -> None:
         value, name = values[total.at], node.members[total.at].name
-        number = _bare(node.members[total.at].node)
+        number = bare(node.members[total.at].node)
         if not isinstance(number, ir.Number):
             raise Misuse(f"{self.key}: the checksum {name} is no plain number")
         function = self._constant(checksum(total.algorithm).function, "sum")
         start, end = marks[total.first], ends[total.last]
-        conditional = _bare(node.members[total.at].node) is not node.members[total.at].node
+        conditional = bare(node.members[total.at].node) is not node.members[total.at].node
         if conditional:
             after = ends[total.at]
             code.put(f"if {value} is None:")
-            where = f"{_prefix(())}, {_tuple((*path, name))}"
-            code.put(f"    S.checks.append(({where}, {total.algorithm!r}, None, None, {after}, S.source, 'absent'))")
+            self._verdict(code, (*path, name), total.algorithm, "None", after, status="absent", deeper=True)
             code.put("else:")
             code.depth += 1
         if total.content:
@@ -492,67 +537,85 @@ class Writer:
             code.depth -= 1
 
     def _verdict(
-        self, code: _Code, path: Prefix, kind: str, value: str, position: str, *, deeper: bool = False
+        self,
+        code: Decoding,
+        path: Prefix,
+        kind: str,
+        value: str,
+        position: str,
+        *,
+        status: str = "ok",
+        deeper: bool = False,
     ) -> None:
+        site = Site(tuple(None if part.startswith("{") else part for part in path), kind, status)
+        name = self._constant(self._sites.setdefault(site, site), "K")
+        indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        code.records = code.verdicts = True
         indent = "    " if deeper else ""
-        code.put(
-            f"{indent}S.checks.append((q, {_tuple(path)}, {kind!r}, {value}, {value}, {position}, S.source, 'ok'))"
-        )
+        code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
 
-    def _maker(self, node: ir.Structure) -> str:
-        fields = tuple(member.name for member in node.members)
-        return self._make_function(record_type(node.name, fields))
-
-    def _make_function(self, record: type[Record]) -> str:
-        """The name of a function that makes a record of values in order."""
-        if id(record) not in self._makers:
-            kind = self._constant(record, "R")
-            maker = f"make_{kind}"
-            arguments = ", ".join(f"a{index}" for index in range(len(record._fields)))
-            body = [f"def {maker}({arguments}):", f"    r = new({kind})", "    r._extra = None"]
-            body += [f"    {_assignment(name, f'a{index}')}" for index, name in enumerate(record._fields)]
-            self._functions.append([*body, "    return r"])
-            self._makers[id(record)] = maker
-            self.names["new"] = object.__new__
-        return self._makers[id(record)]
-
-    def _made(self, code: _Code, maker: str, values: list[str]) -> str:
-        value = code.fresh("r")
-        code.put(f"{value} = {maker}({', '.join(values)})")
-        return value
+    def _made(self, code: Decoding, record: type[Record], values: list[str]) -> str:
+        """A variable with a record of values in order, or of those of one tuple."""
+        made = code.fresh("r")
+        code.put(f"{made} = new({self._constant(record, 'R')})")
+        code.put(f"{made}._extra = None")
+        if len(values) == 1 and values[0].startswith("*"):
+            targets = ", ".join(f"{made}.{name}" for name in record._fields)
+            if not any(keyword.iskeyword(name) for name in record._fields):
+                code.put(f"{targets}, = {values[0][1:]}")
+                return made
+            values = [f"{values[0][1:]}[{index}]" for index in range(len(record._fields))]
+        for name, value in zip(record._fields, values, strict=True):
+            code.put(assignment(made, name, value))
+        return made
 
     def _fixed_run(
         self,
-        code: _Code,
+        code: Decoding,
         members: list[tuple[str, ir.Node]],
-        scope: _Scope | None,
+        scope: Scope | None,
         path: Prefix,
         e: str,
         judged: int = 0,
+        ahead: list[ir.Number] | None = None,
+        measured: Callable[[list[str]], None] | None = None,
     ) -> list[str]:
-        """Members of fixed size, read by one struct call.
+        """Members of fixed size, read by one struct call, with the numbers ``ahead`` that follow them.
 
         ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
         comes before the end of the bytes.
         """
-        numbers = [number for _, node in members for number in _fixed(node)]
-        variables = [code.fresh("n") for _ in numbers]
-        little = any(number.little for number in numbers)
-        layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
-        unpack = self._unpack(layout.format)
-        if judged and e == code.leave:
-            code.put(f"if p + {layout.size} > {e} >= p + {judged}: raise Unusual")
-        code.short(f"p + {layout.size} > {e}", e)
-        targets = ", ".join(variables) + ("," if len(variables) == 1 else "")
-        code.put(f"{targets} = {unpack}(b, p)")
+        numbers = [number for _, node in members for number in fixed(node)]
+        size = sum(number.size for number in numbers)
+        read, code.read = code.read, []
+        if [number for number, _ in read[: len(numbers)]] == numbers:
+            variables = [variable for _, variable in read[: len(numbers)]]
+            code.read = read[len(numbers) :]
+        else:
+            variables = [code.fresh("n") for _ in numbers]
+            if not ahead or not _one_order([*numbers, *ahead]):
+                ahead = []
+            if judged and e == code.leave:
+                code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
+            if ahead and measured is not None and e == code.leave:
+                whole = size + sum(number.size for number in ahead)
+                code.put(f"if p + {whole} > {e}:")
+                code.depth += 1
+                self._unpacked(code, numbers, variables, e)
+                measured(variables)
+                code.put("raise Cut")
+                code.depth -= 1
+            behind = [code.fresh("n") for _ in ahead]
+            self._unpacked(code, [*numbers, *ahead], [*variables, *behind], "" if ahead and e == code.leave else e)
+            code.read = list(zip(ahead, behind, strict=True))
         start = "p"
         if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
             start = code.fresh("s")
             code.put(f"{start} = p")
-        code.put(f"p += {layout.size}")
+        code.put(f"p += {size}")
         values, offset, index = [], 0, 0
         for name, node in members:
-            numbers_here = _fixed(node)
+            numbers_here = fixed(node)
             place = f"{start} + {offset}" if start != "p" else "p"
             where = (*path, name) if name else path
             values.append(self._meaning(code, node, variables[index], scope, where, place))
@@ -560,12 +623,19 @@ class Writer:
             index += len(numbers_here)
         return values
 
-    def _unpack(self, form: str) -> str:
-        name = f"unpack_{'le' if form[0] == '<' else 'be'}_{form[1:]}"
-        self.names[name] = struct.Struct(form).unpack_from
-        return name
+    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:
+        """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let."""
+        little = any(number.little for number in numbers)
+        layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
+        name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
+        self.names[name] = layout.unpack_from
+        if e:
+            code.short(f"p + {layout.size} > {e}", e)
+        code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
 
-    def _meaning(self, code: _Code, node: ir.Node, number: str, scope: _Scope | None, path: Prefix, place: str) -> str:
+    def _meaning(
+        self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Prefix, place: str
+    ) -> str:
         """The value that a number stands for."""
         match node:
             case ir.Number(real=True):
@@ -587,58 +657,61 @@ class Writer:
                 return self._constant_of(code, node, value, scope, path, place)
         raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
 
-    def _named(self, code: _Code, table: SymbolTable, closed: bool, number: str) -> str:
+    def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
         known = self._constant(table._by_value, "T")
         value = code.fresh("v")
-        code.put(f"{value} = {known}.get({number})")
-        other = "raise Unusual" if closed else f"{value} = Symbol({number}, None, '')"
-        code.put(f"if {value} is None: {other}")
+        if closed:
+            code.put(f"{value} = {known}[{number}]")
+        else:
+            code.put(f"{value} = {known}.get({number})")
+            code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
         return value
 
     def _constant_of(
-        self, code: _Code, node: ir.Constant, value: str, scope: _Scope | None, path: Prefix, place: str
+        self, code: Decoding, node: ir.Constant, value: str, scope: Scope | None, path: Prefix, place: str
     ) -> str:
         code.put(f"if {value} != {self._expression(node.value, scope)}: raise Unusual")
         if not node.fatal:
             self._verdict(code, path, "constant", value, place)
         return value
 
-    def _bits(self, code: _Code, node: ir.BitFields, number: str) -> str:
+    def _bits(self, code: Decoding, node: ir.BitFields, number: str) -> str:
         record = record_type("Bits", tuple(bit.name for bit in node.fields))
-        maker = self._make_function(record)
-        base = _bare(node.number)
+        base = bare(node.number)
         if not isinstance(base, ir.Number):
             raise Misuse(f"{self.key}: bit fields lie in a plain number")
         values = [self._bit(bit, f"(x >> {bit.shift} & {(1 << bit.width) - 1})") for bit in node.fields]
         if id(node) not in self._splitters:
-            self._keep.append(node)
+            self._held.append(node)
             self._splitters[id(node)] = f"bits{len(self._splitters)}"
             name = self._splitters[id(node)]
             split = [f"def {name}(x):", f"    x &= {(1 << 8 * base.size) - 1}", f"    return ({', '.join(values)},)"]
             self._functions.append(split)
         name = self._splitters[id(node)]
         if base.size > LARGEST_TABLE:
-            return self._made(code, maker, [f"*{name}({number})"])
+            return self._made(code, record, [f"*{name}({number})"])
         cache = f"{name}_known"
         self.names.setdefault(cache, {})
         split_value = code.fresh("t")
-        code.put(f"{split_value} = {cache}.get({number})")
-        code.put(f"if {split_value} is None: {split_value} = {cache}[{number}] = {name}({number})")
-        return self._made(code, maker, [f"*{split_value}"])
+        code.put(f"try: {split_value} = {cache}[{number}]")
+        code.put(f"except KeyError: {split_value} = {cache}[{number}] = {name}({number})")
+        return self._made(code, record, [f"*{split_value}"])
 
     def _bit(self, bit: ir.BitField, number: str) -> str:
         if bit.table is not None:
             return f"{self._constant(bit.table, 'table')}({number})"
         return f"({number} == 1)" if bit.width == 1 else number
 
-    def _blob(self, code: _Code, node: ir.Blob, scope: _Scope | None, e: str) -> str:
+    def _blob(self, code: Decoding, node: ir.Blob, scope: Scope | None, e: str) -> str:
         value = code.fresh("v")
         if node.length is None:
             code.put(f"{value} = b[p:{e}]")
             code.put(f"p = {e}")
         elif isinstance(node.length, ir.Number):
-            (size,) = self._fixed_run(code, [("", node.length)], scope, (), e)
-            self._prefixed(code, node, value, size, e)
+            # A length read from beyond the limit leads beyond it too, unless it means null.
+            late = e != code.leave and not code.read
+            (size,) = self._fixed_run(code, [("", node.length)], scope, (), "" if late else e)
+            self._prefixed(code, node, value, size, e, late)
             return value
         else:
             size = code.fresh("n")
@@ -650,9 +723,11 @@ class Writer:
         self._finish_blob(code, node, value)
         return value
 
-    def _prefixed(self, code: _Code, node: ir.Blob, value: str, size: str, e: str) -> None:
+    def _prefixed(self, code: Decoding, node: ir.Blob, value: str, size: str, e: str, late: bool) -> None:
         if node.null is not None:
             code.put(f"if {size} == {node.null}:")
+            if late:
+                code.put(f"    if p > {e}: raise Unusual")
             code.put(f"    {value} = None")
             code.put("else:")
             code.depth += 1
@@ -667,13 +742,13 @@ class Writer:
         if node.null is not None:
             code.depth -= 1
 
-    def _finish_blob(self, code: _Code, node: ir.Blob, value: str) -> None:
+    def _finish_blob(self, code: Decoding, node: ir.Blob, value: str) -> None:
         if not node.explained:
             code.put(f"if {value}: raise Unusual")
         if node.text:
             code.put(f"{value} = {value}.decode()")
 
-    def _several(self, code: _Code, node: ir.Several, scope: _Scope | None, path: Prefix, e: str) -> str:
+    def _several(self, code: Decoding, node: ir.Several, scope: Scope | None, path: Prefix, e: str) -> str:
         items = code.fresh("l")
         if node.count is None:
             self._to_the_end(code, node, items, scope, path, e)
@@ -708,41 +783,39 @@ class Writer:
         return items
 
     def _element(
-        self, code: _Code, node: ir.Several, items: str, index: str, scope: _Scope | None, path: Prefix, e: str
+        self, code: Decoding, node: ir.Several, items: str, index: str, scope: Scope | None, path: Prefix, e: str
     ) -> None:
         code.depth += 1
+        code.loops += 1
         value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+        code.loops -= 1
         code.put(f"{items}.append({value})")
+        code.rewinds |= e == code.leave and code.records  # by the element before
         code.depth -= 1
 
     def _to_the_end(
-        self, code: _Code, node: ir.Several, items: str, scope: _Scope | None, path: Prefix, e: str
+        self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
     ) -> None:
         index, start = code.fresh("i"), code.fresh("s")
         code.put(f"{items} = []")
         code.put(f"{index} = 0")
         code.put(f"while p < {e}:")
         code.depth += 1
+        code.loops += 1
         if node.until:
             code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
         code.put(f"{start} = p")
-        outer, code.leave = code.leave, e if node.stop else ""
-        known, opened = code.fresh("k"), code.fresh("o")
         if node.stop:
-            code.put(f"{known}, {opened} = len(S.checks), len(S.sources)")
-            code.put("try:")
-            code.depth += 1
-        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
-        code.put(f"{items}.append({value})")
-        code.leave = outer
-        if node.stop:
-            code.depth -= 1
-            code.put("except Cut:")
-            code.put(f"    p = {start}")
-            code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
-            code.put("    break")
-        code.put(f"if p == {start}: raise Unusual")
+            self._may_be_cut(code, node, items, index, start, scope, path, e)
+        else:
+            outer, code.leave = code.leave, ""
+            value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+            code.put(f"{items}.append({value})")
+            code.leave = outer
+        if not ir.minimum(node.element):
+            code.put(f"if p == {start}: raise Unusual")
         code.put(f"{index} += 1")
+        code.loops -= 1
         code.depth -= 1
         if node.announced is not None:
             number = code.fresh("n")
@@ -750,41 +823,45 @@ class Writer:
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
-    def _choice(self, code: _Code, node: ir.Choice, scope: _Scope | None, path: Prefix, e: str) -> str:
-        value, unit = code.fresh("v"), code.fresh("u")
-        on = [self._expression(part, scope) for part in node.on]
-        key = on[0] if len(on) == 1 else f"({', '.join(on)})"
-        free = sorted({pair for _, case in node.cases for pair in self._needs(case)} | set(self._needs(node.otherwise)))
-        cases = {(values[0] if len(values) == 1 else values): self._adapted(case, free) for values, case in node.cases}
-        table = self._constant(cases, "cases")
-        self._tables.append(cases)
-        otherwise = "None" if node.otherwise is None else self._adapted(node.otherwise, free)
-        code.put(f"{unit} = {table}.get({key}, {otherwise})")
-        code.put(f"if {unit} is None: raise Unusual")
-        above = "".join(f", {_variable(scope, level, variable)}" for level, variable in free)
+    def _may_be_cut(
+        self,
+        code: Decoding,
+        node: ir.Several,
+        items: str,
+        index: str,
+        start: str,
+        scope: Scope | None,
+        path: Prefix,
+        e: str,
+    ) -> None:
+        """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
+        outer = code.leave, code.records, code.rewinds
+        code.leave, code.records, code.rewinds = e, False, False
+        known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
+        code.put("try:")
+        code.depth += 1
+        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+        code.put(f"{items}.append({value})")
+        code.depth -= 1
+        code.put("except Cut:")
+        code.put(f"    p = {start}")
+        if code.rewinds:
+            code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
+            code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
+        code.put("    break")
+        recorded = code.records
+        code.leave, code.records, code.rewinds = outer
+        code.records |= recorded
+
+    def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Prefix, e: str) -> str:
+        value = code.fresh("v")
+        unit, above = self._chosen(code, node, scope)
+        code.records = True
         code.put(f"{value}, p = {unit}(S, b, p, {e}, {_prefix(path)}{above})")
         return value
 
-    def _needs(self, node: ir.Node | None) -> list[tuple[int, str]]:
-        if node is None:
-            return []
-        self._unit(node)
-        return self._free[id(node)]
-
-    def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
-        """A node's unit that takes these further arguments, whichever it needs."""
-        name = self._unit(node)
-        mine = self._free[id(node)]
-        if mine == free:
-            return name
-        adapted = f"{name}_of{len(self._functions)}"
-        taken = "".join(f", {_above(level, variable)}" for level, variable in free)
-        given = "".join(f", {_above(level, variable)}" for level, variable in mine)
-        self._functions.append([f"def {adapted}(S, b, p, e, q{taken}):", f"    return {name}(S, b, p, e, q{given})"])
-        return adapted
-
-    def _ahead(self, code: _Code, node: ir.Ahead, e: str) -> str:
-        numbers = _fixed(node.node)
+    def _ahead(self, code: Decoding, node: ir.Ahead, e: str) -> str:
+        numbers = fixed(node.node)
         if not numbers:
             raise Misuse(f"{self.key}: what is read ahead has a fixed size")
         size = sum(number.size for number in numbers)
@@ -794,7 +871,7 @@ class Writer:
         code.put(f"p -= {node.at + size}")
         return value
 
-    def _bounded(self, code: _Code, node: ir.Bounded, scope: _Scope | None, path: Prefix, e: str) -> str:
+    def _bounded(self, code: Decoding, node: ir.Bounded, scope: Scope | None, path: Prefix, e: str) -> str:
         (size,) = self._fixed_run(code, [("", node.length)], scope, path, e)
         value, limit = code.fresh("v"), code.fresh("e")
         if node.null is not None:
@@ -811,21 +888,25 @@ class Writer:
             code.depth -= 1
         return value
 
-    def _packed(self, code: _Code, node: ir.Packed, scope: _Scope | None, path: Prefix, e: str) -> str:
+    def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Prefix, e: str) -> str:
         value, codec = self._blob(code, node.blob, scope, e), code.fresh("c")
-        on = [self._expression(part, scope) for part in node.on]
-        key = on[0] if len(on) == 1 else f"({', '.join(on)})"
         codecs = {(values[0] if len(values) == 1 else values): name for values, name in node.codecs}
         table = self._constant(codecs, "codecs")
-        code.put(f"{codec} = {table}.get({key})")
+        parts = []
+        for part in node.on:
+            parts.append(code.fresh("c"))
+            code.put(f"{parts[-1]} = {self._expression(part, scope)}")
+        key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        code.unless_same(parts, lambda: code.put(f"{codec} = {table}.get({key})"))
         code.put(f"if {codec} is not None and {value} is not None:")
         name, above = self._call(node.node, scope)
+        code.records = True
         size = "None" if node.size is None else self._expression(node.size, scope)
         arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {_prefix(path)}{above}"
         code.put(f"    {value} = S.open({arguments})")
         return value
 
-    def _protobuf(self, code: _Code, node: ir.Protobuf, path: Prefix, e: str) -> str:
+    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Prefix, e: str) -> str:
         from wirekit.wire.protobuf import Message
 
         kind = self._constant(Message._known[node.message], "message")
@@ -835,16 +916,9 @@ class Writer:
         return value
 
 
-def _fixed(node: ir.Node) -> list[ir.Number]:
-    """The numbers of a node of fixed size that one struct call can read; empty for others."""
-    match node:
-        case ir.Number():
-            return [node]
-        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
-            return _fixed(inner)
-        case ir.Constant(node=inner) | ir.Optional(node=inner):
-            return _fixed(inner)
-    return []
+def _one_order(numbers: list[ir.Number]) -> bool:
+    """Whether numbers have one byte order."""
+    return len({number.little for number in numbers if number.size > 1}) < 2  # big and little
 
 
 def _refusing(node: ir.Node) -> bool:
@@ -857,67 +931,6 @@ def _refusing(node: ir.Node) -> bool:
         case ir.Optional(node=inner) | ir.Boolean(number=inner) | ir.BitFields(number=inner):
             return _refusing(inner)
     return False
-
-
-def _bare(node: ir.Node) -> ir.Node:
-    """The node under conditions and defaults."""
-    while isinstance(node, (ir.When, ir.WhenMore, ir.Optional)):
-        node = node.node
-    return node
-
-
-def _size(node: ir.Node) -> int:
-    return sum(1 for _ in ir.parts(node))
-
-
-def _free(node: ir.Node, level: int = 0) -> Iterator[tuple[int, str]]:
-    """(how far outside the node, field) of what its expressions read of structures around it."""
-    seen: set[tuple[int, int]] = set()
-    waiting = [(node, level)]
-    while waiting:
-        at, inside = waiting.pop()
-        if (id(at), inside) in seen:
-            continue
-        seen.add((id(at), inside))
-        for tree in _trees(at):
-            for each in fields_of(tree):
-                if each.up >= inside:
-                    yield each.up - inside, each.names[0]
-        deeper = inside + isinstance(at, ir.Structure)
-        waiting += [(inner, deeper) for _, inner in ir.parts(at)]
-
-
-def _trees(node: ir.Node) -> Iterator[Expression]:
-    """The expressions of a node that are needed to decode it."""
-    kinds = (Literal, Field, Context, LengthOf, Operation)
-    names = ("condition", "length", "count", "announced", "size") + (
-        ("value",) if isinstance(node, ir.Constant) else ()
-    )
-    for name in names:
-        tree = getattr(node, name, None)
-        if isinstance(tree, kinds):
-            yield tree
-    yield from getattr(node, "on", ())
-
-
-def _attribute(name: str) -> str:
-    return f"[{name!r}]" if keyword.iskeyword(name) else f".{name}"
-
-
-def _assignment(name: str, value: str) -> str:
-    return f"setattr(r, {name!r}, {value})" if keyword.iskeyword(name) else f"r.{name} = {value}"
-
-
-def _above(level: int, variable: str) -> str:
-    return f"up{level}_{variable}"
-
-
-def _variable(scope: _Scope | None, up: int, name: str) -> str:
-    for _ in range(up):
-        scope = scope.outer if scope is not None else None
-    if scope is None or name not in scope.variables:
-        raise Misuse(f"an expression reads {name}, which is not read before it")
-    return scope.variables[name]
 
 
 def _tuple(path: Prefix) -> str:

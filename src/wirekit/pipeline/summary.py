@@ -214,6 +214,11 @@ class Summary:
         return any(each.quarantine for each in self.files.values())
 
     @property
+    def incomplete(self) -> bool:
+        """Whether bytes are missing from a capture."""
+        return any(each.gaps for each in self.files.values())
+
+    @property
     def unreadable(self) -> dict[str, str]:
         """{capture: why} of those that could not be read, or not to their end."""
         return {

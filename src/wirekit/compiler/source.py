@@ -1,0 +1,277 @@
+"""What both halves of the rows engine write Python with: functions line by line, names, expressions, scopes.
+
+Nothing here knows whether the code will decode or build; ``rows`` and ``rows_build`` write one function a node each.
+"""
+
+from __future__ import annotations
+
+import keyword
+import linecache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.errors import Misuse
+
+
+class Unusual(Exception):
+    """The bytes or the value are not as they should be; the reference engine says how."""
+
+
+def missing() -> None:
+    """Stands for a value that has to be given, and for none at all."""
+    raise Unusual
+
+
+@dataclass(slots=True)
+class Code:
+    """A function that is being written.
+
+    Attributes:
+        loops: how many loops enclose the place at work.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    depth: int = 1
+    names: int = 0
+    loops: int = 0
+
+    def put(self, line: str) -> None:
+        """Adds a line at the depth of the block that is open."""
+        self.lines.append("    " * self.depth + line)
+
+    def fresh(self, stem: str) -> str:
+        """A variable that the function does not have yet."""
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def unless_same(self, values: list[str], write: Callable[[], None]) -> None:
+        """Does in a loop what depends on some values only, if they are not the very objects of the last turn."""
+        if not self.loops:
+            write()
+            return
+        last = [self.fresh("w") for _ in values]
+        self.lines[1:1] = [f"    {' = '.join(last)} = missing"]
+        self.put(f"if {' or '.join(f'{value} is not {old}' for value, old in zip(values, last, strict=True))}:")
+        self.depth += 1
+        write()
+        for value, old in zip(values, last, strict=True):
+            self.put(f"{old} = {value}")
+        self.depth -= 1
+
+
+@dataclass(slots=True)
+class Scope:
+    """A structure whose fields expressions can read: name → local variable."""
+
+    variables: dict[str, str]
+    outer: Scope | None
+
+
+class Generator:
+    """Writes the module of one schema.
+
+    Args:
+        key: the schema's key.
+        layout: its IR.
+        names: what the module can use from the start.
+    """
+
+    purpose = ""
+    arguments = ""
+
+    def __init__(self, key: str, layout: ir.Node, names: dict[str, Any]) -> None:
+        self.key = key
+        self.names = names
+        self._units: dict[int, str] = {}
+        self._free: dict[int, list[tuple[int, str]]] = {}
+        self._functions: list[list[str]] = []
+        self._constants: dict[Any, str] = {}
+        self._held: list[Any] = []
+        self._tables: list[dict[Any, Any]] = []
+        self.root = self._unit(layout)
+        self.source = "\n\n\n".join("\n".join(lines) for lines in self._functions) + "\n"
+
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        """The lines of a node's function."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _trees(node: ir.Node) -> Iterator[Expression]:
+        """The expressions of a node that the code evaluates."""
+        raise NotImplementedError
+
+    def compile(self) -> Callable[..., Any]:
+        """The function of the whole layout."""
+        name = f"<wirekit {self.purpose} {self.key}>"
+        linecache.cache[name] = (len(self.source), None, self.source.splitlines(keepends=True), name)
+        exec(compile(self.source, name, "exec"), self.names)  # the source is made here, of numbers and names
+        for table in self._tables:
+            table.update({key: self.names[name] for key, name in table.items()})
+        unit: Callable[..., Any] = self.names[self.root]
+        return unit
+
+    def _constant(self, value: Any, stem: str) -> str:
+        """A name in the module for an object; the same object gets the same name."""
+        key = (stem, id(value))
+        if key not in self._constants:
+            self._held.append(value)
+            name = f"{stem}{len(self._constants)}"
+            self._constants[key] = name
+            self.names[name] = value
+        return self._constants[key]
+
+    def _unit(self, node: ir.Node) -> str:
+        """The function of a node; nodes that are shared share it."""
+        if id(node) not in self._units:
+            self._held.append(node)
+            name = f"unit{len(self._units)}"
+            self._units[id(node)] = name
+            free = self._free[id(node)] = sorted(set(self._read_outside(node)))
+            above = "".join(f", {_above(level, variable)}" for level, variable in free)
+            lines = self._function(f"def {name}({self.arguments}{above}):", node, self._outside(node))
+            self._functions.append(lines)
+        return self._units[id(node)]
+
+    def _outside(self, node: ir.Node) -> Scope | None:
+        """The scopes around a unit: what it reads of them comes as arguments."""
+        free = self._free[id(node)]
+        scope = None
+        for level in range(max((level for level, _ in free), default=-1), -1, -1):
+            variables = {variable: _above(level, variable) for at, variable in free if at == level}
+            scope = Scope(variables, scope)
+        return scope
+
+    def _call(self, node: ir.Node, scope: Scope | None) -> tuple[str, str]:
+        """(function, further arguments) of a node's unit."""
+        name = self._unit(node)
+        return name, self._given(self._free[id(node)], scope)
+
+    @staticmethod
+    def _given(free: list[tuple[int, str]], scope: Scope | None) -> str:
+        return "".join(f", {_local(scope, level, variable)}" for level, variable in free)
+
+    def _chosen(self, code: Code, node: ir.Choice, scope: Scope | None) -> tuple[str, str]:
+        """(variable that holds the unit of the case that fits, further arguments of all of them)."""
+        unit = code.fresh("u")
+        nodes = [case for _, case in node.cases] + ([node.otherwise] if node.otherwise is not None else [])
+        free = sorted({pair for case in nodes for pair in self._needs(case)})
+        cases = {(values[0] if len(values) == 1 else values): self._adapted(case, free) for values, case in node.cases}
+        table = self._constant(cases, "cases")
+        self._tables.append(cases)
+        otherwise = "None" if node.otherwise is None else self._adapted(node.otherwise, free)
+        code.put(f"{unit} = {table}.get({self._key(node.on, scope)}, {otherwise})")
+        code.put(f"if {unit} is None: raise Unusual")
+        return unit, self._given(free, scope)
+
+    def _key(self, on: tuple[Expression, ...], scope: Scope | None) -> str:
+        """What a choice depends on: one expression, or a tuple of several."""
+        parts = [self._expression(part, scope) for part in on]
+        return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+    def _needs(self, node: ir.Node) -> list[tuple[int, str]]:
+        self._unit(node)
+        return self._free[id(node)]
+
+    def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
+        """A node's unit that takes these further arguments, whichever it needs."""
+        name = self._unit(node)
+        mine = self._free[id(node)]
+        if mine == free:
+            return name
+        adapted = f"{name}_of{len(self._functions)}"
+        taken = "".join(f", {_above(level, variable)}" for level, variable in free)
+        given = "".join(f", {_above(level, variable)}" for level, variable in mine)
+        header = f"def {adapted}({self.arguments}{taken}):"
+        self._functions.append([header, f"    return {name}({self.arguments}{given})"])
+        return adapted
+
+    def _expression(self, tree: Expression, scope: Scope | None) -> str:
+        match tree:
+            case Literal(value=value):
+                return repr(int(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+            case Context(name=name):
+                return f"S.params[{name!r}]"
+            case LengthOf(of=of):
+                return f"len({self._expression(of, scope)})"
+            case Field(up=up, names=(first, *rest)):
+                return _local(scope, up, first) + "".join(attribute(name) for name in rest)
+            case Operation(symbol=symbol, operands=(only,)):
+                return f"({symbol}{self._expression(only, scope)})"
+            case Operation(symbol=symbol, operands=(left, right)):
+                return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
+        raise Misuse(f"{self.key}: {tree} cannot be compiled")
+
+    def _read_outside(self, node: ir.Node) -> Iterator[tuple[int, str]]:
+        """(how far outside the node, field) of what its expressions read of structures around it."""
+        seen: set[tuple[int, int]] = set()
+        waiting = [(node, 0)]
+        while waiting:
+            at, inside = waiting.pop()
+            if (id(at), inside) in seen:
+                continue
+            seen.add((id(at), inside))
+            for tree in self._trees(at):
+                for each in fields_of(tree):
+                    if each.up >= inside:
+                        yield each.up - inside, each.names[0]
+            deeper = inside + isinstance(at, ir.Structure)
+            waiting += [(inner, deeper) for _, inner in ir.parts(at)]
+
+
+def trees_in(node: ir.Node, names: tuple[str, ...]) -> Iterator[Expression]:
+    """The expressions of a node under these attributes, and those that a choice depends on."""
+    kinds = (Literal, Field, Context, LengthOf, Operation)
+    for name in names:
+        tree = getattr(node, name, None)
+        if isinstance(tree, kinds):
+            yield tree
+    yield from getattr(node, "on", ())
+
+
+def fixed(node: ir.Node) -> list[ir.Number]:
+    """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
+    match node:
+        case ir.Number():
+            return [node]
+        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
+            return fixed(inner)
+        case ir.Constant(node=inner) | ir.Optional(node=inner):
+            return fixed(inner)
+    return []
+
+
+def bare(node: ir.Node) -> ir.Node:
+    """The node under conditions and defaults."""
+    while isinstance(node, (ir.When, ir.WhenMore, ir.Optional)):
+        node = node.node
+    return node
+
+
+def is_large(node: ir.Node) -> bool:
+    """Whether a branch has the node in a function of its own."""
+    return isinstance(node, (ir.Structure, ir.Choice)) and sum(1 for _ in ir.parts(node)) > 1
+
+
+def attribute(name: str) -> str:
+    """Reads a field of a record."""
+    return f"[{name!r}]" if keyword.iskeyword(name) else f".{name}"
+
+
+def assignment(record: str, name: str, value: str) -> str:
+    """Sets a field of a record."""
+    return f"setattr({record}, {name!r}, {value})" if keyword.iskeyword(name) else f"{record}.{name} = {value}"
+
+
+def _above(level: int, variable: str) -> str:
+    return f"up{level}_{variable}"
+
+
+def _local(scope: Scope | None, up: int, name: str) -> str:
+    for _ in range(up):
+        scope = scope.outer if scope is not None else None
+    if scope is None or name not in scope.variables:
+        raise Misuse(f"an expression reads {name}, which is not read before it")
+    return scope.variables[name]

@@ -8,8 +8,11 @@ import sys
 NAMES = [
     "message_set_against_kafka_python",
     "message_set_against_construct",
+    "fetch_response_against_kafka_python",
+    "produce_request_against_kafka_python",
     "capture_to_frames",
     "crc_against_libraries",
+    "columns_against_peers",
 ]
 
 

@@ -1,7 +1,8 @@
 """wirekit: wire formats of Kafka 0.8-0.10, Pulsar and JMQ4, each layout declared once.
 
 ``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
-``Conversation`` follows both directions of a connection, ``registry`` holds the layouts.
+``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
+batch, ``registry`` holds the layouts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_jso
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
+    from wirekit.compiler.columns import columns
     from wirekit.conversation import NEED_DATA, Conversation
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "WireError",
     "WirekitError",
     "Wrong",
+    "columns",
     "decode",
     "encode",
     "frames",
@@ -54,4 +57,8 @@ def __getattr__(name: str) -> Any:
         from wirekit import conversation
 
         return getattr(conversation, name)
+    if name == "columns":
+        from wirekit.compiler.columns import columns
+
+        return columns
     raise AttributeError(f"module 'wirekit' has no attribute {name!r}")

@@ -63,12 +63,12 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["nowhere.pcap", "-o", "out"], 1, "nowhere.pcap does not exist"),
+        (["nowhere.pcap", "-o", "out"], 2, "nowhere.pcap does not exist"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
-        ([BATCH, "-o", "out", "--protocol", "smtp"], 1, "no protocol 'smtp'"),
+        ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master is for --engine spark"),
         ([BATCH], 2, "Missing option '--output'"),
-        ([BATCH, "-o", FIXTURES], 1, "is not wirekit's"),
+        ([BATCH, "-o", FIXTURES], 2, "is not wirekit's"),
     ],
 )
 def test_what_makes_no_sense(
@@ -91,7 +91,7 @@ def test_a_missing_package_is_named_with_its_extra(module: str, engine: str, tmp
     arguments = ["pipeline", str(BATCH), "-o", str(tmp_path / "out"), "--engine", engine]
     code = f"import sys; sys.modules[{module!r}] = None; from wirekit.cli import main; main({arguments!r})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"wirekit: the pipeline needs {module}: pip install 'wirekit[spark]'\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wirekit.compiler import ir, rows
+from wirekit.compiler import ir, rows, rows_build
 from wirekit.registry import registry
 
 
@@ -12,12 +12,21 @@ from wirekit.registry import registry
 @click.argument("key")
 @click.option(
     "--engine",
-    type=click.Choice(["rows", "ir"]),
+    type=click.Choice(["rows", "build", "columns", "ir"]),
     default="rows",
-    help="rows: the generated decoder (default); ir: the layout that it is generated from.",
+    help=(
+        "rows: the generated decoder (default); build: the generated encoder; columns: the generated kernel that fills "
+        "Arrow columns; ir: the layout that all are generated from."
+    ),
 )
 def command(key: str, engine: str) -> int:
-    """Print the code that is generated to decode KEY, or the layout IR it is generated from."""
-    layout = registry[key].layout
-    click.echo(ir.dump(layout) if engine == "ir" else rows.writer(key).source, nl=engine == "ir")
+    """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
+    if engine == "ir":
+        click.echo(ir.dump(registry[key].layout))
+    elif engine == "columns":
+        from wirekit.compiler import columns
+
+        click.echo(columns.source(key), nl=False)
+    else:
+        click.echo((rows.writer if engine == "rows" else rows_build.builder)(key).source, nl=False)
     return 0

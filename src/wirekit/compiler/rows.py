@@ -52,9 +52,9 @@ REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, Unicod
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is the same for all verdicts of one place in the layout; None in its path stands for an index."""
+    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index."""
 
-    path: tuple[str | None, ...]
+    path: str
     kind: str
     status: str
 
@@ -83,11 +83,16 @@ class State:
     def verdicts(self, origin: int) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
+        above: dict[Prefix, str] = {}
         for site, prefix, number, position, source, *indexes in self.checks:
-            waiting = iter(indexes)
-            path = [*prefix, *(next(waiting) if part is None else part for part in site.path)]
+            path = site.path % tuple(indexes)
+            if prefix:
+                outer = above.get(prefix)
+                if outer is None:
+                    outer = above[prefix] = join_path(list(prefix))
+                path = outer + path if path.startswith("[") or not path else f"{outer}.{path}"
             offset = position if source else origin + position
-            found.append(Check(join_path(path), site.kind, number, number, site.status, offset, source))
+            found.append(Check(path, site.kind, number, number, site.status, offset, source))
         return found
 
     def open(
@@ -547,7 +552,8 @@ class Writer(Generator):
         status: str = "ok",
         deeper: bool = False,
     ) -> None:
-        site = Site(tuple(None if part.startswith("{") else part for part in path), kind, status)
+        parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
+        site = Site("".join(parts).removeprefix("."), kind, status)
         name = self._constant(self._sites.setdefault(site, site), "K")
         indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
         code.records = code.verdicts = True

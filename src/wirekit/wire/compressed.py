@@ -124,7 +124,7 @@ class Compressed(Wrapping):
         extra = (obj._extra or {}) if isinstance(obj, Record) else {}
         compressed = obj.get("compressed")
         if compressed is not None and ("compressed" in extra.get("keep", ()) or obj.get("content") is None):
-            return bytes(compressed)
+            return self._held(compressed, stream)
         name = self._name(context)
         if name is None:
             raise stream.wrong("a byte string, for the codec says that nothing is compressed", "opened content")
@@ -133,9 +133,15 @@ class Compressed(Wrapping):
         self.content._build(obj["content"], inner, context, "")
         stream.path.pop()
         plain = bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
-        if compressed is not None and self._holds(name, bytes(compressed), plain, stream):
+        if compressed is not None and self._holds(name, self._held(compressed, stream), plain, stream):
             return bytes(compressed)
         return compress(name, plain)
+
+    @staticmethod
+    def _held(compressed: Any, stream: Writer) -> bytes:
+        if not isinstance(compressed, (bytes, bytearray, memoryview)):
+            raise stream.wrong("compressed as bytes", repr(compressed))
+        return bytes(compressed)
 
     def _holds(self, name: str, compressed: bytes, plain: bytes, stream: Writer) -> bool:
         from wirekit.compression import Decompression, decompress

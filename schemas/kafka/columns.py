@@ -1,0 +1,116 @@
+"""The application messages of message sets as Arrow columns: what ``reading`` gives one by one, for many at once.
+
+The rules for offsets and timestamps are those of ``reading``; here they are applied to whole columns, depth by depth,
+as a wrapper's own offset and time must be known before those of what is in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns import scan
+from wirekit.schemas.kafka.messages import TIMESTAMP_TYPES
+from wirekit.schemas.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNCOMPRESSED = 0
+CODECS = 8  # values of the field
+TIME = pa.timestamp("ms", "UTC")
+
+
+def messages(
+    buffer: Any, key: str = "kafka.message_set", *, limits: Limits | None = None
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The messages in a message set or log segment: compressed sets opened, offsets absolute, times as they hold.
+
+    Args:
+        buffer: the bytes, or anything else that gives them by the buffer protocol.
+        key: ``kafka.message_set`` or ``kafka.log_segment``.
+        limits: what the bytes may ask for; by default the protocol's.
+
+    Returns:
+        A batch with a row a message: ``offset`` (null where it cannot be known: the wrapper's last message is damaged
+        or cut, or the sum exceeds 64 bits), ``timestamp`` (UTC, milliseconds; null for magic 0 and for none),
+        ``timestamp_type``, ``key``, ``value``, ``attributes``, ``codec`` (of the wrapper, for what was in one), ``crc``
+        and ``check`` (ok or bad). And the errors, as ``wirekit.compiler.columns.scan`` gives them.
+
+    >>> import wirekit
+    >>> message = {"offset": 5, "message": {"magic": 1, "timestamp": 1000, "value": "6869"}}
+    >>> batch, errors = messages(wirekit.encode("kafka.message_set", {"messages": [message]}))
+    >>> [batch[name][0].as_py() for name in ("offset", "value", "codec", "check")]
+    [5, b'hi', 'none', 'ok']
+    """
+    rows, errors = scan(key, buffer, limits=limits, wrappers=True)
+    offsets, known, times, types = _resolved(rows)
+    magic, codec = _numbers(rows, "message.magic"), _numbers(rows, "message.attributes.codec")
+    dated = magic >= 1
+    attributes = (
+        codec
+        | _numbers(rows, "message.attributes.timestamp_type") << 3
+        | _numbers(rows, "message.attributes.reserved").astype(np.int32) << 4
+    )
+    parents = _numbers(rows, "@parent", -1)
+    inherited = (codec == UNCOMPRESSED) & (parents >= 0)
+    codec = np.where(inherited, codec[parents], codec)
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "offset": pa.array(offsets, mask=~known),
+            "timestamp": pa.array(times, mask=~dated | (times == NO_TIMESTAMP)).view(TIME),
+            "timestamp_type": _named(types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated),
+            "key": rows["message.key"],
+            "value": rows["message.value"],
+            "attributes": pa.array(attributes.astype(np.uint8)),
+            "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
+            "crc": rows["message.crc"],
+            "check": _named(_numbers(rows, "message.crc.ok").astype(np.int32), ["bad", "ok"], None),
+        }
+    )
+    return (batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())), errors
+
+
+def _numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
+    """A column as numbers."""
+    column = rows[name]
+    if column.null_count:
+        column = column.fill_null(missing)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
+
+
+def _resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Absolute offset, whether it is known, timestamp and its type of every row, wrappers included."""
+    stored = _numbers(rows, "offset")
+    offsets = stored.copy()
+    known = np.ones(rows.num_rows, bool)
+    times = _numbers(rows, "message.timestamp", NO_TIMESTAMP).copy()
+    types = _numbers(rows, "message.attributes.timestamp_type").copy()
+    magic, left = _numbers(rows, "message.magic"), _numbers(rows, "@left", -1)
+    depths, parents = _numbers(rows, "@depth"), _numbers(rows, "@parent", -1)
+    last = np.full(rows.num_rows, -1, np.int64)  # the last message in each wrapper
+    inside = np.flatnonzero(parents >= 0)
+    last[parents[inside]] = inside
+    for depth in range(1, int(depths.max(initial=0)) + 1):
+        here = np.flatnonzero((depths == depth) & (magic[parents] >= 1))
+        wrappers = parents[here]
+        above, end = offsets[wrappers], stored[last[wrappers]]
+        base = above - end
+        fits = ((above ^ end) & (above ^ base)) >= 0  # no sign was lost
+        base = np.maximum(base, 0)
+        offsets[here] = stored[here] + base
+        fits &= ~((stored[here] >= 0) & (offsets[here] < 0))
+        known[here] = known[wrappers] & (left[wrappers] == 0) & fits
+        within = np.flatnonzero((depths == depth) & (magic[parents] == 0))
+        known[within] = True
+        types[here] = types[wrappers]
+        stamped = here[types[wrappers] == LOG_APPEND_TIME]
+        times[stamped] = times[parents[stamped]]
+    return offsets, known, times, types

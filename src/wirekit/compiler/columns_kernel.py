@@ -1,0 +1,212 @@
+"""A generated kernel: its frame, which is the same for all, its arrays, and what its numbers mean.
+
+``columns_code`` writes what stands inside the frame; ``columns`` calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wirekit.values import SymbolTable
+
+SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc; everything else is of kernels.reads
+
+
+@dataclass(slots=True)
+class Column:
+    """A column of the result, and the arrays that the kernel fills for it.
+
+    Attributes:
+        path: its name.
+        kind: ``number``, ``flag``, ``bytes`` or ``text``.
+        dtype: of a number, as numpy has it.
+        nullable: whether ``v<slot>`` says which rows have a value.
+        table: names of its values, if there are any.
+        slot: the number in the names of its arrays: ``c<slot>`` values; ``d<slot>`` data and ``o<slot>`` offsets of
+            byte strings, of which ``w<slot>`` is the last; ``u<slot>`` whether a text is UTF-8.
+    """
+
+    path: str
+    kind: str
+    dtype: str = ""
+    nullable: bool = False
+    table: SymbolTable | None = None
+    slot: int = 0
+
+    def arrays(self) -> Iterator[tuple[str, str]]:
+        """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""
+        if self.kind in ("bytes", "text"):
+            yield f"d{self.slot}", "uint8"
+            yield f"o{self.slot}", "int64"  # int32 where all bytes are fewer than 2 GiB
+        else:
+            yield f"c{self.slot}", self.dtype
+        if self.nullable:
+            yield f"v{self.slot}", "uint8"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a record is not good: the field, ``short``, ``wrong`` or ``limit``, and in words."""
+
+    path: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The byte strings of a column hold more records, where ``k0`` is the number of a codec plus one.
+
+    Attributes:
+        column: the index of the column.
+        codecs: names of codecs, as ``wirekit.compression`` knows them.
+        key: the schema of what is inside.
+    """
+
+    column: int
+    codecs: tuple[str, ...]
+    key: str
+
+
+@dataclass(slots=True)
+class Kernel:
+    """The generated function and what its arrays mean.
+
+    Attributes:
+        source: the text, without imports.
+        columns: in the order of the fields.
+        reasons: by the number that the function gives, less one.
+        packing: where more records lie inside, or None.
+        gaps: whether bytes can be left over inside a record, which ``gap`` counts.
+        arguments: the names of all arrays, in order.
+    """
+
+    source: str
+    columns: list[Column]
+    reasons: list[Reason]
+    packing: Packing | None
+    gaps: bool
+    arguments: list[str]
+
+
+# Arrays that every kernel has. ``state``: range, position (-1: at the start of the range), number in the range, rows,
+# errors. One element a range: ``first`` row, errors before (``failed``), where it ``stopped``, end of the last ``good``
+# record.
+RANGES = ("starts", "ends", "counts", "first", "failed", "stopped", "good")
+ERRORS = ("error_at", "error_offset", "error_length", "error_reason")
+GENERAL = ("b", "state", "frame", "stop", "until", *RANGES, *ERRORS, "offset", "length")
+
+HEAD = '''\
+def scan({arguments}):
+    """Scans ranges of b; gives 0 when it is done, 1 when rows or errors are full, 2 when byte strings are."""
+    r, p, k, n, m = state[0], state[1], state[2], state[3], state[4]
+    full = 0
+{written}    while r < starts.size:
+        limit, count = ends[r], counts[r]
+        if p < 0:
+            p, k = starts[r], 0
+            first[r], failed[r], good[r] = n, m, p
+        done = good[r]
+        while k < count or (count < 0 and p < limit):
+            if until.size > 0 and k > 0 and count < 0 and begins(b, p, limit, until):
+                break
+            if n >= offset.size or m >= error_at.size:
+                full = 1
+                break
+            i = np.uint64(n)  # without a sign, numba need not look whether to count from the end
+            record, after, reason = p, np.int64(-1), np.int64(0)
+            while True:  # once; a field that does not fit leaves it early
+'''
+
+EMPTY = """\
+                if p == record:
+                    reason = {empty}
+                    break
+"""
+
+TAIL = """\
+                offset[i] = record
+                length[i] = p - record
+                n += 1
+                done = p
+                break
+            if full:
+                p = record
+                break
+            k += 1
+            if reason == 0:
+                continue
+            if reason < 0 and stop and count < 0:
+                p = record  # the limit cuts the last record
+                break
+            error_at[m] = p
+            error_offset[m] = record
+            error_reason[m] = abs(reason)
+            if after < 0:
+                error_length[m] = limit - record
+                m += 1
+                p = record  # nothing says where the next record begins
+                break
+            error_length[m] = after - record
+            m += 1
+            p = after
+        good[r] = done
+        if full:
+            break
+        stopped[r] = p
+        r += 1
+        p = np.int64(-1)
+    state[0], state[1], state[2], state[3], state[4] = r, p, k, n, m
+    return full
+"""
+
+INDENT = 4  # levels inside ``scan`` where a record's fields are
+
+
+def assembled(
+    columns: list[Column],
+    reasons: list[Reason],
+    packing: Packing | None,
+    body: list[str],
+    uses: set[str],
+    *,
+    gaps: bool,
+    may_be_empty: bool,
+) -> Kernel:
+    """The function around the code of one record.
+
+    Args:
+        body: the lines that read a record, at ``INDENT`` levels.
+        uses: names of ``kernels.reads`` and ``kernels.crc`` that they call.
+        gaps: whether they count bytes left over.
+        may_be_empty: whether a record can take no bytes at all, which is wrong.
+    """
+    arguments: list[str] = list(GENERAL)
+    arguments += [name for column in columns for name, _ in column.arrays()]
+    arguments += ["k0"] if packing else []
+    arguments += ["gap"] if gaps else []
+    if gaps:
+        body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
+    slots = [column.slot for column in columns if column.kind in ("bytes", "text")]
+    written = "".join(f"    w{slot} = np.int64(o{slot}[n])\n" for slot in slots)
+    head = HEAD.format(arguments=_wrapped(arguments), written=written)
+    reasons = [*reasons, Reason("", "wrong", "expected a record of at least one byte, found an empty one")]
+    tail = (EMPTY.format(empty=len(reasons)) if may_be_empty else "") + TAIL
+    own, sums = sorted(uses - SUMS | {"begins"}), sorted(uses & SUMS)
+    imports = [f"from wirekit.compiler.kernels.crc import {', '.join(sums)}"] if sums else []
+    imports += ["from wirekit.compiler.kernels.reads import (", *(f"    {name}," for name in own), ")"]
+    start = "import numpy as np\nfrom numba import njit\n\n" + "\n".join(imports) + "\n\n\n"
+    source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
+    return Kernel(source, columns, reasons, packing, gaps, arguments)
+
+
+def _wrapped(names: list[str]) -> str:
+    """Argument names over as many lines as they need."""
+    lines, line = [], ""
+    for name in names:
+        if len(line) + len(name) > 100:
+            lines.append(line)
+            line = ""
+        line += f"{name}, "
+    return "\n    " + "\n    ".join([*lines, line.rstrip()]).replace(", \n", ",\n") + "\n"

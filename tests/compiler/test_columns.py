@@ -1,0 +1,846 @@
+"""The columns engine gives what the reference engine gives, record by record, and loses no neighbour of a bad one."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wirekit
+from tests.fuzz.test_any_bytes import FIXTURES, samples
+from wirekit.compiler import columns_cache
+from wirekit.compiler.columns import program, scan, source
+from wirekit.engine import Params
+from wirekit.errors import Misuse, Short, WireError
+from wirekit.registry import Layout, Protocol, register
+from wirekit.values import Record, SymbolTable
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Const,
+    Default,
+    Flag,
+    If,
+    IfMore,
+    Length,
+    RecordsToEnd,
+    String,
+    Struct,
+    Switch,
+    Symbols,
+    context,
+    float64,
+    int8,
+    int16,
+    int16le,
+    int32,
+    int64,
+    len_,
+    this,
+    uint8,
+    uint16,
+    uint32le,
+    uint64,
+)
+from wirekit.wire.composite import RecordsToEnd as ListNode
+from wirekit.wire.composite import Struct as StructNode
+from wirekit.wire.stream import Reader, Scope, Session
+
+# NUMBA_BOUNDSCHECK=1 compiles other code, in a process of its own, which runs this file with fewer cases.
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
+CASES = 150 if CHECKED else 1500
+
+COLOURS = SymbolTable("colour", {1: ("RED", "red"), 2: ("GREEN", "green"), 7: ("BLUE", "blue")})
+
+READING = Struct(
+    "kind" / Symbols(int16le, COLOURS),
+    "size" / Length(uint16, add=2, minimum=4),
+    "body"
+    / Struct(
+        "flags" / Bits(uint8, "extra" / Bit(1), "colour" / Bit(3, COLOURS), "more" / Bit(4), order="msb"),
+        "valid" / Flag(int8),
+        "large" / uint64,
+        "value" / float64,
+        "note" / If(this.flags.extra == 1, String(int8, null=-1)),
+        "place" / If(this.flags.more > 3, Struct("x" / int32, "y" / Default(uint32le, 7), "name" / Bytes(uint8))),
+        "blob" / Bytes(this.flags.more * 2),
+        "same" / Const(uint8, 0x55, fatal=False),
+        "twice" / Bytes(len_(this.blob) + 1),
+        "end" / IfMore(int8),
+        name="Body",
+    ),
+    name="Reading",
+)
+SUMMED = Struct(
+    "head" / Const(uint8, 0xAB),
+    "crc" / Checked(int64, "crc32c", covers="data", content=True),
+    "sum" / Checked(uint16, "internet", covers=("head", "data")),
+    "data" / Bytes(int16, null=0),
+    "length_again" / Length(int16, of=("head", "data")),
+    name="Summed",
+)
+COUNTED = Struct("size" / Length(int32, frame=True), "entries" / Array(int16, SUMMED), name="Counted")
+
+PROTOCOL = Protocol(
+    "columnstest",
+    "For the tests of columns",
+    {
+        "readings": Layout(RecordsToEnd(READING, short_tail="stop")),
+        "strict": Layout(Struct("readings" / RecordsToEnd(READING))),
+        "summed": Layout(SUMMED),
+        "counted": Layout(COUNTED),
+        "nested": Layout(RecordsToEnd(Struct("inner" / Struct("list" / Array(int8, int8))))),
+        "choice": Layout(RecordsToEnd(Struct("k" / int8, "v" / Switch(this.k, {1: int8})))),
+        "overflow": Layout(RecordsToEnd(Struct("k" / int64, "v" / Bytes(this.k + 1)))),
+        "empty": Layout(RecordsToEnd(Struct("nothing" / Bytes(0)))),
+        "context": Layout(RecordsToEnd(Struct("v" / If(context.version > 1, int8)))),
+    },
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    """The layouts above are there for these tests only."""
+    registry = wirekit.registry
+    register(PROTOCOL)
+    yield
+    for name in PROTOCOL.layouts:
+        del registry._schemas[PROTOCOL.key(name)]
+    del registry._protocols[PROTOCOL.name]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Kernels are compiled for these tests; what the user has is left alone."""
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(columns_cache.VARIABLE, str(folder))
+        yield folder
+
+
+# What columns must give, found record by record with the reference engine.
+
+
+@dataclass
+class Expected:
+    """Rows by column, and (depth, offset, kind) of each error."""
+
+    rows: list[dict[str, Any]]
+    errors: list[tuple[int, int, str]]
+    consumed: int
+
+
+def list_of(key: str) -> tuple[list[Any], Any, Any]:
+    """The fields in front of the list of records of a schema, the list's node if there is one, the record's node."""
+    node = wirekit.registry[key].node
+    if isinstance(node, ListNode):
+        return [], node, node.element
+    assert isinstance(node, StructNode)
+    for index, (_, member) in enumerate(node.members):
+        if isinstance(member, (ListNode, Array)):
+            return node.members[:index], member, member.element
+    return [], None, node
+
+
+def expected(key: str, data: bytes, depth: int = 0) -> Expected:
+    """Walks over records with the reference engine, and on behind a bad one whose length tells where it ends."""
+    before, several, element = list_of(key)
+    stop = isinstance(several, ListNode) and several.short_tail == "stop"
+    until = several.until if isinstance(several, ListNode) else b""
+    position, found = 0, Expected([], [], 0)
+    if before and data[:12] == bytes(12):  # a segment that was never written to
+        return Expected([], [], len(data))
+    while position < len(data):
+        if until and position and data.startswith(until, position):
+            break
+        session = Session(key, wirekit.registry[key].limits)
+        reader = Reader(session, data, position)
+        reader.leave = 0 if stop else -1
+        try:
+            value = element._parse(reader, Scope.root(Params()).inner(), "")
+        except WireError as error:
+            if stop and isinstance(error, Short) and error.bounded == 0:
+                break
+            found.errors.append((depth, position, error.kind))
+            after = framed(element, data, position)
+            if after is None:
+                break
+            position = after
+            continue
+        inner = row(value, session, position, reader.position, depth)
+        opened = [data for data, path in session.sources if path in ("message.value.content", "value.content")]
+        if opened and isinstance(packed_in(value), Record):
+            below = expected("kafka.message_set", opened[0], depth + 1)
+            found.rows += below.rows
+            found.errors += below.errors
+        else:
+            found.rows.append(inner)
+            if any(check.kind == "decompression" and check.source == 0 for check in session.checks):
+                found.errors.append((depth, position, "decompression"))
+        position = reader.position
+    found.consumed = position
+    return found
+
+
+def packed_in(value: Any) -> Any:
+    message = value.get("message", value)
+    return message.get("value")
+
+
+def framed(element: Any, data: bytes, position: int) -> int | None:
+    """Where the next record begins, as the length of this one tells."""
+    if not all(length.bounds for length, _, _ in element.lengths.values()):
+        return None
+    try:
+        size = element.frame_size(Reader(Session("", wirekit.Limits()), data, position), Scope.root(Params()).inner())
+    except (WireError, Misuse):
+        return None
+    return position + size if size is not None and position + size <= len(data) else None
+
+
+def row(value: Any, session: Session, start: int, end: int, depth: int) -> dict[str, Any]:
+    found = {"@offset": start, "@length": end - start, "@depth": depth}
+    flat(found, "", value)
+    for check in session.checks:
+        if check.source == 0 and check.kind != "decompression":
+            found[f"{check.path}.ok"] = {"ok": True, "bad": False, "absent": None}[check.status]
+    if not any(check.kind == "decompression" for check in session.checks):
+        found["@gap"] = sum(gap.length for gap in session.gaps if gap.source == 0)
+    return found
+
+
+def flat(found: dict[str, Any], path: str, value: Any) -> None:
+    if isinstance(value, Record):
+        for name, inner in value.items():
+            flat(found, f"{path}.{name}" if path else name, inner)
+    elif isinstance(value, str):
+        found[path] = value.encode(errors="surrogateescape").decode(errors="replace")
+    else:
+        found[path] = value
+
+
+def compare(key: str, data: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Columns against the walk, field by field."""
+    want = expected(key, data)
+    batch, errors = scan(key, data)
+    batch.validate(full=True)
+    errors.validate(full=True)
+    told = sorted(
+        zip(errors["depth"].to_pylist(), errors["offset"].to_pylist(), errors["kind"].to_pylist(), strict=True)
+    )
+    assert told == sorted(want.errors)
+    assert batch.num_rows == len(want.rows)
+    assert int(batch.schema.metadata[b"wirekit.errors"]) == len(told)
+    if list_of(key)[1] is None or not list_of(key)[0]:
+        assert int(batch.schema.metadata[b"wirekit.consumed"]) == want.consumed
+    for name in batch.schema.names:
+        verdict = name.endswith(".ok")
+        for got, should in zip(batch[name].to_pylist(), want.rows, strict=True):
+            if name == "@wrapper" or (name in ("@gap", "@depth") and name not in should):
+                continue
+            if verdict and name not in should:  # of a good text, and of decompression, the reference says nothing
+                assert got in (True, None) or name.endswith("value.ok")
+                continue
+            wanted = should.get(name)
+            assert got == wanted or (got != got and wanted != wanted), (name, got, wanted)
+    for field in batch.schema:
+        assert field.nullable or batch[field.name].null_count == 0
+    return batch, errors
+
+
+# Samples.
+
+
+@cache
+def message_sets() -> list[bytes]:
+    """The message sets in the golden produce requests and fetch responses."""
+    found = []
+    for key, frames in samples().items():
+        if not key.startswith(("kafka.produce.request", "kafka.fetch.response")):
+            continue
+        for frame in frames:
+            value = wirekit.decode(frame, key).value
+            found += [wirekit.encode("kafka.message_set", each) for each in sets_in(value) if each["messages"]]
+    return found
+
+
+def sets_in(value: Any) -> Iterator[Record]:
+    if isinstance(value, Record):
+        if "messages" in value and "partial" in value:
+            yield value
+            return
+        for _, inner in value.items():
+            yield from sets_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from sets_in(inner)
+
+
+def message(number: int, magic: int, value: Any, codec: int = 0, **other: Any) -> dict[str, Any]:
+    told = {"magic": magic, "attributes": {"codec": codec}, "value": value, **other}
+    if magic:
+        told.setdefault("timestamp", 1_480_000_000_000 + number % 1000)
+    return {"offset": number, "message": told}
+
+
+@cache
+def mixed() -> bytes:
+    """Both magics, null and empty keys and values, each codec, a set in a set in a set."""
+    plain = [message(n, n % 2, (b"", None, b"v" * n)[n % 3], key=(None, b"", b"key")[n % 3]) for n in range(12)]
+    entries: list[dict[str, Any]] = [*plain]
+    for number, (magic, codec) in enumerate([(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3)]):
+        inside = {"messages": [message(n, magic, bytes([n]) * 20) for n in range(number + 1)]}
+        entries.append(message(100 + number, magic, {"content": inside}, codec))
+        entries.append(message(200 + number, magic, b"between"))
+    deep: dict[str, Any] = {"messages": [message(1, 1, b"deepest"), message(2, 1, b"too")]}
+    for codec in (1, 2, 3):
+        deep = {"messages": [message(7, 1, b"before"), message(8, 1, {"content": deep}, codec), message(9, 1, None)]}
+    entries += [*deep["messages"], message(300, 0, b"last")]
+    return wirekit.encode("kafka.message_set", {"messages": entries})
+
+
+def readings(count: int, seed: int = 1) -> bytes:
+    chance = random.Random(seed)
+    values = []
+    for _ in range(count):
+        extra, more = chance.random() < 0.5, chance.randrange(16)
+        values.append(
+            {
+                "kind": chance.choice([1, 2, 7, -3]),
+                "body": {
+                    "flags": {"extra": extra, "colour": chance.randrange(8), "more": more},
+                    "valid": chance.random() < 0.5,
+                    "large": chance.getrandbits(64),
+                    "value": chance.choice([0.0, -1.5, float("inf"), 1e300]),
+                    "note": chance.choice([None, "", "grün", "x" * 50]) if extra else None,
+                    "place": {"x": -5, "y": 2**32 - 1, "name": b"n" * chance.randrange(5)} if more > 3 else None,
+                    "blob": chance.randbytes(2 * more),
+                    "twice": chance.randbytes(2 * more + 1),
+                    "end": chance.choice([None, -1]),
+                },
+            }
+        )
+    return wirekit.encode("columnstest.readings", values)
+
+
+def summed(count: int) -> bytes:
+    data = [random.Random(n).randbytes(n % 70) for n in range(count)]
+    return b"".join(wirekit.encode("columnstest.summed", {"data": each or None}) for each in data)
+
+
+@cache
+def joyqueue_messages() -> bytes:
+    made = []
+    for number in range(8):
+        value = {
+            "send_time": number,
+            "body": b"body" * number,
+            "business_id": "b" * number,
+            "app": "app",
+            "client_ip": bytes(16),
+        }
+        value |= {"attributes": "a=b" if number % 2 else None, "extension": None, "flag": number, "partition": -1}
+        made.append(wirekit.encode("joyqueue.message", value))
+    return b"".join(made)
+
+
+@cache
+def joyqueue_batch() -> bytes:
+    values = [{"body": b"x" * n, "business_id": "é" * n, "attributes": None} for n in range(6)]
+    return wirekit.encode("joyqueue.batch", {"messages": values})
+
+
+@cache
+def packets() -> bytes:
+    return (FIXTURES / "pcap" / "jmq4-consume.pcap").read_bytes()[24:]
+
+
+def files(suffix: str) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((FIXTURES / "kafka" / "disk").glob(f"*{suffix}"))]
+
+
+SAMPLES = {
+    "kafka.message_set": mixed,
+    "columnstest.readings": lambda: readings(12),
+    "columnstest.strict": lambda: readings(5, 3),
+    "columnstest.summed": lambda: summed(9),
+    "kafka.time_index": lambda: struct.pack(">qi", 5, 6) * 4 + bytes(24),
+    "net.pcap.packets.le": lambda: packets()[:1500],
+    "joyqueue.batch": joyqueue_batch,
+    "joyqueue.message": joyqueue_messages,
+}
+if CHECKED:  # compiling takes longest
+    SAMPLES = {key: SAMPLES[key] for key in ("kafka.message_set", "columnstest.readings", "columnstest.summed")}
+
+
+# Whole, good data.
+
+
+def test_message_sets_that_real_brokers_sent() -> None:
+    assert len(message_sets()) > 20
+    depths = set()
+    for data in message_sets():
+        batch, errors = compare("kafka.message_set", data)
+        assert errors.num_rows == 0
+        depths |= set(batch["@depth"].to_pylist())
+    assert depths == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "key"), [(".log", "log_segment"), (".index", "offset_index"), (".timeindex", "time_index")]
+)
+def test_files_that_real_brokers_wrote(suffix: str, key: str) -> None:
+    rows = 0
+    for data in files(suffix):
+        batch, errors = compare(f"kafka.{key}", data)
+        assert errors.num_rows == 0
+        rows += batch.num_rows
+    assert rows > 10
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_whole_samples(key: str) -> None:
+    data = SAMPLES[key]()
+    batch, errors = compare(key, data)
+    assert batch.num_rows > 3
+    assert errors.num_rows == 0
+
+
+def test_packets_of_a_capture() -> None:
+    batch, errors = compare("net.pcap.packets.le", packets())
+    assert errors.num_rows == 0
+    file = wirekit.decode((FIXTURES / "pcap" / "jmq4-consume.pcap").read_bytes(), "net.pcap").value
+    assert batch["original_length"].to_pylist() == [packet.original_length for packet in file.packets]
+    assert batch["original_length.ok"].to_pylist() == [True] * batch.num_rows
+
+
+def test_a_list_that_is_counted_and_bounded() -> None:
+    entries = [{"data": b"x" * n or None} for n in range(4)]
+    data = wirekit.encode("columnstest.counted", {"entries": entries})
+    batch, errors = scan("columnstest.counted", data + b"behind")
+    assert batch["data"].to_pylist() == [None, b"x", b"xx", b"xxx"]
+    assert (
+        batch["sum.ok"].to_pylist() == batch["crc.ok"].to_pylist() == batch["length_again.ok"].to_pylist() == [True] * 4
+    )
+    assert batch["@offset"].to_pylist()[0] == 6
+    assert errors.num_rows == 0
+    for cut in range(len(data)):
+        batch, errors = scan("columnstest.counted", data[:cut])
+        assert errors.num_rows > 0
+    lots = data[:4] + b"\x7f\xff" + data[6:]
+    batch, errors = scan("columnstest.counted", lots)
+    assert (batch.num_rows, errors["kind"].to_pylist()) == (0, ["short"])
+    batch, errors = scan("columnstest.counted", b"\x7f\xff\xff\xff" + data[4:])
+    assert errors["kind"].to_pylist() == ["limit"]
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_nothing_gives_no_rows(key: str) -> None:
+    batch, errors = scan(key, b"")
+    assert (batch.num_rows, errors.num_rows) == (0, 0)
+
+
+def test_any_contiguous_buffer_will_do() -> None:
+    data = mixed()
+    want = wirekit.columns("kafka.message_set", data)
+    for given in (bytearray(data), memoryview(data), pa.py_buffer(data)):
+        assert wirekit.columns("kafka.message_set", given).equals(want)
+    with pytest.raises(Misuse, match="contiguous"):
+        wirekit.columns("kafka.message_set", memoryview(data)[::2])
+    with pytest.raises(Misuse, match="not str"):
+        wirekit.columns("kafka.message_set", "text")
+
+
+def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wirekit.compiler import columns
+
+    entry = wirekit.encode("kafka.message_set", {"messages": [message(1, 0, b"v")]})
+    bad = entry[:16] + b"\x09" + entry[17:]
+    data = (entry * 3 + bad) * 2000
+    want, wrong = scan("kafka.message_set", data)
+    assert (want.num_rows, wrong.num_rows) == (6000, 2000)
+    monkeypatch.setattr(columns, "ROW_GUESS", 1 << 40)
+    monkeypatch.setattr(columns, "WHOLE", 0)
+    got, errors = scan("kafka.message_set", data)
+    assert got.equals(want)
+    assert errors.equals(wrong)
+
+
+def test_names_of_values_stand_in_the_metadata() -> None:
+    field = wirekit.columns("kafka.message_set", b"").schema.field("message.attributes.codec")
+    assert field.type == pa.int32()
+    assert json.loads(field.metadata[b"wirekit.symbols"])["2"] == "SNAPPY"
+
+
+# Damage.
+
+
+def entries(data: bytes) -> list[int]:
+    """Where the messages of a set begin, and its end."""
+    places, position = [], 0
+    while position < len(data):
+        places.append(position)
+        position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+    return [*places, position]
+
+
+def test_a_bad_crc_is_a_verdict() -> None:
+    data = bytearray(wirekit.encode("kafka.message_set", {"messages": [message(n, 1, b"value") for n in range(3)]}))
+    data[entries(data)[1] + 36] ^= 1
+    batch, errors = compare("kafka.message_set", bytes(data))
+    assert batch["message.crc.ok"].to_pylist() == [True, False, True]
+    assert errors.num_rows == 0
+
+
+def test_a_damaged_record_loses_no_neighbour() -> None:
+    data = mixed()
+    whole = wirekit.columns("kafka.message_set", data)
+    for start, end in zip(entries(data), entries(data)[1:], strict=False):
+        damaged = bytearray(data)
+        damaged[start + 16] = 9  # no such magic
+        batch, errors = compare("kafka.message_set", bytes(damaged))
+        assert errors.to_pylist()[0] | {"at": 0} == {
+            "offset": start,
+            "length": end - start,
+            "kind": "wrong",
+            "path": "message.magic",
+            "at": 0,
+            "reason": "expected one of magic: V0 (0), V1 (1)",
+            "depth": 0,
+            "wrapper": None,
+        }
+        mine = [
+            (whole["@depth"][i].as_py(), whole["@wrapper"][i].as_py(), whole["@offset"][i].as_py())
+            for i in range(whole.num_rows)
+        ]
+        left = [index for index, (depth, wrapper, offset) in enumerate(mine) if (wrapper if depth else offset) != start]
+        assert batch.num_rows == len(left)
+        assert batch["message.value"].to_pylist() == whole["message.value"].take(pa.array(left)).to_pylist()
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_cut_at_every_length(key: str) -> None:
+    data = SAMPLES[key]()
+    for size in range(0, len(data), max(1, len(data) // 250)):
+        compare(key, data[:size])
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_mutated_bytes(key: str) -> None:
+    data, chance = SAMPLES[key](), random.Random(17)
+    numbers = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff", b"\0\0\0\x0e"]
+    for _ in range(CASES):
+        damaged = bytearray(data[: chance.randrange(1, min(len(data), 900) + 1)])
+        for _ in range(chance.randrange(1, 4)):
+            place = chance.randrange(len(damaged))
+            if chance.random() < 0.4:
+                damaged[place : place + 4] = chance.choice(numbers)
+            elif chance.random() < 0.5:
+                damaged[place] = chance.randrange(256)
+            else:
+                del damaged[place : place + chance.randrange(1, 9)]
+            if not damaged:
+                break
+        compare(key, bytes(damaged))
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_random_bytes(key: str) -> None:
+    chance = random.Random(23)
+    for _ in range(CASES // 2):
+        size = chance.randrange(120)
+        data = (
+            chance.randbytes(size)
+            if chance.random() < 0.5
+            else bytes(chance.choice(b"\0\0\0\1\2\xff\x0e") for _ in range(size))
+        )
+        compare(key, data)
+
+
+@pytest.mark.skipif(CHECKED, reason="compiling takes longest")
+def test_records_of_no_bytes_do_not_go_on_forever() -> None:
+    batch, errors = scan("columnstest.empty", b"abc")
+    assert batch.num_rows == 0
+    assert errors.to_pylist()[0]["reason"] == "expected a record of at least one byte, found an empty one"
+    assert (errors["offset"].to_pylist(), errors["length"].to_pylist()) == ([0], [3])
+
+
+# Compressed records.
+
+
+def test_what_cannot_be_opened_stays_as_it_is() -> None:
+    data = wirekit.encode("kafka.message_set", {"messages": [message(0, 1, b"no gzip", 1), message(1, 1, b"plain")]})
+    batch, errors = compare("kafka.message_set", data)
+    assert batch["message.value"].to_pylist() == [b"no gzip", b"plain"]
+    assert batch["message.value.ok"].to_pylist() == [False, None]
+    assert [errors[name].to_pylist() for name in ("offset", "kind", "path")] == [
+        [0],
+        ["decompression"],
+        ["message.value"],
+    ]
+
+
+def test_what_exceeds_a_limit_is_an_error_and_its_neighbours_are_rows() -> None:
+    bomb = {"messages": [message(0, 1, bytes(200_000))]}
+    told = [message(0, 1, b"a"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"b")]
+    data = wirekit.encode("kafka.message_set", {"messages": told})
+    batch, errors = scan("kafka.message_set", data, limits=wirekit.Limits(decompressed=1000))
+    assert batch["message.value"].to_pylist() == [b"a", b"b"]
+    assert errors["kind"].to_pylist() == ["limit"]
+    assert errors["offset"].to_pylist() == [entries(data)[1]]
+    batch, errors = scan("kafka.message_set", mixed(), limits=wirekit.Limits(depth=2))
+    assert errors["kind"].to_pylist() == ["limit"]
+    assert errors["depth"].to_pylist() == [2]
+    assert b"deepest" not in batch["message.value"].to_pylist()
+    assert batch.num_rows == wirekit.columns("kafka.message_set", mixed()).num_rows - 2
+
+
+def test_damage_inside_a_wrapper_is_told_with_the_wrapper() -> None:
+    inner = bytearray(wirekit.encode("kafka.message_set", {"messages": [message(n, 1, b"value") for n in range(3)]}))
+    inner[entries(inner)[1] + 16] = 9
+    packed = wirekit.encode("kafka.message_set", {"messages": [message(5, 1, b"x"), message(6, 1, gzipped(inner), 1)]})
+    batch, errors = compare("kafka.message_set", packed)
+    assert batch["offset"].to_pylist() == [5, 0, 2]
+    wrapper = entries(packed)[1]
+    assert batch["@wrapper"].to_pylist() == [None, wrapper, wrapper]
+    assert errors["offset"].to_pylist() == [entries(inner)[1]]
+    assert errors["wrapper"].to_pylist() == [wrapper]
+
+
+def test_any_damage_inside_wrappers() -> None:
+    chance = random.Random(5)
+    whole = wirekit.encode("kafka.message_set", {"messages": [message(n, n % 2, b"v" * n) for n in range(4)]})
+    for _ in range(CASES // 5):
+        told = [message(1, 1, b"before")]
+        for magic in (0, 1):
+            inner = bytearray(whole[: chance.randrange(1, len(whole) + 1)])
+            inner[chance.randrange(len(inner))] = chance.randrange(256)
+            told += [message(2, magic, gzipped(inner), 1), message(3, magic, b"between")]
+        inner = bytearray(wirekit.encode("kafka.message_set", {"messages": told}))
+        inner[chance.randrange(len(inner))] ^= 1 << chance.randrange(8)
+        outer = [message(1, 0, b"first"), message(2, 0, gzipped(inner), 1), message(3, 1, b"last")]
+        compare("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": outer}))
+
+
+def gzipped(data: bytes) -> bytes:
+    from wirekit.compression import compress
+
+    return compress("gzip", bytes(data))
+
+
+def test_wrappers_can_be_kept() -> None:
+    data = mixed()
+    without = wirekit.columns("kafka.message_set", data)
+    batch, _ = scan("kafka.message_set", data, wrappers=True)
+    wrappers = batch.filter(pa.compute.is_valid(batch["@left"]))
+    assert wrappers.num_rows == 6 + 3
+    assert wrappers["@left"].to_pylist() == [0] * 9
+    kept = batch.filter(pa.compute.is_null(batch["@left"]))
+    assert kept.select(without.schema.names).equals(without)
+    for index in range(batch.num_rows):
+        parent = batch["@parent"][index].as_py()
+        assert (parent is None) == (batch["@depth"][index].as_py() == 0)
+        if parent is not None:
+            assert parent < index
+            assert batch["@left"][parent].as_py() == 0
+            assert batch["@depth"][parent].as_py() == batch["@depth"][index].as_py() - 1
+
+
+# Kafka's rules for offsets and times, applied to columns.
+
+
+def told_by_reading(key: str, data: bytes) -> list[Any]:
+    from wirekit.schemas.kafka.reading import messages_of
+
+    names = ("offset", "timestamp", "timestamp_type", "key", "value", "attributes", "codec", "crc", "check")
+    decoded = wirekit.decode(data, key, engine="reference")
+    return [{name: getattr(each, name) for name in names} for each in messages_of(decoded)]
+
+
+def told_by_columns(key: str, data: bytes) -> list[Any]:
+    from wirekit.schemas.kafka.columns import messages
+
+    batch, _ = messages(data, key)
+    batch.validate(full=True)
+    plain = batch.set_column(1, "timestamp", batch["timestamp"].view(pa.int64()))
+    return plain.to_pylist()
+
+
+def log_append(number: int) -> bytes:
+    """A wrapper whose time is the broker's, around one whose time is not, around messages of both magics."""
+    inside: dict[str, Any] = {"messages": [message(n, n % 2, b"x") for n in range(4)]}
+    middle = message(3, 1, {"content": inside}, 2)
+    outer = message(number, 1, {"content": {"messages": [message(0, 1, None), middle, message(4, 0, b"z")]}}, 3)
+    outer["message"]["attributes"]["timestamp_type"] = 1
+    return wirekit.encode("kafka.message_set", {"messages": [outer, message(number + 1, 1, b"", timestamp=-1)]})
+
+
+@pytest.mark.skipif(CHECKED, reason="reads no bytes")
+def test_messages_as_reading_gives_them() -> None:
+    for data in [*message_sets(), mixed(), log_append(90), log_append(1), log_append(2**63 - 2), b""]:
+        assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
+    for data in files(".log"):
+        assert told_by_columns("kafka.log_segment", data) == told_by_reading("kafka.log_segment", data)
+
+
+def test_offsets_in_a_cut_wrapper_are_not_known() -> None:
+    inner = wirekit.encode("kafka.message_set", {"messages": [message(n, 1, b"v") for n in range(2)]})
+    data = wirekit.encode("kafka.message_set", {"messages": [message(9, 1, gzipped(inner[:-1]), 1)]})
+    assert [each["offset"] for each in told_by_columns("kafka.message_set", data)] == [None]
+    assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
+
+
+# What has no columns, the code, and its cache.
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [
+        ("columnstest.nested", r"inner\.list is a Several"),
+        ("columnstest.choice", r"v is a Choice"),
+        ("columnstest.overflow", r"can exceed 64 bits"),
+        ("columnstest.context", r"context\.version"),
+        ("pulsar.frame", r"command is a Protobuf"),
+        ("kafka.consumer_assignment", r"version is a Number \(in front of the records"),
+        ("net.ipv4", r"total_length is a length of a special kind"),
+    ],
+)
+def test_other_schemas_are_misuse(key: str, named: str) -> None:
+    with pytest.raises(Misuse, match=named):
+        wirekit.columns(key, b"")
+
+
+def test_every_schema_gives_columns_or_says_why_not() -> None:
+    good = 0
+    for key in wirekit.registry:
+        try:
+            program(key)
+            good += 1
+        except Misuse as error:
+            said = str(error)
+            assert f"{key} gives no columns: " in said, said
+    assert good > 15
+
+
+def test_no_protocol_is_known_to_the_engine() -> None:
+    from wirekit.compiler import columns, columns_code, columns_plan
+
+    for module in (columns_cache, columns_code, columns_plan, columns):
+        assert "wirekit.schemas" not in Path(str(module.__file__)).read_text()
+
+
+def test_importing_wirekit_needs_neither_numba_nor_pyarrow() -> None:
+    script = "import sys, wirekit; print([n for n in ('numba', 'pyarrow', 'numpy') if n in sys.modules])"
+    assert run(script) == "[]"
+
+
+def test_explain_prints_the_kernel() -> None:
+    from click.testing import CliRunner
+
+    from wirekit.cli.explain import command
+
+    printed = CliRunner().invoke(command, ["kafka.offset_index", "--engine", "columns"]).output
+    assert printed == source("kafka.offset_index")
+    assert "def scan(" in printed
+
+
+def run(script: str, *arguments: str, **environment: str) -> str:
+    """What a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env=os.environ | environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=200,
+    )
+    return done.stdout.strip()
+
+
+SCANS = """
+import struct, wirekit
+from wirekit.compiler import columns_cache
+from wirekit.compiler.columns import source
+batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
+function = columns_cache.function(source("kafka.offset_index"), "int32")
+print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
+"""
+
+
+def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
+    environment = os.environ | {columns_cache.VARIABLE: str(tmp_path / "new" / "cache")}
+    started = [
+        subprocess.Popen([sys.executable, "-c", SCANS], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for process in started:
+        out, _ = process.communicate(timeout=200)
+        assert process.returncode == 0
+        assert out.startswith("[2, 4]")
+    folder = tmp_path / "new" / "cache"
+    assert len(list(folder.glob("*.py"))) == 1
+    assert not list(folder.glob("*.tmp"))
+    assert folder.stat().st_mode & 0o077 == 0
+    assert run(SCANS, **{columns_cache.VARIABLE: str(folder)}) == "[2, 4] from the cache"
+
+
+def test_a_damaged_module_in_the_cache_is_written_anew(own_cache: Path) -> None:
+    wirekit.columns("kafka.offset_index", b"")
+    (path,) = [
+        p
+        for p in own_cache.glob("*.py")
+        if p.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
+    ]
+    path.write_text("half of")
+    assert run(SCANS).startswith("[2, 4]")
+    assert path.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
+
+
+def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    script = SCANS.replace("wirekit.columns(", "print(wirekit.Misuse) or wirekit.columns(", 1)
+    environment = {columns_cache.VARIABLE: "", "XDG_CACHE_HOME": str(tmp_path / "file")}
+    assert "[2, 4] compiled" in run(script, **environment)
+    caught = "import wirekit\ntry: wirekit.columns('kafka.offset_index', b'')\nexcept wirekit.Misuse as e: print(e)"
+    named = run(caught, **{columns_cache.VARIABLE: str(tmp_path / "file")})
+    assert named.startswith("WIREKIT_CACHE_DIR names ")
+
+
+@pytest.mark.skipif(CHECKED, reason="this is the run with bounds checks")
+def test_with_bounds_checked() -> None:
+    """All that reads bytes, once more with every index compared with its array."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            __file__,
+            "-k",
+            "samples or grow or mutated or random or every_length",
+        ],
+        check=False,
+        env=os.environ | {"NUMBA_BOUNDSCHECK": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=250,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stdout

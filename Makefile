@@ -64,7 +64,7 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 fuzz: setup
-	HYPOTHESIS_PROFILE=exhaustive $(BIN)/python -m pytest --timeout 0 tests/fuzz
+	HYPOTHESIS_PROFILE=exhaustive $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/strategies
 
 format: setup
 	$(BIN)/ruff format .

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wirekit.registry import Layout, Protocol
 from wirekit.schemas.jmq4 import commands, frame, message
 from wirekit.schemas.jmq4.codes import COMMANDS
+from wirekit.schemas.jmq4.differences import noted
 from wirekit.schemas.jmq4.types import string1
 from wirekit.wire import Limits, Node
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 DOCUMENT = "JMQ4 protocol document, 通信协议"
 IMPLEMENTATION = "JoyQueue 4.2.8-SNAPSHOT, network/"
+OPENED = "bodies decompressed and batches split"
 LIMITS = Limits(frame=100 * 1024 * 1024)
 PORT = 50088
 
@@ -45,19 +47,28 @@ def _payloads(payloads: dict[int, Node], source: str) -> dict[str, Layout]:
 JOYQUEUE = Protocol(
     name="joyqueue",
     title="JMQ4 as JoyQueue writes it, header versions 1 to 4",
-    layouts={
-        "frame": Layout(frame.JOYQUEUE_FRAME, "a request or a response", IMPLEMENTATION),
-        "header": Layout(frame.JOYQUEUE_HEADER, "what a frame begins with", "JoyQueueHeaderCodec.java:53-90"),
-        "message": Layout(message.MESSAGE, "a message, as sent and as stored", "Serializer.java:153-318"),
-        "batch": Layout(message.BATCH, "the messages in the body of a batch", "BatchMessageSerializer.java:66-133"),
-        "client_address": Layout(message.CLIENT_ADDRESS, "what client_ip begins with for IPv4", "IpUtil.java:349-378"),
-        "frame_unsigned": Layout(
-            frame.JOYQUEUE_FRAME_UNSIGNED,
-            "repairs frames with strings of 128 to 255 bytes behind a one-byte length, which peers misread",
-            "AbstractSerializer.java:146-152",
-        ),
-        **_payloads({**commands.implemented(string1), **commands.by_version(string1, commands.NEWEST)}, IMPLEMENTATION),
-    },
+    layouts=noted(
+        {
+            "frame": Layout(frame.JOYQUEUE_FRAME, "a request or a response", IMPLEMENTATION),
+            "frame_opened": Layout(frame.JOYQUEUE_FRAME_OPENED, f"a frame, {OPENED}", IMPLEMENTATION),
+            "header": Layout(frame.JOYQUEUE_HEADER, "what a frame begins with", "JoyQueueHeaderCodec.java:53-90"),
+            "message": Layout(message.MESSAGE, "a message, as sent and as stored", "Serializer.java:153-318"),
+            "message_opened": Layout(message.OPENED_MESSAGE, f"a message, {OPENED}", "Serializer.java:153-318"),
+            "batch": Layout(message.BATCH, "the messages in the body of a batch", "BatchMessageSerializer.java:66-133"),
+            "client_address": Layout(
+                message.CLIENT_ADDRESS, "what client_ip begins with for IPv4", "IpUtil.java:349-378"
+            ),
+            "frame_unsigned": Layout(
+                frame.JOYQUEUE_FRAME_UNSIGNED,
+                "repairs frames with strings of 128 to 255 bytes behind a one-byte length, which peers misread",
+                "AbstractSerializer.java:146-152",
+            ),
+            **_payloads(
+                {**commands.implemented(string1, message.MESSAGE), **commands.by_version(string1, commands.NEWEST)},
+                IMPLEMENTATION,
+            ),
+        }
+    ),
     client="frame",
     server="frame",
     recognised_by=("frame",),
@@ -69,13 +80,17 @@ JOYQUEUE = Protocol(
 JMQ4 = Protocol(
     name="jmq4",
     title="JMQ4 as its document reads literally, which no known client or broker speaks",
-    layouts={
-        "frame": Layout(frame.JMQ4_FRAME, "a request or a response", DOCUMENT),
-        "header": Layout(frame.JMQ4_HEADER, "what a frame begins with", "document, 头信息"),
-        "message": Layout(message.DOCUMENTED_MESSAGE, "a message", "document, MESSAGE"),
-        "batch": Layout(message.DOCUMENTED_BATCH, "the messages in the body of a batch", "document, BATCH_MESSAGE"),
-        **_payloads(commands.documented(), DOCUMENT),
-    },
+    layouts=noted(
+        {
+            "frame": Layout(frame.JMQ4_FRAME, "a request or a response", DOCUMENT),
+            "frame_opened": Layout(frame.JMQ4_FRAME_OPENED, f"a frame, {OPENED}", DOCUMENT),
+            "header": Layout(frame.JMQ4_HEADER, "what a frame begins with", "document, 头信息"),
+            "message": Layout(message.DOCUMENTED_MESSAGE, "a message", "document, MESSAGE"),
+            "message_opened": Layout(message.DOCUMENTED_OPENED_MESSAGE, f"a message, {OPENED}", "document, MESSAGE"),
+            "batch": Layout(message.DOCUMENTED_BATCH, "the messages in the body of a batch", "document, BATCH_MESSAGE"),
+            **_payloads(commands.documented(), DOCUMENT),
+        }
+    ),
     client="frame",
     server="frame",
     recognised_by=("frame",),

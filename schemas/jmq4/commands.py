@@ -19,7 +19,7 @@ from wirekit.schemas.jmq4.codes import (
     TOPIC_TYPES,
     TRANSACTION_STATUS,
 )
-from wirekit.schemas.jmq4.message import DOCUMENTED_MESSAGE, message
+from wirekit.schemas.jmq4.message import DOCUMENTED_MESSAGE
 from wirekit.schemas.jmq4.mqtt import mqtt, subscribe_ack
 from wirekit.schemas.jmq4.types import array, boolean, language, string1, string2
 from wirekit.wire import (
@@ -470,13 +470,13 @@ SHARED: dict[int, Node] = {
 }
 
 
-def implemented(string: String) -> dict[int, Node]:
+def implemented(string: String, record: Struct) -> dict[int, Node]:
     """The payloads as JoyQueue writes them, except those of ``versioned``.
 
     Args:
         string: the type of strings with a one-byte length.
+        record: the layout of a message.
     """
-    record = message(string)
     return {
         **SHARED,
         **mqtt(string),
@@ -491,19 +491,23 @@ def implemented(string: String) -> dict[int, Node]:
     }
 
 
-def documented() -> dict[int, Node]:
-    """The payloads as the document has them, and as implemented where it has none."""
+def documented(record: Struct = DOCUMENTED_MESSAGE) -> dict[int, Node]:
+    """The payloads as the document has them, and as implemented where it has none.
+
+    Args:
+        record: the layout of a message.
+    """
     return {
         **SHARED,
         **mqtt(string1),
         1: add_connection(string2),
         -1: add_connection_ack(string2),
         -10: DOCUMENTED_FETCH_CLUSTER_ACK,
-        -30: fetch_topic_message_ack(DOCUMENTED_MESSAGE),
-        -31: fetch_partition_message_ack(DOCUMENTED_MESSAGE),
+        -30: fetch_topic_message_ack(record),
+        -31: fetch_partition_message_ack(record),
         -32: DOCUMENTED_COMMIT_ACK_ACK,
         -35: FETCH_INDEX_ACK_V1,
-        50: produce_message(DOCUMENTED_MESSAGE),
+        50: produce_message(record),
         51: produce_message_prepare(),
         54: fetch_produce_feedback("count" / int32, "long_poll_timeout" / int64 * "milliseconds"),
         -100: subscribe_ack(string1),

@@ -15,9 +15,8 @@ from wirekit.engine import Decoded, decode
 from wirekit.errors import WireError
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
-from wirekit.schemas.jmq4.message import as_integer
+from wirekit.schemas.jmq4.message import FRAMINGS, as_integer
 
-CODECS = {"ZIP": "zip", "ZLIB": "zlib", "SNAPPY": "snappy-framed"}
 NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
 PRODUCE_MESSAGE = 50
@@ -129,7 +128,7 @@ def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
     symbol = table(number).symbol
     if symbol == "NONE":
         return "none", body
-    codec = CODECS.get(symbol or "")
+    codec = FRAMINGS.get(symbol or "")
     if codec is None:
         return str(number), None
     try:

@@ -9,6 +9,7 @@ from typing import Any
 
 from wirekit.schemas.jmq4 import commands
 from wirekit.schemas.jmq4.codes import COMMANDS, DIRECTIONS, ERROR_CODES, QOS_LEVELS
+from wirekit.schemas.jmq4.message import DOCUMENTED_OPENED_MESSAGE, MESSAGE, OPENED_MESSAGE, message
 from wirekit.schemas.jmq4.types import string1, string1_unsigned, string2
 from wirekit.wire import (
     Bit,
@@ -73,17 +74,19 @@ def frame(version: Node, payloads: dict[int, Node]) -> Struct:
     )
 
 
-def joyqueue_frame(string: String) -> Struct:
-    """The frame that JoyQueue writes, with strings of one-byte length of the given type."""
+def joyqueue_frame(string: String, record: Struct) -> Struct:
+    """The frame that JoyQueue writes, with strings of one-byte length and messages of the given types."""
     by_header = commands.versioned(string, this.version)
-    return frame(int8, {**commands.implemented(string), **commands.by_version(string, by_header)})
+    return frame(int8, {**commands.implemented(string, record), **commands.by_version(string, by_header)})
 
 
-JOYQUEUE_FRAME = joyqueue_frame(string1)
-JOYQUEUE_FRAME_UNSIGNED = joyqueue_frame(string1_unsigned)
+JOYQUEUE_FRAME = joyqueue_frame(string1, MESSAGE)
+JOYQUEUE_FRAME_OPENED = joyqueue_frame(string1, OPENED_MESSAGE)
+JOYQUEUE_FRAME_UNSIGNED = joyqueue_frame(string1_unsigned, message(string1_unsigned))
 
 DOCUMENTED_VERSION = Const(int8, 2, fatal=False)
 JMQ4_FRAME = frame(DOCUMENTED_VERSION, commands.documented())
+JMQ4_FRAME_OPENED = frame(DOCUMENTED_VERSION, commands.documented(DOCUMENTED_OPENED_MESSAGE))
 
 JOYQUEUE_HEADER = Struct("length" / int32, *header(int8), name="Header")
 JMQ4_HEADER = Struct("length" / int32, *header(DOCUMENTED_VERSION), name="Header")

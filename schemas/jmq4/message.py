@@ -5,7 +5,8 @@ serializer/BatchMessageSerializer.java:66-133. A record looks the same in PRODUC
 the broker's store.
 
 The length of a record is verified and not relied on, because JoyQueue's reader ignores it. A message body stays as it
-is on the wire: ``dialogue`` decompresses it and splits batches.
+is on the wire; ``opened`` is one that is decompressed and split, for the layouts whose names end so, and ``dialogue``
+does the same to all that it follows.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from wirekit.wire import (
     Bits,
     Bytes,
     Checked,
+    Compressed,
     Const,
     Default,
+    IfThenElse,
     Length,
+    Node,
     RecordsToEnd,
     String,
     Struct,
@@ -36,6 +40,8 @@ from wirekit.wire import (
     int16,
     int32,
     int64,
+    rest,
+    this,
     uint16,
     uint16le,
 )
@@ -70,18 +76,19 @@ PLACE = (
 )
 
 
-def content(short: String) -> tuple[Any, ...]:
+def content(short: String, body: Node) -> tuple[Any, ...]:
     """The fields from sendTime on.
 
     Args:
         short: the type of businessId and app.
+        body: the body's.
     """
     return (
         "send_time" / int64 * "milliseconds since the epoch",
         "store_time" / Default(int32, 0) * "milliseconds from send_time to storing; 0 from clients",
         "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as it stands here",
         "flag" / Default(int16, 0) * "of a batch: how many messages",
-        "body" / nullable_bytes * "compressed, if system_code says so; of a batch: its messages",
+        "body" / body * "compressed, if system_code says so; of a batch: its messages",
         "business_id" / short,
         "attributes" / string2 * "Java properties text: key=value, separated by newlines",
         "extension" / nullable_bytes,
@@ -89,28 +96,32 @@ def content(short: String) -> tuple[Any, ...]:
     )
 
 
-def message(short: String) -> Struct:
-    """The record as JoyQueue writes it, with strings of one-byte length of the given type."""
+def message(short: String, body: Node = nullable_bytes) -> Struct:
+    """The record as JoyQueue writes it, with strings of one-byte length and a body of the given types."""
     return Struct(
         *PLACE,
         "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",
         "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
         "priority" / Default(int8, 0),
         "client_ip" / Bytes(16) * "not in the document; left-aligned, filled up with zeros (see client_address)",
-        *content(short),
+        *content(short, body),
+        name="Message",
+    )
+
+
+def documented_message(body: Node = nullable_bytes) -> Struct:
+    """The record as the document has it."""
+    return Struct(
+        *PLACE,
+        "system_code" / Default(DOCUMENTED_SYSTEM_CODE, {"source": 3, "message_version": 1}),
+        "priority" / Default(int8, 0),
+        *content(string2, body),
         name="Message",
     )
 
 
 MESSAGE = message(string1)
-
-DOCUMENTED_MESSAGE = Struct(
-    *PLACE,
-    "system_code" / Default(DOCUMENTED_SYSTEM_CODE, {"source": 3, "message_version": 1}),
-    "priority" / Default(int8, 0),
-    *content(string2),
-    name="Message",
-)
+DOCUMENTED_MESSAGE = documented_message()
 
 CLIENT_ADDRESS = Struct(
     "port" / uint16le,
@@ -140,6 +151,39 @@ DOCUMENTED_BATCH = Struct(
     "messages" / array(batched(nullable_bytes)),
     name="Batch",
 )
+
+
+FRAMINGS = {"ZIP": "zip", "ZLIB": "zlib", "SNAPPY": "snappy-framed"}
+"""The framing of each compression."""
+
+
+def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed:
+    """A body that is opened: decompressed if system_code says so, and split if it is a batch.
+
+    Args:
+        compressions: what the numbers in system_code mean.
+        batch: the layout of a batch.
+        of_source: an expression for the sources whose batches have that layout.
+    """
+    code = this.system_code
+    framings: dict[Any, str] = {}
+    for number in range(8):
+        framings |= {(0, number, 1, old): "none" for old in (0, 1)}
+        for old in (0, 1):
+            name = FRAMINGS.get(compressions(number & 3 if old else number).symbol or "")
+            if name is not None:
+                framings |= {(1, number, of_batch, old): name for of_batch in (0, 1)}
+    return Compressed(
+        nullable_bytes,
+        (code.compressed, code.compression, code.batch, code.message_version == 0),
+        framings,
+        IfThenElse((code.batch == 1) & (code.reserved == 0) & of_source, batch, rest()),
+    )
+
+
+OPENED = opened(COMPRESSIONS, BATCH, this.system_code.source == 3)
+OPENED_MESSAGE = message(string1, OPENED)
+DOCUMENTED_OPENED_MESSAGE = documented_message(opened(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 
 
 def as_integer(code: Any) -> int:

@@ -12,7 +12,7 @@ from tests.jmq4.vectors import PARTS, differences, message_value
 from wirekit.compression import compress, decompress
 from wirekit.schemas.jmq4 import attributes
 from wirekit.schemas.jmq4.attributes import format_attributes, parse_attributes
-from wirekit.schemas.jmq4.dialogue import CODECS
+from wirekit.schemas.jmq4.message import FRAMINGS
 
 
 def of(prefix: str) -> pytest.MarkDecorator:
@@ -81,7 +81,7 @@ def test_attributes_that_java_refuses() -> None:
 
 @of("compress_")
 def test_compressed_body(vector: dict[str, Any]) -> None:
-    codec = CODECS[vector["name"].split("_")[1].upper()]
+    codec = FRAMINGS[vector["name"].split("_")[1].upper()]
     data, plain = bytes.fromhex(vector["hex"]), bytes.fromhex(vector["fields"]["plain_hex"])
     assert decompress(codec, data) == plain
     assert decompress(codec, compress(codec, plain)) == plain

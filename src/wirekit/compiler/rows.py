@@ -189,6 +189,7 @@ class Writer(Generator):
         names = {
             "Cut": Cut,
             "Unusual": Unusual,
+            "Opened": Opened,
             "Symbol": Symbol,
             "new": object.__new__,
             "missing": missing,
@@ -528,6 +529,8 @@ class Writer(Generator):
             code.depth += 1
         if total.content:
             covered = values[total.first]
+            packed = isinstance(bare(node.members[total.first].node), ir.Packed)
+            covered = f"({covered}.compressed if {covered}.__class__ is Opened else {covered})" if packed else covered
             data = f"({covered} or b'')"
         else:
             data = f"b[{start}:{end}]"

@@ -513,6 +513,8 @@ class Builder(Generator):
     ) -> None:
         place, piece, present = written
         covered = bare(node.members[total.first].node)
+        if isinstance(covered, ir.Packed):
+            covered = covered.blob
         if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
             start = start.moved(covered.length.size)
         last = code.here() == end

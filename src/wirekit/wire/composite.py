@@ -240,8 +240,7 @@ class Struct(Node):
             stream.session.checks.append(verdict)
             return
         if checked.content:
-            covered = getattr(record, str(checked.covers))
-            start = end - len(covered or b"")
+            start += self._prefix(str(checked.covers))
         position = after - checked.inner.minimum()
         data: Any = memoryview(stream.buffer)[start:end]
         if start <= position < end:
@@ -297,12 +296,18 @@ class Struct(Node):
             if self.members[index][0] not in keep:
                 start = starts[first]
                 if checked.content:
-                    prefix = bare(self.members[first][1])
-                    start += prefix.prefix.minimum() if isinstance(prefix, Bytes) and prefix.prefix else 0
+                    start += self._prefix(self.members[first][0])
                 number = checked.compute(bytes(stream.buffer[start : ends[last]]))
                 self._patch(stream, index, checked.inner, number, starts, ends)
         stream.frames.pop()
         return obj
+
+    def _prefix(self, name: str) -> int:
+        """Bytes of the length in front of a byte string, compressed or not."""
+        node = bare(dict(self.members)[name])
+        if isinstance(node, Wrapping):
+            node = node.inner
+        return node.prefix.minimum() if isinstance(node, Bytes) and node.prefix else 0
 
     def _given(self, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
         if isinstance(obj, Record):

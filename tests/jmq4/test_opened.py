@@ -1,0 +1,135 @@
+"""Message bodies opened on request: the keys that end in ``_opened``."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.compiler.test_engines import same
+from tests.jmq4.vectors import FRAMES, PARTS
+from wirekit.compression import decompress
+
+KEY = "joyqueue.message_opened"
+ZLIB = 2
+MESSAGES = [
+    {"priority": 0, "flag": 0, "body": b"one", "business_id": "a", "attributes": None},
+    {"priority": 4, "flag": 0, "body": b"two" * 99, "business_id": None, "attributes": "k=v"},
+]
+RECORDS = [part for part in PARTS if part["kind"].startswith("message")]
+READABLE = [vector for vector in FRAMES if not vector["name"].endswith("_QUIRK")]
+
+
+def message(body: Any, **code: Any) -> dict[str, Any]:
+    """A message with a body."""
+    system_code = {"source": 3, "address_type": 1, "message_version": 1, **code}
+    return {
+        "partition": 0,
+        "magic": 0x1234,
+        "system_code": system_code,
+        "client_ip": bytes(16),
+        "send_time": 1,
+        "body": body,
+        "business_id": None,
+        "attributes": None,
+        "extension": None,
+        "app": "app",
+    }
+
+
+@pytest.mark.parametrize("vector", READABLE, ids=lambda vector: vector["name"])
+def test_frames_keep_their_bytes(vector: dict[str, Any]) -> None:
+    data = bytes.fromhex(vector["hex"])
+    decoded = same("joyqueue.frame_opened", data, {})
+    assert wirekit.encode("joyqueue.frame_opened", decoded.value) == data
+    assert wirekit.encode("joyqueue.frame_opened", wirekit.to_json(decoded.value)) == data
+
+
+@pytest.mark.parametrize("part", RECORDS, ids=lambda part: part["name"])
+def test_records_keep_their_bytes(part: dict[str, Any]) -> None:
+    data = bytes.fromhex(part["hex"])
+    assert wirekit.encode(KEY, wirekit.decode(data, KEY).value) == data
+
+
+@pytest.mark.parametrize(
+    ("number", "codec"), [(1, "zip"), (2, "zlib"), (3, "snappy-framed")], ids=["zip", "zlib", "snappy"]
+)
+@pytest.mark.parametrize("batch", [0, 1], ids=["single", "batch"])
+def test_bodies_are_opened_and_made_anew(number: int, codec: str, batch: int) -> None:
+    content: Any = {"messages": MESSAGES} if batch else b"a body that is longer than nothing" * 9
+    data = wirekit.encode(KEY, message({"content": content}, compressed=1, compression=number, batch=batch))
+    decoded = wirekit.decode(data, KEY)
+    assert decoded.clean
+    opened = decoded.value.body
+    if batch:
+        assert [item.body for item in opened.content.messages] == [b"one", b"two" * 99]
+    else:
+        assert opened.content == content
+    assert decoded.value.body_crc == zlib.crc32(opened.compressed)
+    assert wirekit.encode(KEY, decoded.value) == data
+    plain = wirekit.encode("joyqueue.batch", opened.content) if batch else content
+    assert decompress(codec, opened.compressed) == plain
+
+    if batch:
+        opened.content.messages[0].body = b"changed"
+    else:
+        opened.content = b"changed"
+    changed = wirekit.decode(wirekit.encode(KEY, decoded.value), KEY)
+    assert changed.clean
+    assert b"changed" in (changed.value.body.content.messages[0].body if batch else changed.value.body.content)
+
+
+def test_a_batch_that_is_not_compressed_is_split() -> None:
+    data = wirekit.encode(KEY, message({"content": {"messages": MESSAGES}}, batch=1))
+    decoded = wirekit.decode(data, KEY)
+    assert decoded.clean
+    assert len(decoded.value.body.content.messages) == 2
+    assert decoded.value.body_crc == zlib.crc32(decoded.value.body.compressed)
+
+
+@pytest.mark.parametrize(
+    ("code", "opened"),
+    [
+        ({"batch": 1, "reserved": 1}, False),
+        ({"batch": 1, "source": 1}, False),
+        ({"batch": 1}, True),
+    ],
+    ids=["reserved bits", "of Kafka", "of JoyQueue"],
+)
+def test_only_batches_of_joyqueue_are_split(code: dict[str, int], opened: bool) -> None:
+    body = wirekit.encode("joyqueue.batch", {"messages": MESSAGES})
+    data = wirekit.encode("joyqueue.message", message(body, **code))
+    decoded = wirekit.decode(data, KEY)
+    assert decoded.clean
+    assert isinstance(decoded.value.body.content, bytes) is not opened
+
+
+def test_messages_of_version_0_have_two_bits_of_compression() -> None:
+    body = zlib.compress(b"text" * 9)
+    data = wirekit.encode("joyqueue.message", message(body, compressed=1, compression=4 + ZLIB, message_version=0))
+    assert wirekit.decode(data, KEY).value.body.content == b"text" * 9
+    data = wirekit.encode("joyqueue.message", message(body, compressed=1, compression=4 + ZLIB))
+    assert wirekit.decode(data, KEY).value.body == body
+
+
+def test_a_body_that_does_not_decompress_stays_as_it_is() -> None:
+    data = wirekit.encode("joyqueue.message", message(b"no zlib", compressed=1, compression=ZLIB))
+    decoded = same(KEY, data, {})
+    assert decoded.error is None
+    assert decoded.value.body == b"no zlib"
+    assert [check.kind for check in decoded.checks if check.status == "bad"] == ["decompression"]
+    assert wirekit.encode(KEY, decoded.value) == data
+
+
+def test_the_documented_dialect_has_its_own_numbers_and_batches() -> None:
+    key = "jmq4.message_opened"
+    value = message({"content": {"messages": MESSAGES}}, compressed=1, compression=0, batch=1)
+    del value["magic"], value["client_ip"]
+    documented = [{**item, "business_id": (item["business_id"] or "").encode() or None} for item in MESSAGES]
+    value["body"] = {"content": {"messages": documented}}
+    decoded = wirekit.decode(wirekit.encode(key, value), key)
+    assert decoded.clean
+    assert decoded.value.body.compressed.startswith(b"\xff\x06\x00\x00sNaPpY")
+    assert len(decoded.value.body.content.messages) == 2

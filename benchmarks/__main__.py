@@ -13,6 +13,7 @@ NAMES = [
     "capture_to_frames",
     "crc_against_libraries",
     "columns_against_peers",
+    "jmq4_columns_against_rows",
 ]
 
 

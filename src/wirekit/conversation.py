@@ -434,7 +434,28 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
     found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
-    return Recognised(name, swapped, True, f"{found} cleanly as {name}")
+    others = [other for other in names or tuple(registry.protocols()) if other != name]
+    rivals = [_as_rival(registry.protocol(other), client or server) for other in others]
+    return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
+
+
+def _as_rival(protocol: Protocol, data: bytes) -> str:
+    """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
+    if not protocol.recognised_by:
+        return ""
+    decoded = next(frames(protocol.stream("client"), data))
+    if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+        return ""
+    if decoded.clean:
+        return f"{protocol.name} fits the first as well and comes second"
+    if decoded.error is not None:
+        why = f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
+    elif decoded.gaps:
+        why = f"{decoded.gaps[0].path}: bytes that nothing explains"
+    else:
+        bad = next(check for check in decoded.checks if check.status == "bad")
+        why = f"{bad.path}: {bad.kind} {bad.stored} instead of {bad.computed}"
+    return f"{protocol.name} does not fit ({why})" if why else ""
 
 
 def best_fit(data: bytes) -> str:

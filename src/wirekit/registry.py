@@ -33,6 +33,14 @@ BUILT_IN = {
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader of a layout has to know, such as where a document and an implementation disagree; with a source."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Schema:
     """A layout under its key.
 
@@ -44,6 +52,7 @@ class Schema:
         description: one line for ``wirekit schemas``.
         source: where the layout is specified.
         limits: what hostile bytes may ask for, unless the caller says otherwise.
+        notes: what a reader has to know besides, each with its source.
     """
 
     key: str
@@ -53,6 +62,7 @@ class Schema:
     description: str
     source: str
     limits: Limits
+    notes: tuple[Note, ...] = ()
 
 
 def _no_dialogue() -> Any:
@@ -63,11 +73,12 @@ def _no_dialogue() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout as a protocol declares it: the node, one line about it, and where it is specified."""
+    """A layout as a protocol declares it: the node, one line about it, where it is specified, what to know besides."""
 
     node: Node
     description: str = ""
     source: str = ""
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -233,7 +244,9 @@ def _schema(protocol: Protocol, name: str) -> Schema:
         lowered = lower(layout.node)
     except Misuse as error:
         raise Misuse(f"{key}: {error}") from None
-    return Schema(key, layout.node, lowered, protocol.name, layout.description, layout.source, protocol.limits)
+    return Schema(
+        key, layout.node, lowered, protocol.name, layout.description, layout.source, protocol.limits, layout.notes
+    )
 
 
 registry = Registry()

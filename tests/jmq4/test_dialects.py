@@ -8,7 +8,9 @@ import pytest
 
 import wirekit
 from tests.jmq4.vectors import FRAMES, JUDGED, RELEASE_FRAMES
+from wirekit.conversation import recognise
 from wirekit.schemas.jmq4 import JMQ4, JOYQUEUE, codes
+from wirekit.schemas.jmq4.differences import DIFFERENCES
 from wirekit.schemas.jmq4.message import as_integer
 
 LITERAL = [vector for vector in JUDGED if vector["name"].startswith("doc_literal_")]
@@ -222,3 +224,36 @@ def test_every_command_has_a_key(protocol: wirekit.Protocol) -> None:
             continue
         direction = "request" if symbol > 0 else "response"
         assert f"{codes.COMMANDS(abs(symbol)).symbol}.{direction}".lower() in protocol.layouts
+
+
+@pytest.mark.parametrize("protocol", [JOYQUEUE, JMQ4], ids=["joyqueue", "jmq4"])
+def test_a_frame_shows_every_disagreement_and_a_payload_its_own(protocol: wirekit.Protocol) -> None:
+    shown = {name: [note.text for note in layout.notes] for name, layout in protocol.layouts.items()}
+    of_frames = [difference for difference in DIFFERENCES if difference.about != "batch"]
+    assert len(shown["frame"]) == len(of_frames)
+    assert len(shown["frame_opened"]) == len(DIFFERENCES)
+    for difference in DIFFERENCES:
+        assert difference.source
+        assert any(difference.text in text for text in shown["frame_opened"])
+        assert difference.about in shown
+        assert difference.text in shown[difference.about]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("joyqueue.frame", {"version": 4, "type": 7}, "jmq4 does not fit (version: constant 4 instead of 2)"),
+        ("joyqueue.frame", {"version": 2, "type": 7}, "jmq4 fits the first as well and comes second"),
+        (
+            "jmq4.frame",
+            {"version": 2, "type": 51, "payload": {"topic": "t", "app": "a", "sequence": 1, "transaction_id": "x"}},
+            "joyqueue does not fit (payload.timeout: needs 4 bytes, 0 available)",
+        ),
+    ],
+    ids=["version 4", "version 2", "prepare as documented"],
+)
+def test_the_guess_says_why_not_the_other_dialect(key: str, value: dict[str, Any], reason: str) -> None:
+    data = wirekit.encode(key, {"request_id": 1, "send_time": 0, "payload": {}, **value})
+    found = recognise(data, b"")
+    assert found.protocol == key.split(".", maxsplit=1)[0]
+    assert found.reason == f"1 frame decodes cleanly as {found.protocol}; {reason}"

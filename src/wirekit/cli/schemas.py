@@ -40,7 +40,10 @@ def _show(key: str, output: str) -> None:
     lines = describe(schema.node)
     if output == "json":
         fields = [{"depth": x.depth, "name": x.name, "type": x.type, "note": x.note} for x in lines]
-        print_json({"key": key, "description": schema.description, "source": schema.source, "fields": fields})
+        notes = [{"text": note.text, "source": note.source} for note in schema.notes]
+        print_json(
+            {"key": key, "description": schema.description, "source": schema.source, "fields": fields, "notes": notes}
+        )
         return
     screen = console()
     screen.print(key, style="bold", markup=False, end="")
@@ -52,3 +55,7 @@ def _show(key: str, output: str) -> None:
         name = "  " * line.depth + line.name
         note = f"  ({line.note})" if line.note else ""
         screen.print(f"  {name:{width}}{line.type}{note}", markup=False, soft_wrap=True)
+    if schema.notes:
+        screen.print("notes", style="bold")
+    for entry in schema.notes:
+        screen.print(f"  {entry.text}  [{entry.source}]", markup=False, soft_wrap=True)

@@ -104,5 +104,6 @@ PROTOCOL = Protocol(
     limits=Limits(frame=100 * 1024 * 1024),
     ports=(9092,),
     stored={"log_segment": "wirekit.schemas.kafka.reading:pieces_of_file"},
+    stored_columns={"log_segment": "wirekit.schemas.kafka.columns:pieces_of_file"},
     dialogue=_dialogue,
 )

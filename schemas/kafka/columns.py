@@ -6,14 +6,25 @@ as a wrapper's own offset and time must be known before those of what is in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
 from wirekit.schemas.kafka.messages import TIMESTAMP_TYPES
-from wirekit.schemas.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
+from wirekit.schemas.kafka.reading import (
+    CODEC_NAMES,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP,
+    SEGMENT,
+    ZEROS,
+    SegmentFile,
+    cut,
+)
+from wirekit.stored import Piece
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -47,6 +58,46 @@ def messages(
     [5, b'hi', 'none', 'ok']
     """
     rows, errors = scan(key, buffer, limits=limits, wrappers=True)
+    return _messages(rows), errors
+
+
+def pieces_of_file(path: str) -> Iterator[Piece]:
+    """What ``reading.pieces_of_file`` gives, with the messages of each piece in columns.
+
+    A piece in which something is not in order (a record that does not decode or decompress, bytes left over) is read
+    by the layout, one by one: errors have one source. So is one without a single good checksum.
+    """
+    with open(path, "rb") as file:
+        segment = SegmentFile(path, file)
+        more = True
+        while more:
+            data = segment.window()
+            piece, more = _in_columns(segment, data) or segment.one_by_one(data)
+            if piece is not None:
+                yield piece
+
+
+def _in_columns(segment: SegmentFile, data: bytes) -> tuple[Piece, bool] | None:
+    """A window's messages in columns, and whether the segment goes on; None if it must be read one by one."""
+    if data.startswith(ZEROS):
+        return None
+    rows, errors = scan(SEGMENT, data, wrappers=True)
+    consumed = int(rows.schema.metadata[b"wirekit.consumed"])
+    good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
+    if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
+        return None
+    left = data[consumed:]
+    whole = rows.num_rows - int(np.count_nonzero(_numbers(rows, "@depth")))
+    wrong = cut(segment.position + len(data), left, whole) if segment.last else []
+    fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
+    size = len(data) if segment.last else consumed
+    piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, errors=tuple(wrong), fits=True)
+    segment.take(size)
+    return piece, not segment.last and not left.startswith(ZEROS)
+
+
+def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The messages of a scan with wrappers."""
     offsets, known, times, types = _resolved(rows)
     magic, codec = _numbers(rows, "message.magic"), _numbers(rows, "message.attributes.codec")
     dated = magic >= 1
@@ -71,7 +122,7 @@ def messages(
             "check": _named(_numbers(rows, "message.crc.ok").astype(np.int32), ["bad", "ok"], None),
         }
     )
-    return (batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())), errors
+    return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
 
 
 def _numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:

@@ -11,22 +11,26 @@ Rules, as Kafka 0.10.2's own reader has them (``MemoryRecords.RecordsIterator``,
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import WireError, Wrong
 from wirekit.schemas.kafka.messages import ATTRIBUTES
+from wirekit.stored import Piece
 from wirekit.values import Check, Record
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
 PIECE = 4 * 1024 * 1024
 ZEROS = bytes(12)
+SEGMENT = "kafka.log_segment"
+PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
 NO_TIMESTAMP = -1
 
 
@@ -81,45 +85,86 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
     return messages_of_set(decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema)
 
 
-def pieces_of_file(path: str) -> Iterator[tuple[Decoded, Iterator[Message], WireError | None]]:
-    """A segment in pieces of a few MiB, each decoded as ``kafka.log_segment``, the messages in it, what ends it early.
+class SegmentFile:
+    """A segment file, read in windows of a few MiB; what a window cuts begins the next one.
 
     Topic and partition are those of the file's directory, ``<topic>-<partition>``; one that 0.10.2 has marked as
-    deleted is called ``<topic>-<partition>.<uuid>-delete``. What a piece cuts begins the next one; the last piece has
-    what ends the file: zeros, or a message that a crash cut.
+    deleted is called ``<topic>-<partition>.<uuid>-delete``.
+
+    Attributes:
+        topic, partition: what the messages belong to, where the directory tells it.
+        position: where the next window begins, bytes.
+        last: whether the window ends the file.
     """
-    folder = re.fullmatch(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?", Path(path).absolute().parent.name)
-    topic, partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
-    size = Path(path).stat().st_size
-    position, window = 0, PIECE
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        folder = PARTITION.fullmatch(Path(path).absolute().parent.name)
+        self.topic, self.partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
+        self.position = 0
+        self.last = False
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        self._window = PIECE
+
+    def window(self) -> bytes:
+        """The bytes from ``position`` on, some MiB of them."""
+        self.last = self.position + self._window >= self._size
+        self._file.seek(self.position)
+        return self._file.read(self._window)
+
+    def take(self, size: int) -> None:
+        """Goes on behind the first ``size`` bytes of the window; with 0 the next one is bigger."""
+        self.position += size
+        self._window = PIECE if size else 4 * self._window
+
+    def one_by_one(self, data: bytes) -> tuple[Piece | None, bool]:
+        """A window's messages by the layout: None when it holds no whole one, and whether the segment goes on."""
+        decoded = decode(data, SEGMENT, offset=self.position)
+        left = b"" if self.last or decoded.error is not None else decoded.value.tail
+        if data and len(left) == len(data):
+            self.take(0)
+            return None, True
+        errors = [decoded.error] if decoded.error is not None else []
+        if self.last and decoded.error is None:
+            errors += cut(self.position + len(data), decoded.value.tail, len(decoded.value.messages))
+        known = any(check.status == "ok" for check in decoded.checks)
+        piece = Piece(
+            self.position,
+            len(data) - len(left),
+            messages_of(decoded, topic=self.topic, partition=self.partition),
+            errors=tuple(errors),
+            gaps=tuple(decoded.gaps),
+            fits=known or (decoded.error is None and not data.strip(b"\0")),
+        )
+        self.take(len(data) - len(left))
+        over = self.last or decoded.error is not None or decoded.value.preallocated is not None
+        return piece, not over and not left.startswith(ZEROS)
+
+
+def pieces_of_file(path: str) -> Iterator[Piece]:
+    """A segment in pieces of a few MiB; the last has what ends the file: zeros, or a message that a crash cut."""
     with open(path, "rb") as file:
-        while position < size or not size:
-            file.seek(position)
-            decoded = decode(file.read(window), "kafka.log_segment", offset=position)
-            last = position + window >= size
-            left = b"" if last or decoded.error is not None else decoded.value.tail
-            if len(left) == len(decoded.data) and decoded.data:
-                window *= 4
-                continue
-            cut = _cut(decoded) if last else None
-            yield decoded, messages_of(decoded, topic=topic, partition=partition), cut
-            if last or decoded.error is not None or decoded.value.preallocated is not None:
-                return
-            position, window = position + len(decoded.data) - len(left), PIECE
-            if left.startswith(ZEROS):
-                return
+        segment = SegmentFile(path, file)
+        more = True
+        while more:
+            piece, more = segment.one_by_one(segment.window())
+            if piece is not None:
+                yield piece
 
 
-def _cut(decoded: Decoded) -> WireError | None:
-    """The error of a segment whose last message is not whole; the zeros of preallocation are none."""
-    left = b"" if decoded.error is not None else decoded.value.tail
+def cut(end: int, left: bytes, count: int) -> list[WireError]:
+    """The error of a segment whose last message is not whole; the zeros of preallocation are none.
+
+    Args:
+        end: where the segment ends, bytes.
+        left: what is behind its last whole message.
+        count: how many messages of the piece are in front of that.
+    """
     if not left.strip(b"\0"):
-        return None
-    offset = decoded.offset + len(decoded.data) - len(left)
-    path = f"messages[{len(decoded.value.messages)}]"
-    return Wrong(
-        "a whole message or zeros", f"{len(left)} bytes of one", protocol=decoded.schema, path=path, offset=offset
-    )
+        return []
+    found = f"{len(left)} bytes of one"
+    where = {"protocol": SEGMENT, "path": f"messages[{count}]", "offset": end - len(left)}
+    return [Wrong("a whole message or zeros", found, **where)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from wirekit.engine import Decoded, decode, frame_size, frames
 from wirekit.errors import Misuse, Short, WireError
@@ -89,23 +89,25 @@ class Message:
     schema: str
     protocol: str
 
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "protocol",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+        "key",
+        "value",
+        "attributes",
+        "codec",
+        "crc",
+        "check",
+        "schema",
+    )
+
     def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit messages --output json`` prints, without ``file``."""
-        return {
-            "protocol": self.protocol,
-            "topic": self.topic,
-            "partition": self.partition,
-            "offset": self.offset,
-            "timestamp": self.timestamp,
-            "timestamp_type": self.timestamp_type,
-            "key": to_json(self.key),
-            "value": to_json(self.value),
-            "attributes": self.attributes,
-            "codec": self.codec,
-            "crc": self.crc,
-            "check": self.check,
-            "schema": self.schema,
-        }
+        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, in this order."""
+        return {name: to_json(getattr(self, name)) for name in self.NAMES}
 
 
 @dataclass(slots=True)

@@ -95,7 +95,9 @@ class Protocol:
         limits: default limits.
         ports: usual server ports, a hint only.
         stored: {layout of a file that holds messages: ``module:function``}; the function takes the file's path and
-            gives (what was decoded, the messages in it) piece by piece, each piece with absolute offsets.
+            gives ``wirekit.stored.Piece`` after piece, with the messages one by one.
+        stored_columns: the same by functions that give pieces with the messages in columns, wherever they can; these
+            may need the extra ``columns``.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
     """
 
@@ -108,6 +110,7 @@ class Protocol:
     limits: Limits = field(default_factory=Limits)
     ports: tuple[int, ...] = ()
     stored: Mapping[str, str] = field(default_factory=dict)
+    stored_columns: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
 
     def key(self, name: str) -> str:

@@ -15,10 +15,9 @@ SEGMENTS = sorted((Path(__file__).parents[2] / "fixtures" / "kafka" / "disk").gl
 
 
 def read(path: Path) -> Iterator[Message]:
-    for decoded, messages, cut in reading.pieces_of_file(str(path)):
-        assert decoded.error is None
-        assert cut is None
-        yield from messages
+    for piece in reading.pieces_of_file(str(path)):
+        assert not piece.problems
+        yield from piece.messages
 
 
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: path.name)
@@ -38,12 +37,11 @@ def test_offsets_of_pieces_are_those_of_the_file(tmp_path: Path, monkeypatch: py
     path.write_bytes(one * 9 + one[:-1])
     monkeypatch.setattr(reading, "PIECE", 2 * len(one) + 5)
     pieces = list(reading.pieces_of_file(str(path)))
-    assert [decoded.offset for decoded, _, _ in pieces] == [0, 2 * len(one), 4 * len(one), 6 * len(one), 8 * len(one)]
-    assert pieces[-1][0].value.tail == one[:-1]
-    error = pieces[-1][2]
-    assert error is not None
+    assert [piece.offset for piece in pieces] == [0, 2 * len(one), 4 * len(one), 6 * len(one), 8 * len(one)]
+    assert [piece.length for piece in pieces] == [*[2 * len(one)] * 4, 2 * len(one) - 1]
+    (error,) = pieces[-1].errors
     assert (error.offset, error.path) == (9 * len(one), "messages[1]")
-    first = next(iter(pieces[0][1]))
+    first = next(iter(pieces[0].messages))
     assert (first.topic, first.partition) == ("t-x", 7)
 
 

@@ -154,6 +154,6 @@ def test_directory_tells_topic_and_partition(
     path = tmp_path / directory / "00000000000000000000.log"
     path.parent.mkdir()
     path.write_bytes(HELLO)
-    found = [message for _, messages, _ in pieces_of_file(str(path)) for message in messages]
+    found = [message for piece in pieces_of_file(str(path)) for message in piece.messages]
     assert {(message.topic, message.partition) for message in found} == {(topic, partition)}
     assert {message.schema for message in found} == {"kafka.log_segment"}

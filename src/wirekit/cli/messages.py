@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Protocol
 
 import click
 
@@ -14,27 +16,38 @@ from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
 from wirekit.cli.common import console, on_terminal, print_json, say
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
-from wirekit.engine import Decoded
-from wirekit.errors import WireError
+from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
+from wirekit.stored import Piece
 from wirekit.values import printable, readable
+
+MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
 
 
 @click.command("messages")
 @click.argument("files", nargs=-1, required=True, metavar="CAPTURE|SEGMENT...")
 @choice_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
-def command(files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+@click.option(
+    "--engine",
+    type=click.Choice(["rows", "columns"]),
+    help="For stored files; makes no difference but speed. By default columns if there is much to print as JSON.",
+)
+def command(
+    files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, engine: str | None
+) -> int:
     """Show every application message in captures and log segments; compressed sets and batches are opened.
 
     Offsets are absolute; for Pulsar they are ledger:entry:batch_index. A failed checksum is marked, not left out.
     """
     choice = parse_choice(protocol, ports)
-    show: Callable[[str, Message], None] = _Table() if (output or (on_terminal() and "table")) == "table" else _json
+    output = output or ("table" if on_terminal() else "json")
+    engine = _engine(files, engine, output)
+    show: Show = _Table() if output == "table" else _Json()
     status = 0
     for path in files:
         if not _is_capture(path):
-            status |= _stored(path, protocol, show)
+            status |= _stored(path, protocol, engine, show)
             continue
         followed = FollowedFile(path, choice)
         for link, item in followed:
@@ -45,8 +58,31 @@ def command(files: tuple[str, ...], protocol: str, ports: tuple[str, ...], outpu
     return status
 
 
-def _json(path: str, message: Message) -> None:
-    print_json({"file": path, **message.to_json()})
+class Show(Protocol):
+    """How messages are printed."""
+
+    def __call__(self, path: str, message: Message) -> None:
+        """Prints a message."""
+
+    def piece(self, path: str, piece: Piece) -> None:
+        """Prints the messages of a piece of a stored file."""
+
+
+class _Json:
+    """A line of JSON a message."""
+
+    def __call__(self, path: str, message: Message) -> None:
+        print_json({"file": path, **message.to_json()})
+
+    def piece(self, path: str, piece: Piece) -> None:
+        for message in piece.messages:
+            self(path, message)
+        if piece.batch is not None:
+            from wirekit.compiler.json_lines import Lines
+
+            lines = Lines(["file", *Message.NAMES], {"file": path, **piece.fixed})
+            for text in lines.of(piece.batch):
+                sys.stdout.buffer.write(text)
 
 
 class _Table:
@@ -70,6 +106,10 @@ class _Table:
         )
         text = f"{_shown(message.key, 24)} → {_shown(message.value, 60)}"
         self._line(cells, text, "yellow" if message.check == "bad" else "")
+
+    def piece(self, path: str, piece: Piece) -> None:
+        for message in piece.all_messages():
+            self(path, message)
 
     def _line(self, cells: tuple[str, ...], text: str, style: str) -> None:
         parts = [cell[:width].ljust(width) for cell, width in zip(cells, self.WIDTHS, strict=True)]
@@ -98,46 +138,51 @@ def _shown(data: bytes | None, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
 
 
-def _stored(path: str, protocol: str, show: Callable[[str, Message], None]) -> int:
+def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
     """The messages of a file that a broker stores."""
     names = [protocol] if protocol else registry.protocols()
-    for read in _readers(names):
+    for read in _readers(names, engine):
         status, known = 0, False
-        for decoded, messages, cut in read(path):
-            known = known or _fits(decoded)
+        for piece in read(path):
+            known = known or piece.fits
             if not known:
                 break
-            for message in messages:
-                show(path, message)
-            status |= _complain(path, decoded, cut)
+            show.piece(path, piece)
+            for problem in piece.problems:
+                say(f"{path}: {problem}")
+                status = 1
         if known:
             return status
     say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
     return 1
 
 
-def _readers(
-    names: list[str],
-) -> Iterator[Callable[[str], Iterator[tuple[Decoded, Iterator[Message], WireError | None]]]]:
+def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator[Piece]]]:
     for name in names:
-        for place in registry.protocol(name).stored.values():
-            module, function = place.split(":")
+        known = registry.protocol(name)
+        for layout, place in known.stored.items():
+            faster = known.stored_columns.get(layout) if engine == "columns" else None
+            module, function = (faster or place).split(":")
             yield getattr(importlib.import_module(module), function)
 
 
-def _fits(decoded: Decoded) -> bool:
-    """Whether a file begins as one of this kind does: with a record whose checksum is good, or with zeros only."""
-    if any(check.status == "ok" for check in decoded.checks):
-        return True
-    return decoded.error is None and not decoded.data.strip(b"\0")
+def _engine(files: tuple[str, ...], wanted: str | None, output: str) -> str:
+    """The engine for stored files: columns for JSON of much data, where they can be had."""
+    if wanted == "columns":
+        _need_columns()
+    if wanted is not None:
+        return wanted
+    size = sum(os.path.getsize(path) for path in files if os.path.isfile(path))
+    return "columns" if output == "json" and size >= MUCH and _have_columns() else "rows"
 
 
-def _complain(path: str, decoded: Decoded, cut: WireError | None) -> int:
-    problems: list[Any] = [each for each in (decoded.error, cut) if each is not None]
-    problems += [f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in decoded.gaps]
-    for problem in problems:
-        say(f"{path}: {problem}")
-    return 1 if problems else 0
+def _have_columns() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy", "pyarrow"))
+
+
+def _need_columns() -> None:
+    if not _have_columns():
+        raise Misuse("--engine columns needs numba and pyarrow: pip install 'wirekit[columns]'")
 
 
 def _is_capture(path: str) -> bool:

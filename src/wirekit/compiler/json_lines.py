@@ -1,0 +1,199 @@
+"""Record batches as JSON lines, by generated code: what ``wirekit.values.json_text`` gives for ``to_json`` of each row.
+
+A line is an object whose fields are columns of the batch or constants. Numbers and times are written as integers,
+``binary`` as hex, text and dictionaries of text as strings, flags as ``true`` and ``false``, nulls as ``null``. For
+each list of column types a kernel is generated, as ``columns_code`` does for decoding, and kept by ``columns_cache``.
+Nothing here knows a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler import columns_cache
+from wirekit.errors import Misuse
+from wirekit.values import json_text, to_json
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PIECE = 4 << 20  # bytes of text that are written at once, more only where one line takes more
+
+_HEAD = '''\
+import numpy as np
+from numba import njit
+
+from wirekit.compiler.kernels.reads import copy
+from wirekit.compiler.kernels.text import put_hex, put_null, put_part, put_signed, put_text, put_unsigned
+
+# text {fingerprint}
+
+
+@njit(nogil=True, cache=True)
+def scan({arguments}):
+    """Writes the lines of the rows from ``row`` on that fit; gives the next row and the bytes written."""
+    w = np.int64(0)
+    while row < rows:
+        i = np.uint64(row)  # without a sign, numba need not look whether to count from the end
+        needed = {needed}
+        if needed > out.size - w:
+            break
+'''
+_TAIL = """\
+        w = put_part(out, w, texts, ends, {last})
+        row += 1
+    return row, w
+"""
+_PUT = {
+    "signed": "put_signed(out, w, c{k}[i])",
+    "unsigned": "put_unsigned(out, w, c{k}[i])",
+    "name": "put_part(out, w, d{k}, o{k}, c{k}[i])",
+    "hex": "put_hex(out, w, d{k}, o{k}[i], o{k}[i + np.uint64(1)] - o{k}[i])",
+    "text": "put_text(out, w, d{k}, o{k}[i], o{k}[i + np.uint64(1)] - o{k}[i])",
+}
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column as the kernel takes it: ``kind`` of _PUT, its arrays by letter, most characters beside its bytes."""
+
+    kind: str
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    room: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How a batch becomes lines.
+
+    Args:
+        fields: the names in a line, in order.
+        fixed: the fields that are the same in all lines, anything that ``to_json`` takes; the others are columns.
+
+    >>> batch = pa.RecordBatch.from_pydict({"offset": [7, None], "value": [b"hi", None]})
+    >>> print(b"".join(Lines(["topic", "offset", "value"], {"topic": "t"}).of(batch)).decode(), end="")
+    {"topic": "t", "offset": 7, "value": "6869"}
+    {"topic": "t", "offset": null, "value": null}
+    """
+
+    fields: Sequence[str]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
+        """The lines of a batch, some MiB at a time; each piece is overwritten by the next.
+
+        Raises:
+            Misuse: a field is neither fixed nor a column, or its column's type has no JSON.
+        """
+        texts, columns = self._parts(batch)
+        encoded = [text.encode() for text in texts]
+        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        given = [np.frombuffer(b"".join(encoded), np.uint8), ends]
+        room = int(ends[-1]) + sum(column.room for column in columns)
+        for column in columns:
+            given += column.arrays.values()
+        source = _source(columns)
+        write = columns_cache.function(source, "by column")
+        out = np.empty(max(PIECE, 2 * room), np.uint8)
+        row = 0
+        while row < batch.num_rows:
+            after, written = write(out, row, batch.num_rows, room, *given)
+            if after == row:
+                out = np.empty(2 * out.size, np.uint8)
+                continue
+            row = after
+            yield memoryview(out)[:written]
+
+    def _parts(self, batch: pa.RecordBatch) -> tuple[list[str], list[_Column]]:
+        """The texts in front of each column and behind the last, and the columns."""
+        texts, columns = ["{"], []
+        for index, name in enumerate(self.fields):
+            texts[-1] += f"{', ' if index else ''}{json_text(name)}: "
+            if name in self.fixed:
+                texts[-1] += json_text(to_json(self.fixed[name]))
+                continue
+            if name not in batch.schema.names:
+                raise Misuse(f"the batch has no column {name!r}; it has {', '.join(batch.schema.names)}")
+            columns.append(_column(name, batch[name]))
+            texts.append("")
+        texts[-1] += "}\n"
+        return texts, columns
+
+
+def _source(columns: list[_Column]) -> str:
+    from wirekit.compiler.kernels.text import FINGERPRINT, LONGEST_ESCAPE
+
+    arguments = ["out", "row", "rows", "room", "texts", "ends"]
+    needed, body = "room", []
+    for k, column in enumerate(columns):
+        arguments += [f"{letter}{k}" for letter in column.arrays]
+        if column.kind in ("hex", "text"):
+            needed += f" + {2 if column.kind == 'hex' else LONGEST_ESCAPE} * np.int64(o{k}[i + np.uint64(1)] - o{k}[i])"
+        put = _PUT[column.kind].format(k=k)
+        if "v" in column.arrays:
+            put = f"{put} if v{k}[i] else put_null(out, w)"
+        body += [f"        w = put_part(out, w, texts, ends, {k})", f"        w = {put}"]
+        kinds = ", ".join(str(array.dtype) for array in column.arrays.values())
+        body[-1] += f"  # {kinds}"  # each list of types has a module of its own
+    head = _HEAD.format(arguments=", ".join(arguments), needed=needed, fingerprint=FINGERPRINT)
+    return head + "\n".join([*body, ""]) + _TAIL.format(last=len(columns))
+
+
+def _column(name: str, array: pa.Array) -> _Column:
+    kind = array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        array = array.view(pa.int64())
+    if pa.types.is_boolean(kind):
+        array = pa.DictionaryArray.from_arrays(array.cast(pa.int8()), pa.array(["false", "true"]))
+        column = _named(array, quoted=False)
+    elif pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type):
+        column = _named(array)
+    elif pa.types.is_integer(array.type):
+        column = _number(array)
+    elif pa.types.is_null(kind):
+        column = _named(pa.DictionaryArray.from_arrays(array.cast(pa.int8()), pa.array([], pa.string())))
+    elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        column = _strings(array, "hex")
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = _strings(array, "text")
+    else:
+        raise Misuse(f"the column {name!r} is {kind}, which has no JSON here")
+    if array.null_count:
+        column.arrays["v"] = np.asarray(array.is_valid().cast(pa.uint8()))
+    return column
+
+
+def _number(array: pa.Array) -> _Column:
+    from wirekit.compiler.kernels.text import LONGEST_NUMBER
+
+    kind = "unsigned" if pa.types.is_unsigned_integer(array.type) else "signed"
+    return _Column(kind, {"c": _values(array)}, LONGEST_NUMBER)
+
+
+def _named(array: pa.DictionaryArray, *, quoted: bool = True) -> _Column:
+    names = [json_text(name).encode() if quoted else name.encode() for name in array.dictionary.to_pylist()]
+    ends = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    arrays = {"c": _values(array.indices), "d": np.frombuffer(b"".join(names), np.uint8), "o": ends}
+    return _Column("name", arrays, max([4, *map(len, names)]))
+
+
+def _strings(array: pa.Array, kind: str) -> _Column:
+    _, offsets, data = array.buffers()
+    wide = np.int64 if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type) else np.int32
+    if offsets is None or not len(array):
+        offsets = pa.py_buffer(bytes(8))
+        return _Column(kind, {"d": np.zeros(0, np.uint8), "o": np.zeros(1, wide)})
+    places = np.frombuffer(offsets, wide)[array.offset : array.offset + len(array) + 1]
+    return _Column(kind, {"d": np.frombuffer(data or b"", np.uint8), "o": places})
+
+
+def _values(array: pa.Array) -> NDArray[Any]:
+    """The values of a column of integers, whatever stands where it has none."""
+    _, values = array.buffers()
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    return np.frombuffer(values or b"", dtype)[array.offset : array.offset + len(array)]

@@ -1,0 +1,168 @@
+"""What the generated writers of text put into an array of bytes: numbers, hex, JSON strings.
+
+Nopython functions; each takes the array and where to write, and gives where to go on. None looks for room: the caller
+has seen to it that what it asks for fits. As for ``reads``, a cached function that calls these must have
+``FINGERPRINT`` in the text of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from wirekit.compiler.kernels.reads import copy
+
+LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
+LONGEST_ESCAPE: Final = 6  # characters of a byte in a JSON string
+
+_PAIRS: Final = np.frombuffer("".join(f"{number:02}" for number in range(100)).encode(), np.uint8).copy()
+_SHORT_ESCAPES: Final = np.zeros(128, np.uint8)
+for _char, _letter in zip('\b\t\n\f\r"\\', 'btnfr"\\', strict=True):
+    _SHORT_ESCAPES[ord(_char)] = ord(_letter)
+
+# Without a sign, numba need not look whether an index counts from the end; and a loop becomes one over vectors.
+_ONE: Final[Any] = np.uint64(1)
+_TWO: Final[Any] = np.uint64(2)
+_THREE: Final[Any] = np.uint64(3)
+_TEN: Final[Any] = np.uint64(10)
+_HUNDRED: Final[Any] = np.uint64(100)
+_TEN_THOUSAND: Final[Any] = np.uint64(10**4)
+_EIGHT_DIGITS: Final[Any] = np.uint64(10**8)
+_FOUR_BITS: Final[Any] = np.uint8(4)
+_LOW_BITS: Final[Any] = np.uint8(15)
+_NINE: Final[Any] = np.uint8(9)
+_DIGIT: Final[Any] = np.uint8(0x30)
+_LETTER: Final[Any] = np.uint8(ord("a") - ord("0") - 10)
+
+
+@njit(nogil=True)
+def _put_pair(out: Any, place: Any, number: Any) -> None:
+    """Two digits."""
+    out[place] = _PAIRS[number << _ONE]
+    out[place + _ONE] = _PAIRS[(number << _ONE) + _ONE]
+
+
+@njit(nogil=True)
+def _put_eight(out: Any, place: Any, number: Any) -> Any:
+    """Eight digits, the first of them maybe zeros."""
+    high = number // _TEN_THOUSAND
+    low = number - high * _TEN_THOUSAND
+    _put_pair(out, place, high // _HUNDRED)
+    _put_pair(out, place + _TWO, high % _HUNDRED)
+    _put_pair(out, place + np.uint64(4), low // _HUNDRED)
+    _put_pair(out, place + np.uint64(6), low % _HUNDRED)
+    return place + np.uint64(8)
+
+
+@njit(nogil=True)
+def _put_few(out: Any, place: Any, number: Any) -> Any:
+    """Up to eight digits, as many as it takes."""
+    digits, bound = np.uint64(1), _TEN
+    while number >= bound:
+        digits += _ONE
+        bound *= _TEN
+    end = place + digits
+    at = end
+    while number >= _HUNDRED:
+        rest = number // _HUNDRED
+        at -= _TWO
+        _put_pair(out, at, number - rest * _HUNDRED)
+        number = rest
+    if number >= _TEN:
+        _put_pair(out, place, number)
+    else:
+        out[place] = np.uint8(number) + _DIGIT
+    return end
+
+
+@njit(nogil=True)
+def put_unsigned(out: Any, at: int, number: int) -> int:
+    """A number without a sign, as uint64."""
+    value, place = np.uint64(number), np.uint64(at)
+    if value < _EIGHT_DIGITS:
+        return np.int64(_put_few(out, place, value))
+    above = value // _EIGHT_DIGITS
+    if above < _EIGHT_DIGITS:
+        place = _put_few(out, place, above)
+    else:
+        top = above // _EIGHT_DIGITS
+        place = _put_few(out, place, top)
+        place = _put_eight(out, place, above - top * _EIGHT_DIGITS)
+    return np.int64(_put_eight(out, place, value - above * _EIGHT_DIGITS))
+
+
+@njit(nogil=True)
+def put_signed(out: Any, at: int, number: int) -> int:
+    """A number with a sign, as int64."""
+    if number < 0:
+        out[np.uint64(at)] = 0x2D
+        return put_unsigned(out, at + 1, np.uint64(0) - np.uint64(number))
+    return put_unsigned(out, at, np.uint64(number))
+
+
+@njit(nogil=True)
+def put_null(out: Any, at: int) -> int:
+    """``null``."""
+    place = np.uint64(at)
+    out[place], out[place + _ONE], out[place + _TWO], out[place + _THREE] = 0x6E, 0x75, 0x6C, 0x6C
+    return at + 4
+
+
+@njit(nogil=True)
+def put_part(out: Any, at: int, texts: Any, ends: Any, which: int) -> int:
+    """One of many texts, which stand one behind the other: from ``ends[which]`` to ``ends[which + 1]``."""
+    start = ends[np.uint64(which)]
+    length = ends[np.uint64(which) + _ONE] - start
+    copy(out, at, texts, start, length)
+    return at + length
+
+
+@njit(nogil=True)
+def put_hex(out: Any, at: int, data: Any, start: int, length: int) -> int:
+    """Bytes as lower-case hex in quotes."""
+    place, begin = np.uint64(at), np.uint64(start)
+    out[place] = 0x22
+    place += _ONE
+    for index in range(np.uint64(length)):
+        byte = data[begin + index]
+        high, low = byte >> _FOUR_BITS, byte & _LOW_BITS
+        out[place + _TWO * index] = high + _DIGIT + _LETTER * np.uint8(high > _NINE)
+        out[place + _TWO * index + _ONE] = low + _DIGIT + _LETTER * np.uint8(low > _NINE)
+    place += _TWO * np.uint64(length)
+    out[place] = 0x22
+    return np.int64(place + _ONE)
+
+
+@njit(nogil=True)
+def put_text(out: Any, at: int, data: Any, start: int, length: int) -> int:
+    """UTF-8 as a JSON string: only quotes, backslashes and control characters are escaped."""
+    out[at] = 0x22
+    at += 1
+    for index in range(length):
+        byte = data[start + index]
+        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:
+            out[at] = byte
+            at += 1
+            continue
+        out[at] = 0x5C
+        letter = _SHORT_ESCAPES[byte]
+        if letter:
+            out[at + 1] = letter
+            at += 2
+            continue
+        out[at + 1], out[at + 2], out[at + 3] = 0x75, 0x30, 0x30
+        high, low = byte >> _FOUR_BITS, byte & _LOW_BITS
+        out[at + 4] = high + _DIGIT
+        out[at + 5] = low + _DIGIT + _LETTER * np.uint8(low > _NINE)
+        at += LONGEST_ESCAPE
+    out[at] = 0x22
+    return at + 1
+
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

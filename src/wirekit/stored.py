@@ -1,0 +1,58 @@
+"""What a protocol's readers of the files that brokers store give, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wirekit.errors import WireError
+from wirekit.values import Gap
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from wirekit.conversation import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a file, and the application messages in it.
+
+    Attributes:
+        offset, length: where it stands in the file, bytes.
+        messages: the messages one by one; to be taken once. Empty where ``batch`` has them.
+        batch: the messages as a ``pyarrow.RecordBatch`` whose columns are called as the attributes of ``Message`` are,
+            or None. What is not a column is in ``fixed``.
+        fixed: attributes that all messages of the piece have in common.
+        errors: what ends the file early.
+        gaps: bytes that no field explains.
+        fits: whether the bytes prove that the file is of the kind that the reader is for.
+    """
+
+    offset: int
+    length: int
+    messages: Iterable[Message] = ()
+    batch: pa.RecordBatch | None = None
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    errors: tuple[WireError, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    fits: bool = False
+
+    @property
+    def problems(self) -> list[str]:
+        """In words, what keeps the piece from being all in order."""
+        return [str(error) for error in self.errors] + [
+            f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in self.gaps
+        ]
+
+    def all_messages(self) -> Iterator[Message]:
+        """The messages one by one, wherever they are."""
+        from wirekit.conversation import Message
+
+        yield from self.messages
+        if self.batch is not None:
+            place = self.batch.schema.get_field_index("timestamp")
+            batch = self.batch.set_column(place, "timestamp", self.batch["timestamp"].view("int64"))
+            for row in batch.to_pylist():
+                yield Message(**row, **self.fixed)

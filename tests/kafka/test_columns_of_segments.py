@@ -1,0 +1,179 @@
+"""Segments read in columns: the same lines, complaints and exit status as one message at a time, whatever is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import DISK, message, message_set
+from wirekit.cli import main
+from wirekit.compression import compress
+
+pytest.importorskip("numba")
+pytest.importorskip("pyarrow")
+
+from wirekit.schemas.kafka import columns, reading
+
+CAPTURES = Path(__file__).parents[2] / "../shared/captures/kafka"
+SEGMENTS = [*sorted(DISK.glob("*.log")), *sorted(CAPTURES.glob("*/*/*/*.log"))]
+
+Run = Callable[[Path, str], tuple[int, bytes, str]]
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
+    def messages(path: Path, engine: str) -> tuple[int, bytes, str]:
+        with pytest.raises(SystemExit) as stopped:
+            main(["messages", str(path), "--output", "json", "--engine", engine])
+        out, err = capfdbinary.readouterr()
+        return int(str(stopped.value.code)), out, err.decode()
+
+    return messages
+
+
+def wrapper(value: bytes, codec: str, **fields: object) -> dict[str, object]:
+    """A compressed message whose value is what it is."""
+    entry = message(b"", codec=codec, **fields)  # type: ignore[arg-type]
+    entry["message"]["value"] = {"compressed": value.hex()}
+    return entry
+
+
+def inner(count: int, magic: int = 1) -> list[dict[str, object]]:
+    return [message(b"inner %d" % n, offset=n, magic=magic, key="6b") for n in range(count)]
+
+
+WHOLE = message_set(message(b"one", offset=1), message(b"two", offset=2, magic=1))
+ODD_TEXTS = message_set(
+    *(
+        message(value, offset=n, magic=1)
+        for n, value in enumerate([b'\x00\x1f"\\\n', "ä漢".encode(), b"\xff\xfe", b""])
+    ),
+    message(None, offset=9, key=""),
+    message(None, offset=10, magic=1, key=None, timestamp=-1),
+    message(b"past", offset=11, magic=1, timestamp=-5),
+    message(b"far", offset=(1 << 63) - 1, magic=1, timestamp=(1 << 63) - 1),
+    message(b"low", offset=-(1 << 63), magic=1, timestamp=-(1 << 63)),
+)
+COMPRESSED = message_set(
+    *(
+        message(inner(3, magic), offset=10 * at + 2, magic=magic, codec=codec, timestamp_type=kind, key="77")
+        for at, (magic, codec, kind) in enumerate(
+            [
+                (0, "GZIP", "CreateTime"),
+                (1, "SNAPPY", "CreateTime"),
+                (1, "LZ4", "LogAppendTime"),
+                (0, "LZ4", "CreateTime"),
+            ]
+        )
+    ),
+    message([message(inner(2), magic=1, offset=7, codec="GZIP")], magic=1, offset=50, codec="GZIP"),
+)
+
+
+def bad_crc(data: bytes) -> bytes:
+    """The first message's checksum is wrong."""
+    value = wirekit.decode(data, "kafka.message_set").value
+    value.messages[0].message.crc ^= 1
+    value.messages[0].message.keep("crc")
+    return wirekit.encode("kafka.message_set", value)
+
+
+def trailing(data: bytes) -> bytes:
+    """Bytes that no field explains inside the first message."""
+    value = wirekit.decode(data, "kafka.message_set").value
+    value.messages[0].extra["trailing"] = {"message_size": b"\x07\x08"}
+    return wirekit.encode("kafka.message_set", value)
+
+
+def unpacked(name: str, magic: int) -> bytes:
+    """Whose content is cut within a message."""
+    whole = message_set(*inner(3, magic))
+    return message_set(wrapper(compress(name, whole[:-1]), name.upper(), magic=magic, offset=30))
+
+
+DAMAGE = {
+    "whole": WHOLE,
+    "odd texts": ODD_TEXTS,
+    "compressed": COMPRESSED,
+    "torn": WHOLE + WHOLE[:-1],
+    "torn header": WHOLE + WHOLE[:7],
+    "only torn": WHOLE[:20],
+    "bad crc": WHOLE + bad_crc(WHOLE) + WHOLE,
+    "bad crc of a wrapper": bad_crc(COMPRESSED),
+    "zeros": WHOLE + bytes(5000),
+    "few zeros": WHOLE + bytes(11),
+    "zeros, then something": WHOLE + bytes(5000) + WHOLE,
+    "only zeros": bytes(4096),
+    "nothing": b"",
+    "nonsense": WHOLE + b"\x55" * 50,
+    "only nonsense": b"\x55" * 500,
+    "size 3": WHOLE + (7).to_bytes(8, "big") + (3).to_bytes(4, "big") + bytes(range(20)),
+    "magic 9": message_set(message(b"x")).replace(b"\0\0\xff\xff\xff\xff", b"\x09\0\xff\xff\xff\xff") + WHOLE,
+    "damaged gzip": message_set(wrapper(b"\x1f\x8b no gzip", "GZIP", magic=1)) + WHOLE,
+    "cut inside": unpacked("gzip", 1) + unpacked("gzip", 0) + WHOLE,
+    "unknown codec": message_set({**message(b"v"), "message": {**message(b"v")["message"], "attributes": 7}}) + WHOLE,
+    "gap": WHOLE + trailing(WHOLE) + WHOLE,
+    "null wrapper": message_set(message(None, codec="GZIP", magic=1)) + WHOLE,
+    "empty wrapper": message_set(message([], codec="SNAPPY", magic=1)) + WHOLE,
+}
+
+
+@pytest.mark.parametrize("piece", [None, 64, 300])
+@pytest.mark.parametrize("name", DAMAGE)
+def test_lines_are_the_same(
+    name: str, piece: int | None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / 'ü "t" \\-0'
+    folder.mkdir()
+    path = folder / "00000000000000000000.log"
+    path.write_bytes(DAMAGE[name])
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    assert run(path, "columns") == run(path, "rows")
+
+
+@pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))
+def test_lines_of_captured_segments_are_the_same(path: Path, run: Run) -> None:
+    rows = run(path, "rows")
+    assert run(path, "columns") == rows
+    assert rows[0] == 0
+
+
+def test_segments_in_order_are_read_in_columns() -> None:
+    for path in sorted(DISK.glob("*.log")):
+        pieces = list(columns.pieces_of_file(str(path)))
+        assert pieces
+        assert all(piece.batch is not None for piece in pieces)
+        assert [m for piece in pieces for m in piece.all_messages()] == [
+            m for piece in reading.pieces_of_file(str(path)) for m in piece.messages
+        ]
+
+
+def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PIECE", len(WHOLE))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(WHOLE + trailing(WHOLE) + WHOLE * 2)
+    pieces = list(columns.pieces_of_file(str(path)))
+    one_by_one = [piece for piece in pieces if piece.batch is None]
+    assert [len(piece.gaps) for piece in one_by_one] == [1]
+    assert pieces[0].batch is not None
+    assert pieces[-1].batch is not None
+
+
+def test_much_is_read_in_columns_without_being_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wirekit.cli import messages
+
+    assert messages._engine((str(tmp_path),), None, "json") == "rows"
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(bytes(messages.MUCH))
+    assert messages._engine((str(path),), None, "json") == "columns"
+    assert messages._engine((str(path),), None, "table") == "rows"
+    monkeypatch.setattr(messages, "_have_columns", lambda: False)
+    assert messages._engine((str(path),), None, "json") == "rows"
+    with pytest.raises(wirekit.Misuse, match="wirekit\\[columns\\]"):
+        messages._engine((str(path),), "columns", "json")

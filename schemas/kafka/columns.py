@@ -77,9 +77,9 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
                 yield piece
 
 
-def _in_columns(segment: SegmentFile, data: bytes) -> tuple[Piece, bool] | None:
+def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | None:
     """A window's messages in columns, and whether the segment goes on; None if it must be read one by one."""
-    if data.startswith(ZEROS):
+    if data[: len(ZEROS)] == ZEROS:
         return None
     rows, errors = scan(SEGMENT, data, wrappers=True)
     consumed = int(rows.schema.metadata[b"wirekit.consumed"])
@@ -88,12 +88,12 @@ def _in_columns(segment: SegmentFile, data: bytes) -> tuple[Piece, bool] | None:
         return None
     left = data[consumed:]
     whole = rows.num_rows - int(np.count_nonzero(_numbers(rows, "@depth")))
-    wrong = cut(segment.position + len(data), left, whole) if segment.last else []
+    wrong = cut(segment.position + len(data), bytes(left), whole) if segment.last else []
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     size = len(data) if segment.last else consumed
     piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, errors=tuple(wrong), fits=True)
     segment.take(size)
-    return piece, not segment.last and not left.startswith(ZEROS)
+    return piece, not segment.last and left[: len(ZEROS)] != ZEROS
 
 
 def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:

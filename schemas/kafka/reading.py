@@ -15,8 +15,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
@@ -97,7 +98,7 @@ class SegmentFile:
         last: whether the window ends the file.
     """
 
-    def __init__(self, path: str, file: BinaryIO) -> None:
+    def __init__(self, path: str, file: BufferedReader) -> None:
         folder = PARTITION.fullmatch(Path(path).absolute().parent.name)
         self.topic, self.partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
         self.position = 0
@@ -105,20 +106,25 @@ class SegmentFile:
         self._file = file
         self._size = os.fstat(file.fileno()).st_size
         self._window = PIECE
+        self._buffer = bytearray(min(PIECE, self._size))
 
-    def window(self) -> bytes:
-        """The bytes from ``position`` on, some MiB of them."""
-        self.last = self.position + self._window >= self._size
+    def window(self) -> memoryview:
+        """The bytes from ``position`` on, some MiB of them; the next window takes their place."""
+        size = min(self._window, self._size - self.position)
+        self.last = self.position + size >= self._size
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size)
         self._file.seek(self.position)
-        return self._file.read(self._window)
+        return memoryview(self._buffer)[: self._file.readinto(memoryview(self._buffer)[:size])]
 
     def take(self, size: int) -> None:
         """Goes on behind the first ``size`` bytes of the window; with 0 the next one is bigger."""
         self.position += size
         self._window = PIECE if size else 4 * self._window
 
-    def one_by_one(self, data: bytes) -> tuple[Piece | None, bool]:
+    def one_by_one(self, window: memoryview) -> tuple[Piece | None, bool]:
         """A window's messages by the layout: None when it holds no whole one, and whether the segment goes on."""
+        data = bytes(window)
         decoded = decode(data, SEGMENT, offset=self.position)
         left = b"" if self.last or decoded.error is not None else decoded.value.tail
         if data and len(left) == len(data):

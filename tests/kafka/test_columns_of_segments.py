@@ -1,4 +1,4 @@
-"""Segments read in columns: the same lines, complaints and exit status as one message at a time, whatever is in them."""
+"""Segments read in columns: the same lines, complaints and exit status as one message at a time, whatever they hold."""
 
 from __future__ import annotations
 

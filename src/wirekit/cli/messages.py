@@ -6,8 +6,9 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -20,6 +21,9 @@ from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.values import printable, readable
+
+if TYPE_CHECKING:
+    from wirekit.compiler.json_lines import Lines
 
 MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
 
@@ -71,6 +75,9 @@ class Show(Protocol):
 class _Json:
     """A line of JSON a message."""
 
+    def __init__(self) -> None:
+        self._lines: Lines | None = None
+
     def __call__(self, path: str, message: Message) -> None:
         print_json({"file": path, **message.to_json()})
 
@@ -80,8 +87,10 @@ class _Json:
         if piece.batch is not None:
             from wirekit.compiler.json_lines import Lines
 
-            lines = Lines(["file", *Message.NAMES], {"file": path, **piece.fixed})
-            for text in lines.of(piece.batch):
+            fixed = {"file": path, **piece.fixed}
+            if self._lines is None or self._lines.fixed != fixed:
+                self._lines = Lines(["file", *Message.NAMES], fixed)
+            for text in self._lines.of(piece.batch):
                 sys.stdout.buffer.write(text)
 
 
@@ -143,7 +152,7 @@ def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
     names = [protocol] if protocol else registry.protocols()
     for read in _readers(names, engine):
         status, known = 0, False
-        for piece in read(path):
+        for piece in _ahead(read(path)) if engine == "columns" else read(path):
             known = known or piece.fits
             if not known:
                 break
@@ -155,6 +164,15 @@ def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
             return status
     say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
     return 1
+
+
+def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """The same pieces; while one is printed, the next is read: kernels run beside each other."""
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, pieces, None)
+        while (piece := following.result()) is not None:
+            following = pool.submit(next, pieces, None)
+            yield piece
 
 
 def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator[Piece]]]:

@@ -67,9 +67,8 @@ class _Column:
     room: int = 4
 
 
-@dataclass(frozen=True, slots=True)
 class Lines:
-    """How a batch becomes lines.
+    """Writes lines.
 
     Args:
         fields: the names in a line, in order.
@@ -81,8 +80,10 @@ class Lines:
     {"topic": "t", "offset": null, "value": null}
     """
 
-    fields: Sequence[str]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    def __init__(self, fields: Sequence[str], fixed: Mapping[str, Any]) -> None:
+        self.fields = fields
+        self.fixed = fixed
+        self._out = np.empty(PIECE, np.uint8)
 
     def of(self, batch: pa.RecordBatch) -> Iterator[memoryview]:
         """The lines of a batch, some MiB at a time; each piece is overwritten by the next.
@@ -99,15 +100,14 @@ class Lines:
             given += column.arrays.values()
         source = _source(columns)
         write = columns_cache.function(source, "by column")
-        out = np.empty(max(PIECE, 2 * room), np.uint8)
         row = 0
         while row < batch.num_rows:
-            after, written = write(out, row, batch.num_rows, room, *given)
+            after, written = write(self._out, row, batch.num_rows, room, *given)
             if after == row:
-                out = np.empty(2 * out.size, np.uint8)
+                self._out = np.empty(2 * self._out.size, np.uint8)
                 continue
             row = after
-            yield memoryview(out)[:written]
+            yield memoryview(self._out)[:written]
 
     def _parts(self, batch: pa.RecordBatch) -> tuple[list[str], list[_Column]]:
         """The texts in front of each column and behind the last, and the columns."""

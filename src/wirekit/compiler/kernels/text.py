@@ -145,7 +145,7 @@ def put_text(out: Any, at: int, data: Any, start: int, length: int) -> int:
     at += 1
     for index in range(length):
         byte = data[start + index]
-        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:
+        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:  # noqa: PLR1714  # a set is slower here
             out[at] = byte
             at += 1
             continue

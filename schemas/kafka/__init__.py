@@ -8,7 +8,8 @@ Keys under ``kafka.``:
 ``request_header``, ``response_header``    the fixed fields at the head of a frame
 ``sasl_token``                        a raw token between SaslHandshake and the first request after it
 ``message_set``, ``message``          magic 0 and 1
-``log_segment``, ``offset_index``, ``time_index``    files
+``log_segment``, ``offset_index``, ``time_index``    files of a partition's directory
+``offset_checkpoint``, ``meta_properties``    files of a broker's data directory
 ``consumer_offsets``                  key and value of a message in __consumer_offsets, each with its length
 ``consumer_offsets.key``, ``.value``, ``.offset_value``, ``.group_value``
                                       the same alone; ``.value`` needs context ``key_version``
@@ -82,6 +83,14 @@ PROTOCOL = Protocol(
         "log_segment": Layout(disk.LOG_SEGMENT, "a .log file", "Kafka 0.10.2 FileMessageSet.scala"),
         "offset_index": Layout(disk.OFFSET_INDEX, "a .index file", "Kafka 0.10.2 OffsetIndex.scala"),
         "time_index": Layout(disk.TIME_INDEX, "a .timeindex file, since 0.10.1", "Kafka 0.10.2 TimeIndex.scala"),
+        "offset_checkpoint": Layout(
+            disk.OFFSET_CHECKPOINT,
+            "a recovery-point-, replication- or cleaner-offset-checkpoint file",
+            "Kafka 0.10.2 OffsetCheckpoint.scala",
+        ),
+        "meta_properties": Layout(
+            disk.PROPERTIES, "a meta.properties file, since 0.8.2", "Kafka 0.10.2 BrokerMetadataCheckpoint.scala"
+        ),
         "consumer_offsets": Layout(
             embedded.CONSUMER_OFFSETS, "key and value of a message in __consumer_offsets, with their lengths", GROUPS
         ),

@@ -87,7 +87,7 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
     left = data[consumed:]
-    whole = rows.num_rows - int(np.count_nonzero(_numbers(rows, "@depth")))
+    whole = rows.num_rows - int(np.count_nonzero(numbers(rows, "@depth")))
     wrong = cut(segment.position + len(data), bytes(left), whole) if segment.last else []
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     size = len(data) if segment.last else consumed
@@ -98,15 +98,15 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
 
 def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The messages of a scan with wrappers."""
-    offsets, known, times, types = _resolved(rows)
-    magic, codec = _numbers(rows, "message.magic"), _numbers(rows, "message.attributes.codec")
+    offsets, known, times, types = resolved(rows)
+    magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
     dated = magic >= 1
     attributes = (
         codec
-        | _numbers(rows, "message.attributes.timestamp_type") << 3
-        | _numbers(rows, "message.attributes.reserved").astype(np.int32) << 4
+        | numbers(rows, "message.attributes.timestamp_type") << 3
+        | numbers(rows, "message.attributes.reserved").astype(np.int32) << 4
     )
-    parents = _numbers(rows, "@parent", -1)
+    parents = numbers(rows, "@parent", -1)
     inherited = (codec == UNCOMPRESSED) & (parents >= 0)
     codec = np.where(inherited, codec[parents], codec)
     batch = pa.RecordBatch.from_pydict(
@@ -119,13 +119,13 @@ def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
             "attributes": pa.array(attributes.astype(np.uint8)),
             "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
             "crc": rows["message.crc"],
-            "check": _named(_numbers(rows, "message.crc.ok").astype(np.int32), ["bad", "ok"], None),
+            "check": _named(numbers(rows, "message.crc.ok").astype(np.int32), ["bad", "ok"], None),
         }
     )
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
 
 
-def _numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
+def numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
     """A column as numbers."""
     column = rows[name]
     if column.null_count:
@@ -137,15 +137,15 @@ def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
 
 
-def _resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Absolute offset, whether it is known, timestamp and its type of every row, wrappers included."""
-    stored = _numbers(rows, "offset")
+    stored = numbers(rows, "offset")
     offsets = stored.copy()
     known = np.ones(rows.num_rows, bool)
-    times = _numbers(rows, "message.timestamp", NO_TIMESTAMP).copy()
-    types = _numbers(rows, "message.attributes.timestamp_type").copy()
-    magic, left = _numbers(rows, "message.magic"), _numbers(rows, "@left", -1)
-    depths, parents = _numbers(rows, "@depth"), _numbers(rows, "@parent", -1)
+    times = numbers(rows, "message.timestamp", NO_TIMESTAMP).copy()
+    types = numbers(rows, "message.attributes.timestamp_type").copy()
+    magic, left = numbers(rows, "message.magic"), numbers(rows, "@left", -1)
+    depths, parents = numbers(rows, "@depth"), numbers(rows, "@parent", -1)
     last = np.full(rows.num_rows, -1, np.int64)  # the last message in each wrapper
     inside = np.flatnonzero(parents >= 0)
     last[parents[inside]] = inside

@@ -4,13 +4,31 @@ None has a header. While a segment is open, its indexes are preallocated and fil
 so is the log with ``log.preallocate``; a crash leaves the zeros. A length that makes no sense ends the log in brokers
 until 0.10.1; here it is an error, with the messages before it as the partial value.
 
-Source: Kafka 0.10.2 ``FileMessageSet.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``.
+Files of a broker's data directory are text: the checkpoints ``recovery-point-``, ``replication-`` and (0.8.1)
+``cleaner-offset-checkpoint``, and (0.8.2) ``meta.properties``.
+
+Source: Kafka 0.10.2 ``FileMessageSet.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``, ``OffsetCheckpoint.scala``,
+``BrokerMetadataCheckpoint.scala``.
 """
 
 from __future__ import annotations
 
 from wirekit.schemas.kafka.messages import ENTRY
-from wirekit.wire import IfNext, RecordsToEnd, Struct, int32, int64, rest
+from wirekit.wire import (
+    Default,
+    Delimited,
+    If,
+    IfNext,
+    RecordsToEnd,
+    Repeat,
+    Struct,
+    int32,
+    int64,
+    len_,
+    rest,
+    this,
+    unexplained,
+)
 
 LOG_SEGMENT = Struct(
     "preallocated" / IfNext(bytes(12), rest()) * "the zeros of a segment to which nothing was written, else null",
@@ -55,4 +73,38 @@ TIME_INDEX = Struct(
     "tail" / rest() * "zeros of an index that was not closed",
     name="TimeIndex",
     doc="a .timeindex file: offsets by timestamp",
+)
+
+OFFSET_CHECKPOINT = Struct(
+    "version" / Default(Delimited("\n", number=True), 0) * "always 0",
+    "count" / Default(Delimited("\n", number=True), len_(this.entries)) * "of the entries",
+    "entries"
+    / Repeat(
+        this.count,
+        Struct(
+            "topic" / Delimited(" "),
+            "partition" / Delimited(" ", number=True),
+            "offset" / Delimited("\n", number=True) * "all before it is flushed, replicated or cleaned",
+            name="OffsetCheckpointEntry",
+        ),
+    ),
+    "tail" / unexplained(),
+    name="OffsetCheckpoint",
+    doc="a checkpoint file: an offset of each partition",
+)
+
+PROPERTIES = Struct(
+    "lines"
+    / RecordsToEnd(
+        Struct(
+            "comment" / IfNext(b"#", Delimited("\n")) * "with its number sign",
+            "name" / If(this.comment == None, Delimited("=")),  # noqa: E711  # an expression, not a comparison
+            "value" / If(this.comment == None, Delimited("\n")) * "escaped as Java writes it",  # noqa: E711
+            name="Property",
+        ),
+        short_tail="stop",
+    ),
+    "tail" / rest() * "a last line without its end",
+    name="Properties",
+    doc="a file of properties as Java writes it",
 )

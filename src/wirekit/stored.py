@@ -56,3 +56,58 @@ class Piece:
             batch = self.batch.set_column(place, "timestamp", self.batch["timestamp"].view("int64"))
             for row in batch.to_pylist():
                 yield Message(**row, **self.fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a directory that disagrees with the rest.
+
+    Attributes:
+        file: its path.
+        text: what, in words.
+        offset: where in the file, bytes; None where there is no one place.
+        entry: the number of the entry or line, from 0; None in files that have none.
+    """
+
+    file: str
+    text: str
+    offset: int | None = None
+    entry: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """file, entry, offset, problem."""
+        return {"file": self.file, "entry": self.entry, "offset": self.offset, "problem": self.text}
+
+    def __str__(self) -> str:
+        entry = "" if self.entry is None else f", entry {self.entry}"
+        place = "" if self.offset is None else f", at byte {self.offset}"
+        return f"{self.file}{entry}{place}: {self.text}"
+
+
+@dataclass(slots=True)
+class Report:
+    """What is in a directory.
+
+    Attributes:
+        directory: its path.
+        facts: plain JSON data about it.
+        problems: what disagrees.
+        parts: the reports of directories in it.
+    """
+
+    directory: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    parts: list[Report] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing disagrees, here and in the parts."""
+        return not self.problems and all(part.clean for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """facts, problems and, where there are any, parts by directory."""
+        told = {**self.facts, "problems": [problem.to_json() for problem in self.problems]}
+        if self.parts:
+            told["parts"] = {part.directory: part.to_json() for part in self.parts}
+        return told

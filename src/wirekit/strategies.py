@@ -865,6 +865,8 @@ class _Maker:
                 return self._bits(node, forced)
             case ir.Blob():
                 return self._blob(node, scope, forced)
+            case ir.Delimited():
+                return self._delimited(node, forced)
             case ir.Structure():
                 return self._structure(node, scope, forced)
             case ir.Several():
@@ -1024,6 +1026,19 @@ class _Maker:
         size = 0 if value is None else len(value.encode() if node.text else value)
         self.take(node, "null" if value is None else "some" if size else "empty")
         self.advance(number.size + size)
+        return value
+
+    def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
+        """A number, or a line's text without the delimiter in it."""
+        if self.full or self.wants:
+            self.unsure = True
+        if () in forced:
+            value = forced[()]
+        elif node.decimal:
+            value = self.draw(st.integers(-(10**18), 10**18))
+        else:
+            value = self.draw(_TEXT).replace("\n", "").replace(node.end.decode(), "")
+        self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
         return value
 
     def _rest(self, node: ir.Blob, scope: Scope, *, some: bool = False) -> Any:

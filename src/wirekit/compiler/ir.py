@@ -89,6 +89,14 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
+class Delimited:
+    """Text, or an integer in decimal, with ``end`` behind it; none goes beyond its line."""
+
+    end: bytes
+    decimal: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """Field ``at`` holds the size of fields ``first`` to ``last`` plus ``add``; see ``wirekit.wire.Length``."""
 
@@ -275,6 +283,7 @@ Node = (
     | Named
     | BitFields
     | Blob
+    | Delimited
     | Structure
     | Several
     | When
@@ -347,6 +356,8 @@ def _measured(node: Node, known: dict[int, int]) -> int:
             return size
         case Blob(length=Literal(value=int(size))):
             return size
+        case Delimited(end=end, decimal=decimal):
+            return len(end) + decimal
         case Several(count=Number(size=size)) | Bounded(length=Number(size=size)):
             return size
         case Structure(members=members):

@@ -104,6 +104,10 @@ def _bytes(source: node.Bytes, path: str) -> ir.Blob:
     return ir.Blob(length, source.null, source.text, source.explained, filler)
 
 
+def _delimited(source: node.Delimited, path: str) -> ir.Node:
+    return ir.Delimited(source.end, source.number)
+
+
 def _struct(source: composite.Struct, path: str) -> ir.Node:
     members = tuple(ir.Member(name, lower(member, _in(path, name))) for name, member in source.members)
     measures = tuple(
@@ -217,6 +221,7 @@ _LOWERERS: dict[type, Lowerer] = {
     node.Symbols: _symbols,
     node.Bits: _bits,
     node.Bytes: _bytes,
+    node.Delimited: _delimited,
     composite.Struct: _struct,
     composite.Array: _array,
     composite.Repeat: _repeat,

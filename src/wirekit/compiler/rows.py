@@ -35,6 +35,7 @@ from wirekit.compiler.source import (
 from wirekit.errors import Misuse, WireError
 from wirekit.values import Check, Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import NEED_SIZE, Opened
+from wirekit.wire.node import DECIMAL
 from wirekit.wire.stream import Limits, Reader, Session, join_path
 
 Unit = Callable[..., tuple[Any, int]]
@@ -223,6 +224,8 @@ class Writer(Generator):
                 return self._several(code, node, scope, path, e)
             case ir.Blob():
                 return self._blob(code, node, scope, e)
+            case ir.Delimited():
+                return self._delimited(code, node, e)
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, scope), node.node, scope, path, e)
             case ir.WhenMore():
@@ -750,6 +753,20 @@ class Writer(Generator):
             code.put(f"if {value}: raise Unusual")
         if node.null is not None:
             code.depth -= 1
+
+    def _delimited(self, code: Decoding, node: ir.Delimited, e: str) -> str:
+        value, after = code.fresh("v"), code.fresh("p")
+        code.put(f"{after} = b.find({node.end!r}, p, {e})")
+        code.short(f"{after} < 0", e)
+        code.put(f"{value} = b[p:{after}]")
+        if node.decimal:
+            code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({value}): raise Unusual")
+            code.put(f"{value} = int({value})")
+        else:
+            code.put(f"if b'\\n' in {value}: raise Unusual")
+            code.put(f"{value} = {value}.decode()")
+        code.put(f"p = {after} + {len(node.end)}")
+        return value
 
     def _finish_blob(self, code: Decoding, node: ir.Blob, value: str) -> None:
         if not node.explained:

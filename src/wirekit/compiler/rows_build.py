@@ -22,6 +22,7 @@ from wirekit.compiler.source import Code, Generator, Scope, Unusual, bare, is_la
 from wirekit.errors import WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import Opened
+from wirekit.wire.node import DECIMAL
 from wirekit.wire.stream import Limits
 from wirekit.wire.stream import Writer as Output
 
@@ -364,6 +365,8 @@ class Builder(Generator):
                 self._node(code, node.node, x, scope)
             case ir.Blob():
                 self._blob(code, node, x, scope)
+            case ir.Delimited():
+                self._delimited(code, node, x)
             case ir.Several():
                 self._several(code, node, x, scope)
             case ir.When() if _is_plain(node.node):
@@ -637,6 +640,17 @@ class Builder(Generator):
                 else:
                     code.put(f"if len({data}) != {wanted}: raise Unusual")
                     code.append(data)
+
+    def _delimited(self, code: Building, node: ir.Delimited, x: str) -> None:
+        data = code.fresh("d")
+        if node.decimal:
+            code.put(f"if {x}.__class__ is not int: raise Unusual")
+            code.put(f"{data} = b'%d' % {x}")
+            code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({data}): raise Unusual")
+        else:
+            code.put(f"{data} = {x}.encode()")
+            code.put(f"if b'\\n' in {data} or {node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
+        code.append(f"{data} + {node.end!r}")
 
     def _prefixed(self, code: Building, node: ir.Blob, number: ir.Number, x: str) -> None:
         if node.null is None:

@@ -24,7 +24,7 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
-from wirekit.wire.node import Bits, Bytes, Flag, Integer, Node, Padding, String, Symbols
+from wirekit.wire.node import Bits, Bytes, Delimited, Flag, Integer, Node, Padding, String, Symbols
 
 PROTOBUF_FIELDS_INSIDE = 40
 
@@ -151,6 +151,11 @@ def _(node: Bytes) -> str:
         return f"{what} × {_expression(node.length)}"
     null = "" if node.null is None else f", {node.null} is null"
     return f"{what}, length {node.prefix!r}{null}"
+
+
+@type_of.register
+def _(node: Delimited) -> str:
+    return f"{'decimal number' if node.number else 'text'} up to {node.end.decode()!r}"
 
 
 @type_of.register

@@ -7,6 +7,7 @@ four things: parse (``_parse``), build (``_build``), the value of a JSON form (`
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,7 @@ from wirekit.values import Record, Symbol, SymbolTable
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
+DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
 class Node(construct.Construct):
@@ -402,6 +404,50 @@ def encode_text(text: str, stream: Writer) -> bytes:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
         raise stream.wrong("text that UTF-8 can carry", error.reason) from None
+
+
+class Delimited(Node):
+    """Text with a delimiter behind it, which files of lines are made of. No text goes beyond its line.
+
+    Args:
+        end: the delimiter.
+        number: whether the text is an integer in decimal, without leading zeros.
+    """
+
+    def __init__(self, end: str, *, number: bool = False) -> None:
+        super().__init__()
+        self.end = end.encode()
+        self.number = number
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        found = stream.buffer.find(self.end, start, stream.limit)
+        if found < 0:
+            raise stream.short(stream.left + len(self.end))
+        data = stream.take(found - start)
+        stream.take(len(self.end))
+        if b"\n" in data:
+            raise stream.wrong(f"{self.end!r} in the line", "none", start)
+        if not self.number:
+            return decode_text(data, stream, start)
+        if not DECIMAL.fullmatch(data):
+            raise stream.wrong("an integer in decimal", repr(data[:20]), start)
+        return int(data)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        kind = int if self.number else str
+        if not isinstance(obj, kind) or isinstance(obj, bool):
+            raise stream.wrong("an integer" if self.number else "a string", type(obj).__name__)
+        data = b"%d" % obj if isinstance(obj, int) else encode_text(obj, stream)
+        if self.number and not DECIMAL.fullmatch(data):
+            raise stream.wrong("an integer of at most 19 digits", obj)
+        if b"\n" in data or self.end in data + self.end[:-1]:
+            raise stream.wrong(f"text without {self.end!r} in one line", repr(obj))
+        stream.write(data + self.end)
+        return obj
+
+    def minimum(self) -> int:
+        return len(self.end) + self.number
 
 
 def rest() -> Bytes:

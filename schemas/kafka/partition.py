@@ -1,0 +1,312 @@
+"""A partition's directory, and a broker's data directory, against themselves: do indexes and checkpoints fit the logs?
+
+What must hold, by file:
+
+- ``.log``: checksums are good; offsets ascend and begin at the base offset in the file's name or behind it (compaction
+  takes the first ones away); after the last message come zeros or nothing.
+- ``.index``: both columns ascend; an entry's position is where a message of the log begins, and its offset is behind
+  the message before that and not behind this one's (leaders write the first offset of a batch, followers the last).
+- ``.timeindex``: both columns ascend; an entry's timestamp is the latest among the messages up to its offset. Messages
+  without a timestamp say nothing of it, as brokers then take the file's time.
+- segments in a row: each begins where the one before it ends. A hole is nothing wrong where the log has been compacted.
+- checkpoints: every partition named is there, and its log reaches as far.
+
+Source: Kafka 0.10.2 ``LogSegment.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``, ``OffsetCheckpoint.scala``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler.columns import scan
+from wirekit.schemas.kafka.columns import numbers, resolved
+from wirekit.schemas.kafka.reading import NO_TIMESTAMP, PARTITION, SEGMENT, ZEROS, SegmentFile
+from wirekit.stored import Problem, Report
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOG = re.compile(r"(\d{20})\.log")
+INDEX = re.compile(r"(\d{20})\.(index|timeindex)")
+KEYS = {"index": "kafka.offset_index", "timeindex": "kafka.time_index"}
+LARGEST_RELATIVE = (1 << 31) - 1
+EARLIEST = -(1 << 63)
+
+
+@dataclass(slots=True)
+class Segment:
+    """What is known of one segment, as it is walked.
+
+    Attributes:
+        base: the offset in the file's name.
+        messages: how many, those in compressed sets included.
+        first, last: offsets of the first and last of them; None while there is none.
+        end: where the last whole message ends, bytes; ``zeros`` behind it.
+        latest: the latest timestamp so far; ``before``, the offset of the last message set so far.
+        compacted: whether offsets are missing.
+    """
+
+    name: str
+    base: int
+    size: int
+    messages: int = 0
+    first: int | None = None
+    last: int | None = None
+    end: int = 0
+    zeros: int = 0
+    latest: int = EARLIEST
+    before: int = EARLIEST
+    compacted: bool = False
+    entries: dict[str, int] = field(default_factory=dict)
+
+    def facts(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "file": self.name,
+            "bytes": self.size,
+            "messages": self.messages,
+            "first_offset": self.first,
+            "last_offset": self.last,
+            "zeros": self.zeros,
+            "index_entries": self.entries.get("index"),
+            "timeindex_entries": self.entries.get("timeindex"),
+        }
+
+
+@dataclass(slots=True)
+class _Index:
+    """The entries of an index, and which of them the walk has not come to yet."""
+
+    name: str
+    width: int
+    offsets: NDArray[Any]
+    values: NDArray[Any]
+    open: NDArray[Any]
+
+
+def check_partition(folder: str | os.PathLike[str]) -> Report:
+    """What is in a partition's directory, and what in it disagrees.
+
+    Args:
+        folder: ``<topic>-<partition>``, or any that holds segments.
+    """
+    return _Partition(Path(folder)).report
+
+
+class _Partition:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.report = Report(str(folder))
+        names = sorted(os.listdir(folder))
+        logs = [name for name in names if LOG.fullmatch(name)]
+        known = PARTITION.fullmatch(folder.absolute().name)
+        self.report.facts = {"topic": known[1] if known else None, "partition": int(known[2]) if known else None}
+        timed = any(name.endswith(".timeindex") for name in names)
+        self.segments = [self._segment(name, timed) for name in logs]
+        self.report.facts["segments"] = [segment.facts() for segment in self.segments]
+        indexes = [name for name in names if INDEX.fullmatch(name)]
+        for name in indexes:
+            if f"{name.partition('.')[0]}.log" not in logs:
+                self._say(name, "there is no segment that it belongs to")
+        self.report.facts["other_files"] = [name for name in names if name not in logs and name not in indexes]
+        self._in_a_row()
+
+    def _say(self, name: str, text: str, offset: int | None = None, entry: int | None = None) -> None:
+        self.report.problems.append(Problem(str(self.folder / name), text, offset, entry))
+
+    def _segment(self, name: str, timed: bool) -> Segment:
+        path = self.folder / name
+        segment = Segment(name, int(name.partition(".")[0]), path.stat().st_size)
+        indexes = {}
+        for kind in ("index", *(["timeindex"] if timed else [])):
+            index = self._index(segment, path.with_suffix(f".{kind}"), kind)
+            if index is not None:
+                indexes[kind] = index
+        with open(path, "rb") as file:
+            self._walk(segment, SegmentFile(str(path), file), indexes)
+        for index in indexes.values():
+            for number in index.open:
+                self._behind(segment, index, int(number))
+        return segment
+
+    # The indexes alone
+
+    def _index(self, segment: Segment, path: Path, kind: str) -> _Index | None:
+        """An index that is there; what is wrong with it alone is said."""
+        if not path.exists():
+            self._say(path.name, "there is no such index")
+            return None
+        data = path.read_bytes()
+        data = data if data.strip(b"\0") else b""  # preallocated, and never written to
+        rows, _ = scan(KEYS[kind], data)
+        consumed = int(rows.schema.metadata[b"wirekit.consumed"])
+        left = data[consumed:]
+        if left.strip(b"\0"):
+            self._say(path.name, f"{len(left)} bytes behind the last entry are neither entries nor zeros", consumed)
+        width = rows["@length"][0].as_py() if rows.num_rows else 1
+        values = numbers(rows, "position" if kind == "index" else "timestamp")
+        offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
+        index = _Index(path.name, width, offsets, values, np.arange(len(offsets)))
+        segment.entries[kind] = len(offsets)
+        rises = np.diff(values) > 0
+        follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
+        for number in np.flatnonzero(~(rises & follows)) + 1:
+            before, here = self._entry(segment, index, int(number) - 1), self._entry(segment, index, int(number))
+            self._about(index, int(number), f"{here} does not ascend: before it stands {before}")
+        return index
+
+    def _entry(self, segment: Segment, index: _Index, number: int) -> str:
+        what = "position" if index.name.endswith(".index") else "timestamp"
+        relative = int(index.offsets[number]) - segment.base
+        return f"relative offset {relative}, {what} {int(index.values[number])}"
+
+    def _about(self, index: _Index, number: int, text: str) -> None:
+        self._say(index.name, text, number * index.width, number)
+
+    def _behind(self, segment: Segment, index: _Index, number: int) -> None:
+        """An entry that the walk never came to."""
+        what = self._entry(segment, index, number)
+        if index.name.endswith(".index"):
+            self._about(index, number, f"{what} is beyond the log's last message, which ends at byte {segment.end}")
+        elif segment.last is not None and index.offsets[number] > segment.last:
+            self._about(index, number, f"{what} is beyond the log's last offset {segment.last}")
+
+    # The log, and what the indexes say of it
+
+    def _walk(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index]) -> None:
+        while True:
+            window = file.window()
+            rows, errors = scan(SEGMENT, window, wrappers=True)
+            start, consumed = file.position, int(rows.schema.metadata[b"wirekit.consumed"])
+            if window[: len(ZEROS)] == ZEROS:
+                consumed = 0
+            elif not consumed and not errors.num_rows and not file.last:
+                file.take(0)
+                continue
+            self._part(segment, start, rows, indexes)
+            ended = False
+            for error in errors.to_pylist():
+                inside = error["depth"] > 0
+                place = start + (error["wrapper"] if inside else error["at"])
+                where = " in compressed data" if inside else ""
+                self._say(segment.name, f"{error['path']}{where}: {error['reason']}", place)
+                ended = ended or (not inside and error["offset"] == consumed)
+            segment.end = start + consumed
+            if ended:
+                return
+            left = bytes(window[consumed:])
+            if file.last or left.startswith(ZEROS):
+                self._tail(segment, file, left)
+                return
+            file.take(consumed)
+
+    def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
+        """What stands behind the last whole message."""
+        if left.strip(b"\0") and not left.startswith(ZEROS):
+            self._say(segment.name, f"the last message is torn: {len(left)} bytes of it are there", segment.end)
+            return
+        segment.zeros = segment.size - segment.end
+        file.take(segment.zeros and segment.end - file.position + len(left) - len(left.lstrip(b"\0")))
+        while file.position < segment.size:
+            window = bytes(file.window())
+            kept = window.lstrip(b"\0")
+            if kept:
+                place = file.position + len(window) - len(kept)
+                self._say(segment.name, "behind the zeros at the end is something else", place)
+                return
+            file.take(len(window))
+
+    def _part(self, segment: Segment, start: int, rows: Any, indexes: dict[str, _Index]) -> None:
+        """The messages of a window."""
+        if not rows.num_rows:
+            return
+        offsets, known, times, _ = resolved(rows)
+        whole = numbers(rows, "@depth") == 0
+        good = numbers(rows, "message.crc.ok").astype(bool)
+        places = np.where(whole, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0)) + start
+        for row in np.flatnonzero(~good):
+            inside = "" if whole[row] else ", in compressed data"
+            self._say(segment.name, f"the checksum of offset {int(offsets[row])} is wrong{inside}", int(places[row]))
+        for row in np.flatnonzero(numbers(rows, "@gap") > 0):
+            self._say(segment.name, f"bytes that no field explains in offset {int(offsets[row])}", int(places[row]))
+        leaf = np.asarray(rows["@left"].is_null())
+        self._order(segment, offsets[leaf & known], places[leaf & known])
+        segment.messages += int(leaf.sum())
+        self._positions(segment, indexes.get("index"), offsets[whole], places[whole], known[whole])
+        self._times(segment, indexes.get("timeindex"), offsets[leaf & known], times[leaf & known])
+
+    def _order(self, segment: Segment, offsets: NDArray[Any], places: NDArray[Any]) -> None:
+        if not offsets.size:
+            return
+        before = np.concatenate([[segment.base - 1 if segment.last is None else segment.last], offsets[:-1]])
+        steps = offsets - before
+        segment.compacted = segment.compacted or bool((steps > 1).any())
+        for row in np.flatnonzero(steps <= 0):
+            reason = f"offset {int(offsets[row])} does not ascend: before it stands {int(before[row])}"
+            if segment.last is None and not row:
+                reason = f"offset {int(offsets[0])} is before the base offset in the file's name, {segment.base}"
+            self._say(segment.name, reason, int(places[row]))
+        for row in np.flatnonzero(offsets - segment.base > LARGEST_RELATIVE)[:1]:
+            self._say(segment.name, f"offset {int(offsets[row])} is too far from the base offset", int(places[row]))
+        if segment.first is None:
+            segment.first = int(offsets[0])
+        segment.last = int(offsets[-1])
+
+    def _positions(
+        self, segment: Segment, index: _Index | None, offsets: NDArray[Any], places: NDArray[Any], known: NDArray[Any]
+    ) -> None:
+        """The offset index against the message sets of a window."""
+        before = np.concatenate([[segment.before], offsets[:-1]])
+        segment.before = int(offsets[-1])
+        if index is None:
+            return
+        reach = np.searchsorted(places, index.values[index.open], side="right")
+        here = index.open[(index.values[index.open] >= places[0]) & (reach <= len(places))]
+        last = places[-1]
+        here = here[index.values[here] <= last]
+        for number in here:
+            at = int(np.searchsorted(places, index.values[number], side="right")) - 1
+            what = self._entry(segment, index, int(number))
+            if places[at] != index.values[number]:
+                self._about(index, int(number), f"{what}: no message begins there, one does at {int(places[at])}")
+            elif known[at] and not before[at] < index.offsets[number] <= offsets[at]:
+                span = f"offset {int(offsets[at])}, and the one before it {int(before[at])}"
+                if before[at] == EARLIEST:
+                    span = f"offset {int(offsets[at])}"
+                self._about(index, int(number), f"{what}: the message there has {span}")
+        index.open = np.setdiff1d(index.open, here)
+
+    def _times(self, segment: Segment, index: _Index | None, offsets: NDArray[Any], times: NDArray[Any]) -> None:
+        """The time index against the messages of a window."""
+        if not offsets.size:
+            return
+        times = np.where(times == NO_TIMESTAMP, EARLIEST, times)
+        latest = np.maximum(np.maximum.accumulate(times), segment.latest)
+        segment.latest = int(latest[-1])
+        if index is None:
+            return
+        here = index.open[index.offsets[index.open] <= offsets[-1]]
+        for number in here:
+            at = int(np.searchsorted(offsets, index.offsets[number], side="right")) - 1
+            found = int(latest[at]) if at >= 0 else EARLIEST
+            if found not in (EARLIEST, int(index.values[number])):
+                what = self._entry(segment, index, int(number))
+                self._about(index, int(number), f"{what}: the latest message up to there has {found}")
+        index.open = np.setdiff1d(index.open, here)
+
+    # Segment by segment
+
+    def _in_a_row(self) -> None:
+        compacted = any(segment.compacted for segment in self.segments)
+        for before, after in zip(self.segments, self.segments[1:], strict=False):
+            end = before.base if before.last is None else before.last + 1
+            if after.base < end:
+                self._say(after.name, f"{before.name} has offsets up to {end - 1}, which should end before this one")
+            elif after.base > end and not compacted:
+                self._say(after.name, f"{before.name} ends at offset {end - 1}: {after.base - end} are missing")

@@ -3,9 +3,9 @@
 The segment repeats what real brokers stored (fixtures/kafka/disk): messages that are not compressed, or sets in gzip
 (kafka-python needs more libraries for the other codecs). Ours is
 the whole command, ``wirekit messages SEGMENT --output json``, into /dev/null: a process with its start, checksums
-verified, offsets and times resolved, every message as a line; it reads and prints in two threads. Kafka-python's is its ``MemoryRecords`` over the bytes of
-the file, in this process: the checksums of batches verified and all records iterated, nothing printed. It reads a 64th
-part of the file, which is multiplied.
+verified, offsets and times resolved, every message as a line; it reads and prints in two threads. Kafka-python's is its
+``MemoryRecords`` over the bytes of the file, in this process: the checksums of batches verified and all records
+iterated, nothing printed. It reads a 64th part of the file, which is multiplied.
 
 ``WIREKIT_SEGMENT_MIB`` makes the segment smaller.
 """

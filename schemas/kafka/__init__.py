@@ -114,5 +114,6 @@ PROTOCOL = Protocol(
     ports=(9092,),
     stored={"log_segment": "wirekit.schemas.kafka.reading:pieces_of_file"},
     stored_columns={"log_segment": "wirekit.schemas.kafka.columns:pieces_of_file"},
+    directory="wirekit.schemas.kafka.data_directory:check",
     dialogue=_dialogue,
 )

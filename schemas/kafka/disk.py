@@ -101,10 +101,8 @@ PROPERTIES = Struct(
             "name" / If(this.comment == None, Delimited("=")),  # noqa: E711  # an expression, not a comparison
             "value" / If(this.comment == None, Delimited("\n")) * "escaped as Java writes it",  # noqa: E711
             name="Property",
-        ),
-        short_tail="stop",
+        )
     ),
-    "tail" / rest() * "a last line without its end",
     name="Properties",
     doc="a file of properties as Java writes it",
 )

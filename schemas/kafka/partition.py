@@ -212,7 +212,9 @@ class _Partition:
             self._say(segment.name, f"the last message is torn: {len(left)} bytes of it are there", segment.end)
             return
         segment.zeros = segment.size - segment.end
-        file.take(segment.zeros and segment.end - file.position + len(left) - len(left.lstrip(b"\0")))
+        if not segment.zeros:
+            return
+        file.take(segment.end - file.position + len(left) - len(left.lstrip(b"\0")))
         while file.position < segment.size:
             window = bytes(file.window())
             kept = window.lstrip(b"\0")

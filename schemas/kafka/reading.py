@@ -100,7 +100,8 @@ class SegmentFile:
 
     def __init__(self, path: str, file: BufferedReader) -> None:
         folder = PARTITION.fullmatch(Path(path).absolute().parent.name)
-        self.topic, self.partition = (folder[1], int(folder[2])) if folder is not None else (None, None)
+        self.topic: str | None = folder[1] if folder is not None else None
+        self.partition: int | None = int(folder[2]) if folder is not None else None
         self.position = 0
         self.last = False
         self._file = file

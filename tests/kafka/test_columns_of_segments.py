@@ -173,7 +173,7 @@ def test_much_is_read_in_columns_without_being_told(run: Run, tmp_path: Path, mo
     path.write_bytes(bytes(messages.MUCH))
     assert messages._engine((str(path),), None, "json") == "columns"
     assert messages._engine((str(path),), None, "table") == "rows"
-    monkeypatch.setattr(messages, "_have_columns", lambda: False)
+    monkeypatch.setattr(messages, "have_columns", lambda: False)
     assert messages._engine((str(path),), None, "json") == "rows"
     with pytest.raises(wirekit.Misuse, match="wirekit\\[columns\\]"):
         messages._engine((str(path),), "columns", "json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout.isatty()
+
+
+def have_columns() -> bool:
+    """Whether what the extra ``columns`` brings is there."""
+    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy", "pyarrow"))
 
 
 def say(text: str) -> None:

@@ -1,7 +1,9 @@
-"""``wirekit inspect``: what captures hold, counted."""
+"""``wirekit inspect``: what captures hold, counted; whether the files of a broker's directory agree."""
 
 from __future__ import annotations
 
+import importlib
+import os
 from collections.abc import Iterator
 
 import click
@@ -10,26 +12,54 @@ from wirekit.capture.files import Capture, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json
-from wirekit.errors import WireError
+from wirekit.cli.common import console, have_columns, on_terminal, print_json
+from wirekit.cli.reports import show_report
+from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.summary import FileSummary, Summary, show
+from wirekit.registry import registry
+from wirekit.stored import Report
 
 
 @click.command("inspect")
-@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@click.argument("paths", nargs=-1, required=True, metavar="CAPTURE|DIRECTORY...")
 @choice_options
 @click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
-def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
-    """Say what CAPTURE holds: connections, calls by API, messages, failed checks, bytes that nobody could decode."""
+def command(paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+    """Say what CAPTURE holds: connections, calls by API, messages, failed checks, bytes that nobody could decode.
+
+    DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
+    and what disagrees is said with file, entry and byte.
+    """
     choice = parse_choice(protocol, ports)
     summary = Summary()
-    for path in captures:
-        _count(path, choice, summary.file(path))
+    reports = []
+    for path in paths:
+        if os.path.isdir(path):
+            reports.append(_checked(path, protocol))
+        else:
+            _count(path, choice, summary.file(path))
     if (output or ("text" if on_terminal() else "json")) == "json":
-        print_json(summary.to_json())
+        print_json({**summary.to_json(), **{report.directory: report.to_json() for report in reports}})
     else:
         show(summary, console())
-    return 1 if summary.quarantined or summary.unreadable or summary.incomplete else 0
+        for report in reports:
+            show_report(report, console())
+    wrong = summary.quarantined or summary.unreadable or summary.incomplete
+    return 1 if wrong or not all(report.clean for report in reports) else 0
+
+
+def _checked(path: str, protocol: str) -> Report:
+    """The report of the first protocol that knows the directory's kind."""
+    if not have_columns():
+        raise Misuse("directories are read in columns: pip install 'wirekit[columns]'")
+    for name in [protocol] if protocol else registry.protocols():
+        place = registry.protocol(name).directory
+        if place:
+            module, function = place.split(":")
+            report: Report | None = getattr(importlib.import_module(module), function)(path)
+            if report is not None:
+                return report
+    raise Misuse(f"{path} is no directory of a broker's files; pass a data directory, or a partition's in one")
 
 
 def _count(path: str, choice: Choice, count: FileSummary) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ import click
 
 from wirekit.capture.files import open_capture
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json, say
+from wirekit.cli.common import console, have_columns, on_terminal, print_json, say
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse, WireError
@@ -191,15 +191,11 @@ def _engine(files: tuple[str, ...], wanted: str | None, output: str) -> str:
     if wanted is not None:
         return wanted
     size = sum(os.path.getsize(path) for path in files if os.path.isfile(path))
-    return "columns" if output == "json" and size >= MUCH and _have_columns() else "rows"
-
-
-def _have_columns() -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy", "pyarrow"))
+    return "columns" if output == "json" and size >= MUCH and have_columns() else "rows"
 
 
 def _need_columns() -> None:
-    if not _have_columns():
+    if not have_columns():
         raise Misuse("--engine columns needs numba and pyarrow: pip install 'wirekit[columns]'")
 
 

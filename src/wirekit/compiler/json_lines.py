@@ -107,7 +107,7 @@ class Lines:
                 self._out = np.empty(2 * self._out.size, np.uint8)
                 continue
             row = after
-            yield memoryview(self._out)[:written]
+            yield self._out.data[:written]
 
     def _parts(self, batch: pa.RecordBatch) -> tuple[list[str], list[_Column]]:
         """The texts in front of each column and behind the last, and the columns."""

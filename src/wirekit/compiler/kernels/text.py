@@ -81,7 +81,7 @@ def _put_few(out: Any, place: Any, number: Any) -> Any:
 
 
 @njit(nogil=True)
-def put_unsigned(out: Any, at: int, number: int) -> int:
+def put_unsigned(out: Any, at: Any, number: Any) -> Any:
     """A number without a sign, as uint64."""
     value, place = np.uint64(number), np.uint64(at)
     if value < _EIGHT_DIGITS:
@@ -97,7 +97,7 @@ def put_unsigned(out: Any, at: int, number: int) -> int:
 
 
 @njit(nogil=True)
-def put_signed(out: Any, at: int, number: int) -> int:
+def put_signed(out: Any, at: Any, number: Any) -> Any:
     """A number with a sign, as int64."""
     if number < 0:
         out[np.uint64(at)] = 0x2D
@@ -106,7 +106,7 @@ def put_signed(out: Any, at: int, number: int) -> int:
 
 
 @njit(nogil=True)
-def put_null(out: Any, at: int) -> int:
+def put_null(out: Any, at: int) -> Any:
     """``null``."""
     place = np.uint64(at)
     out[place], out[place + _ONE], out[place + _TWO], out[place + _THREE] = 0x6E, 0x75, 0x6C, 0x6C
@@ -114,7 +114,7 @@ def put_null(out: Any, at: int) -> int:
 
 
 @njit(nogil=True)
-def put_part(out: Any, at: int, texts: Any, ends: Any, which: int) -> int:
+def put_part(out: Any, at: Any, texts: Any, ends: Any, which: int) -> Any:
     """One of many texts, which stand one behind the other: from ``ends[which]`` to ``ends[which + 1]``."""
     start = ends[np.uint64(which)]
     length = ends[np.uint64(which) + _ONE] - start
@@ -123,7 +123,7 @@ def put_part(out: Any, at: int, texts: Any, ends: Any, which: int) -> int:
 
 
 @njit(nogil=True)
-def put_hex(out: Any, at: int, data: Any, start: int, length: int) -> int:
+def put_hex(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     """Bytes as lower-case hex in quotes."""
     place, begin = np.uint64(at), np.uint64(start)
     out[place] = 0x22
@@ -139,7 +139,7 @@ def put_hex(out: Any, at: int, data: Any, start: int, length: int) -> int:
 
 
 @njit(nogil=True)
-def put_text(out: Any, at: int, data: Any, start: int, length: int) -> int:
+def put_text(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     """UTF-8 as a JSON string: only quotes, backslashes and control characters are escaped."""
     out[at] = 0x22
     at += 1

@@ -1,0 +1,87 @@
+"""A broker's data directory: its partitions, each checked as ``partition`` does, and its checkpoints against them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from wirekit.engine import decode
+from wirekit.schemas.kafka.partition import LOG, check_partition
+from wirekit.schemas.kafka.reading import PARTITION
+from wirekit.stored import Problem, Report
+
+CHECKPOINTS = {
+    "recovery-point-offset-checkpoint": "recovery point",
+    "replication-offset-checkpoint": "high watermark",
+    "cleaner-offset-checkpoint": "cleaner's offset",
+}
+PROPERTIES = "meta.properties"
+IN_FRONT = 2  # lines of a checkpoint before its entries
+
+
+def check(folder: str | os.PathLike[str]) -> Report | None:
+    """What is in a partition's directory or in a broker's, and what in it disagrees; None if it is neither.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check(folder) is None
+    True
+    """
+    path = Path(folder)
+    names = sorted(os.listdir(path))
+    if any(LOG.fullmatch(name) for name in names):
+        return check_partition(path)
+    partitions = [name for name in names if PARTITION.fullmatch(name) and (path / name).is_dir()]
+    texts = [name for name in names if name in CHECKPOINTS or name == PROPERTIES]
+    if not partitions and not texts:
+        return check_partition(path) if PARTITION.fullmatch(path.absolute().name) else None
+    report = Report(str(path), parts=[check_partition(path / name) for name in partitions])
+    ends: dict[tuple[str, int], int | None] = {}
+    for part in report.parts:  # one that is deleted comes behind one that was made anew
+        ends.setdefault((part.facts["topic"], part.facts["partition"]), _end(part))
+    report.facts = {"partitions": len(partitions), "meta": None, "checkpoints": {}}
+    for name in texts:
+        _read(path / name, report, ends)
+    return report
+
+
+def _end(part: Report) -> int | None:
+    """The offset that the next message of a partition would have."""
+    segments = part.facts["segments"]
+    if not segments:
+        return None
+    last = segments[-1]["last_offset"]
+    return int(segments[-1]["file"].partition(".")[0]) if last is None else last + 1
+
+
+def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -> None:
+    """A file of text, and what it says against the logs."""
+    name = path.name
+    key = "kafka.meta_properties" if name == PROPERTIES else "kafka.offset_checkpoint"
+    decoded = decode(path.read_bytes(), key)
+    if decoded.error is not None:
+        report.problems.append(Problem(str(path), str(decoded.error), decoded.error.offset))
+        return
+    if name != PROPERTIES and decoded.value.tail:
+        place = len(decoded.data) - len(decoded.value.tail)
+        report.problems.append(Problem(str(path), f"{len(decoded.value.tail)} bytes behind the last line", place))
+    if name == PROPERTIES:
+        report.facts["meta"] = {line.name: line.value for line in decoded.value.lines if line.comment is None}
+        return
+    report.facts["checkpoints"][name] = len(decoded.value.entries)
+    for number, entry in enumerate(decoded.value.entries):
+        wrong = _wrong(entry, CHECKPOINTS[name], ends)
+        if wrong is not None:
+            report.problems.append(Problem(str(path), wrong, None, number + IN_FRONT))
+
+
+def _wrong(entry: Any, what: str, ends: dict[tuple[str, int], int | None]) -> str | None:
+    """What an entry of a checkpoint says that the log does not bear out."""
+    named = f"the {what} of {entry.topic} {entry.partition}, {entry.offset},"
+    if (entry.topic, entry.partition) not in ends:
+        return f"{named} is of a partition that is not here"
+    end = ends[entry.topic, entry.partition]
+    if end is not None and entry.offset > end:
+        return f"{named} is behind the log's end, {end}"
+    return f"{named} is negative" if entry.offset < 0 else None

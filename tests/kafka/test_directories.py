@@ -1,0 +1,315 @@
+"""``wirekit inspect DIRECTORY``: real disks are in order, and each kind of damage is found where it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import DISK, message, message_set
+from wirekit.cli import main
+
+pytest.importorskip("numba")
+pytest.importorskip("pyarrow")
+
+from wirekit.schemas.kafka import reading
+from wirekit.schemas.kafka.data_directory import check
+
+REAL = Path(__file__).parents[2] / "../shared/captures/kafka"
+BASE = "0" * 20
+KEYS = {"index": "kafka.offset_index", "timeindex": "kafka.time_index"}
+
+
+def copied(folder: Path, release: str, name: str) -> Path:
+    """A partition's directory with a segment of a real broker."""
+    target = folder / name
+    target.mkdir(parents=True)
+    for source in DISK.glob(f"{release}-{name}.*"):
+        if source.suffix != ".txt":
+            shutil.copy(source, target / f"{BASE}{source.suffix}")
+    return target
+
+
+def problems(folder: Path) -> list[tuple[str, int | None, int | None, str]]:
+    report = check(folder)
+    assert report is not None
+    found = [*report.problems, *(problem for part in report.parts for problem in part.problems)]
+    return [(Path(each.file).name, each.entry, each.offset, each.text) for each in found]
+
+
+@pytest.mark.parametrize("piece", [None, 100, 700])
+@pytest.mark.parametrize("log", sorted(DISK.glob("*.log")), ids=lambda path: path.name)
+def test_fixtures_are_in_order(log: Path, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    release, _, name = log.stem.partition("-")
+    folder = copied(tmp_path, release, name)
+    found = problems(folder)
+    if not log.with_suffix(".index").exists():  # fixtures leave out empty ones
+        assert found == [(f"{BASE}.index", None, None, "there is no such index")]
+    else:
+        assert found == []
+
+
+@pytest.mark.parametrize("disk", sorted(REAL.glob("*/*/")), ids=lambda path: "-".join(path.parts[-2:]))
+def test_real_disks_are_in_order(disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["inspect", str(disk), "--output", "json"])
+    report = json.loads(capsys.readouterr().out)[str(disk)]
+    assert report["problems"] == []
+    assert [part["problems"] for part in report["parts"].values()] == [[]] * report["partitions"]
+    assert stopped.value.code == 0
+
+
+def changed(path: Path, change: Callable[[Any], None], key: str = "kafka.log_segment") -> None:
+    """A file whose value was changed, lengths and checksums made to fit."""
+    value = wirekit.decode(path.read_bytes(), key).value
+    change(value)
+    path.write_bytes(wirekit.encode(key, value))
+
+
+def entry(kind: str, number: int, **fields: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        def set_fields(value: Any) -> None:
+            for name, each in fields.items():
+                setattr(value.entries[number], name, each)
+
+        changed(folder / f"{BASE}.{kind}", set_fields, KEYS[kind])
+
+    return change
+
+
+def with_offset(number: int, offset: int) -> Callable[[Path], None]:
+    return lambda folder: changed(folder / f"{BASE}.log", lambda v: setattr(v.messages[number], "offset", offset))
+
+
+def broken_crc(folder: Path) -> None:
+    def change(value: Any) -> None:
+        value.messages[5].message.crc ^= 1
+        value.messages[5].message.keep("crc")
+
+    changed(folder / f"{BASE}.log", change)
+
+
+def appended(name: str, data: bytes) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        with open(folder / f"{BASE}.{name}", "ab") as file:
+            file.write(data)
+
+    return change
+
+
+def cut(size: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / f"{BASE}.log"
+        path.write_bytes(path.read_bytes()[:size])
+
+    return change
+
+
+def renamed(base: int) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        for path in list(folder.iterdir()):
+            path.rename(folder / f"{base:020}{path.suffix}")
+
+    return change
+
+
+ONE = message_set(message(b"one more", offset=81, magic=1))
+DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int | None, str]]]] = {
+    "entry between messages": (
+        entry("index", 1, position=4300),
+        [("index", 1, 8, "relative offset 51, position 4300: no message begins there, one does at 4249")],
+    ),
+    "entry of another message": (
+        entry("index", 1, relative_offset=60),
+        [
+            (
+                "index",
+                1,
+                8,
+                "relative offset 60, position 4764: the message there has offset 51, and the one before it 50",
+            )
+        ],
+    ),
+    "entries that fall": (
+        entry("index", 2, relative_offset=7),
+        [("index", 2, 16, "does not ascend"), ("index", 2, 16, "the message there has offset")],
+    ),
+    "entry beyond the log": (
+        entry("index", 2, position=10_000_000),
+        [("index", 2, 16, "position 10000000 is beyond the log's last message, which ends at byte 6698")],
+    ),
+    "time that no message has": (
+        entry("timeindex", 1, timestamp=5),
+        [
+            ("timeindex", 1, 12, "does not ascend"),
+            ("timeindex", 1, 12, "timestamp 5: the latest message up to there has"),
+        ],
+    ),
+    "time beyond the log": (
+        entry("timeindex", 2, relative_offset=999),
+        [("timeindex", 2, 24, "is beyond the log's last offset 80")],
+    ),
+    "index with half an entry": (
+        appended("index", b"\1\2\3"),
+        [("index", None, 24, "3 bytes behind the last entry are neither entries nor zeros")],
+    ),
+    "wrong checksum": (broken_crc, [("log", None, None, "the checksum of offset 5 is wrong")]),
+    "torn": (
+        cut(6690),
+        [
+            ("log", None, None, "the last message is torn"),
+        ],
+    ),
+    "log shorter than its indexes": (
+        cut(4167),
+        [
+            ("index", 1, 8, "beyond the log's last message, which ends at byte 4167"),
+            ("index", 2, 16, "beyond"),
+            ("timeindex", None, None, "beyond the log's last offset"),
+        ],
+    ),
+    "offset that falls": (with_offset(3, 1), [("log", None, None, "offset 1 does not ascend: before it stands 2")]),
+    "file named after another offset": (
+        renamed(50),
+        [("log", None, 0, "offset 0 is before the base offset in the file's name, 50"), ("index", 0, 0, "")],
+    ),
+    "something behind zeros": (
+        appended("log", bytes(3000) + b"\7"),
+        [("log", None, 9698, "behind the zeros at the end is something else")],
+    ),
+    "nonsense": (appended("log", b"\x55" * 40), [("log", None, None, "")]),
+    "no index": (lambda folder: (folder / f"{BASE}.index").unlink(), [("index", None, None, "there is no such index")]),
+    "no log": (
+        lambda folder: shutil.copy(folder / f"{BASE}.index", folder / f"{90:020}.index") and None,
+        [("index", None, None, "there is no segment that it belongs to")],
+    ),
+    "overlap": (
+        lambda folder: (folder / f"{70:020}.log").write_bytes(ONE) and None,
+        [("log", None, None, "has offsets up to 80, which should end before this one")],
+    ),
+    "hole": (
+        lambda folder: (folder / f"{85:020}.log").write_bytes(b"") and None,
+        [("log", None, None, "ends at offset 80: 4 are missing")],
+    ),
+}
+
+
+@pytest.mark.parametrize("piece", [None, 500])
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_found(name: str, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    damage, expected = DAMAGE[name]
+    damage(folder)
+    found = problems(folder)
+    for kind, number, offset, text in expected:
+        assert [
+            each
+            for each in found
+            if each[0].endswith(f".{kind}")
+            and number in (None, each[1])
+            and offset in (None, each[2])
+            and text in each[3]
+        ], found
+    assert check(folder).clean is False  # type: ignore[union-attr]
+
+
+def test_zeros_of_preallocation_are_no_damage(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    for name in ("log", "index", "timeindex"):
+        appended(name, bytes(1200))(folder)
+    report = check(folder)
+    assert report is not None
+    assert report.clean
+    (segment,) = report.facts["segments"]
+    assert (segment["zeros"], segment["index_entries"], segment["timeindex_entries"]) == (1200, 3, 3)
+
+
+def test_a_follower_indexes_the_last_offset_of_a_set_and_a_leader_the_first(tmp_path: Path) -> None:
+    entries = [message([message(b"x", offset=n, magic=1) for n in range(3)], offset=2, magic=1, codec="GZIP")]
+    entries.append(message([message(b"x", offset=n, magic=1) for n in range(3)], offset=5, magic=1, codec="GZIP"))
+    data = message_set(*entries)
+    second = len(message_set(entries[0]))
+    for relative, clean in ((3, True), (5, True), (2, False), (6, False)):
+        folder = tmp_path / f"t-{relative}"
+        folder.mkdir()
+        (folder / f"{BASE}.log").write_bytes(data)
+        index = {"entries": [{"relative_offset": relative, "position": second}]}
+        (folder / f"{BASE}.index").write_bytes(wirekit.encode("kafka.offset_index", index))
+        assert (problems(folder) == []) is clean
+
+
+def test_holes_of_compaction_are_no_damage(tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{BASE}.log").write_bytes(message_set(message(b"a", offset=3), message(b"b", offset=9)))
+    (folder / f"{40:020}.log").write_bytes(message_set(message(b"c", offset=40)))
+    for base in (0, 40):
+        (folder / f"{base:020}.index").write_bytes(b"")
+    assert problems(folder) == []
+
+
+class TestDataDirectory:
+    @pytest.fixture
+    def disk(self, tmp_path: Path) -> Path:
+        copied(tmp_path, "0.10.2.2", "t-none-0")
+        entries = [{"topic": "t-none", "partition": 0, "offset": 81}]
+        for name in ("recovery-point", "replication", "cleaner"):
+            path = tmp_path / f"{name}-offset-checkpoint"
+            path.write_bytes(wirekit.encode("kafka.offset_checkpoint", {"entries": entries}))
+        shutil.copy(DISK / "0.10.2.2-meta.properties", tmp_path / "meta.properties")
+        return tmp_path
+
+    def test_in_order(self, disk: Path) -> None:
+        report = check(disk)
+        assert report is not None
+        assert report.clean
+        assert report.facts["meta"] == {"broker.id": "1", "version": "0"}
+        assert report.facts["checkpoints"]["replication-offset-checkpoint"] == 1
+
+    @pytest.mark.parametrize(
+        ("topic", "offset", "text"),
+        [
+            ("t-none", 82, "the high watermark of t-none 0, 82, is behind the log's end, 81"),
+            ("t-none", -1, "is negative"),
+            ("t-some", 0, "is of a partition that is not here"),
+        ],
+    )
+    def test_checkpoint_that_disagrees(self, disk: Path, topic: str, offset: int, text: str) -> None:
+        entries = [{"topic": topic, "partition": 0, "offset": offset}]
+        path = disk / "replication-offset-checkpoint"
+        path.write_bytes(wirekit.encode("kafka.offset_checkpoint", {"entries": entries}))
+        ((name, number, _, found),) = problems(disk)
+        assert (name, number) == (path.name, 2)
+        assert text in found
+
+    def test_checkpoint_that_is_none(self, disk: Path) -> None:
+        (disk / "cleaner-offset-checkpoint").write_bytes(b"0\n7\nt-none 0 1\n")
+        ((name, _, _, _),) = problems(disk)
+        assert name == "cleaner-offset-checkpoint"
+
+    def test_command(self, disk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        for arguments in ([str(disk)], [str(disk / "t-none-0")]):
+            with pytest.raises(SystemExit) as stopped:
+                main(["inspect", *arguments, "--output", "text"])
+            assert stopped.value.code == 0
+        assert "81" in capsys.readouterr().out
+        entry("index", 1, position=4300)(disk / "t-none-0")
+        with pytest.raises(SystemExit) as stopped:
+            main(["inspect", str(disk), "--output", "text"])
+        assert stopped.value.code == 1
+        assert "entry 1, at byte 8" in capsys.readouterr().out
+
+    def test_other_directories_are_misuse(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit) as stopped:
+            main(["inspect", str(tmp_path)])
+        assert stopped.value.code == 2
+        assert "no directory of a broker's files" in capsys.readouterr().err

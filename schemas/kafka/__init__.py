@@ -114,6 +114,7 @@ PROTOCOL = Protocol(
     ports=(9092,),
     stored={"log_segment": "wirekit.schemas.kafka.reading:pieces_of_file"},
     stored_columns={"log_segment": "wirekit.schemas.kafka.columns:pieces_of_file"},
+    stored_names={"log_segment": r"\d{20}\.log"},
     directory="wirekit.schemas.kafka.data_directory:check",
     dialogue=_dialogue,
 )

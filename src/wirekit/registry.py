@@ -98,6 +98,7 @@ class Protocol:
             gives ``wirekit.stored.Piece`` after piece, with the messages one by one.
         stored_columns: the same by functions that give pieces with the messages in columns, wherever they can; these
             may need the extra ``columns``.
+        stored_names: {layout of a file that holds messages: regular expression that the names of such files match}.
         directory: ``module:function`` that checks a directory of a broker's files against each other; it takes the path
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
@@ -113,6 +114,7 @@ class Protocol:
     ports: tuple[int, ...] = ()
     stored: Mapping[str, str] = field(default_factory=dict)
     stored_columns: Mapping[str, str] = field(default_factory=dict)
+    stored_names: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
 

@@ -1,4 +1,4 @@
-"""``wirekit pipeline``: captures to Parquet tables, in this process or on Spark."""
+"""``wirekit pipeline``: captures and stored files to Parquet tables, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -42,9 +42,10 @@ def command(
     strict: bool,
     no_raw: bool,
 ) -> int:
-    """Turn captures into Parquet tables: frames, messages, quarantine, gaps, connections.
+    """Turn captures and log segments into Parquet tables: frames, messages, quarantine, gaps, connections.
 
-    INPUT is a capture, or a directory whose *.pcap, *.pcapng and *.cap files are read. DIR gets a directory of Parquet
+    INPUT is a capture or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng, *.cap and segment files
+    are read. DIR gets a directory of Parquet
     files per table and manifest.json; what an earlier run put there is replaced when this one is complete.
 
     \b

@@ -1,9 +1,10 @@
-"""Which captures a run reads, in which order, and what identifies them afterwards. No capture is opened here."""
+"""Which captures and stored files a run reads, in which order, and what identifies them afterwards. None is opened."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,9 @@ from typing import Any
 
 from wirekit.capture.follow import Choice
 from wirekit.errors import Misuse
+from wirekit.registry import registry
 
+CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
 SUFFIXES = (*KINDS, *(f"{kind}.gz" for kind in KINDS))
 _PIECE = 4 << 20
@@ -21,7 +24,7 @@ _PIECE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A capture file of a run.
+    """A file of a run: a capture, or one that a broker stores.
 
     Attributes:
         number: its ordinal in the run, from 0.
@@ -29,6 +32,7 @@ class Input:
         path: absolute.
         size: bytes when the run began.
         mtime_ns: time of its last change then, nanoseconds since the epoch.
+        kind: ``CAPTURE``, or the key of a stored file's layout.
     """
 
     number: int
@@ -36,6 +40,7 @@ class Input:
     path: str
     size: int
     mtime_ns: int
+    kind: str = CAPTURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class Job:
     """What a run does. Plain values only: it travels to workers.
 
     Attributes:
-        inputs: the captures; ``inputs[n].number == n``.
+        inputs: the files, captures first; ``inputs[n].number == n``.
         protocol: the protocol of every connection, "" to find it from the bytes.
         ports: {server port: protocol}.
         raw: whether ``quarantine`` keeps the bytes themselves.
@@ -60,8 +65,18 @@ class Job:
         return Choice(self.protocol, self.ports)
 
     @property
+    def captures(self) -> tuple[Input, ...]:
+        """The captures among the inputs."""
+        return tuple(each for each in self.inputs if each.kind == CAPTURE)
+
+    @property
+    def stored(self) -> tuple[Input, ...]:
+        """The inputs that brokers store."""
+        return tuple(each for each in self.inputs if each.kind != CAPTURE)
+
+    @property
     def size(self) -> int:
-        """Bytes of all captures."""
+        """Bytes of all files."""
         return sum(each.size for each in self.inputs)
 
     def configuration(self) -> dict[str, Any]:
@@ -71,10 +86,11 @@ class Job:
 
 
 def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
-    """The captures of files and directories.
+    """The captures of files and directories, and then the files that brokers store.
 
     Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
-    ``*.cap``, also with ``.gz``, in the order of their names. A file that is reached twice is taken once.
+    ``*.cap``, also with ``.gz``, in the order of their names, and those whose names are of a protocol's stored files. A
+    file that is reached twice is taken once.
 
     Raises:
         Misuse: a path does not exist or is no file (a pipe can be read only once), or there is no capture at all.
@@ -89,10 +105,21 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
         kinds = ", ".join(f"*{kind}" for kind in KINDS)
         raise Misuse(f"no captures in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}")
     inputs = []
-    for number, (real, name) in enumerate(found.items()):
-        status = os.stat(real)
-        inputs.append(Input(number, name, os.path.abspath(name), status.st_size, status.st_mtime_ns))
+    kinds_of = {real: stored_kind(name) for real, name in found.items()}
+    for number, real in enumerate(sorted(found, key=lambda real: kinds_of[real] != CAPTURE)):
+        status, name = os.stat(real), found[real]
+        inputs.append(Input(number, name, os.path.abspath(name), status.st_size, status.st_mtime_ns, kinds_of[real]))
     return tuple(inputs)
+
+
+def stored_kind(name: str) -> str:
+    """The key of the layout that a file of this name has, ``CAPTURE`` if it is no stored file's name."""
+    base = os.path.basename(name)
+    for protocol in map(registry.protocol, registry.protocols()):
+        for layout, names in protocol.stored_names.items():
+            if re.fullmatch(names, base):
+                return protocol.key(layout)
+    return CAPTURE
 
 
 def _captures(name: str) -> Iterator[str]:
@@ -107,7 +134,7 @@ def _captures(name: str) -> Iterator[str]:
         folders.sort()
         for file in sorted(files):
             path = os.path.join(folder, file)
-            if file.lower().endswith(SUFFIXES) and os.path.isfile(path):
+            if (file.lower().endswith(SUFFIXES) or stored_kind(file) != CAPTURE) and os.path.isfile(path):
                 yield path
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.flows import Batch, flow_batches
+from wirekit.pipeline.inputs import CAPTURE, Input, Job
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.pipeline.tables import PACKETS
 
@@ -40,7 +41,9 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
         done = 0
         with Sink(attempts, 0, "serial") as sink:
             for each in job.inputs:
-                for table, batch in flow_batches(sorted_packets(each), job, summary):
+                stored = each.kind != CAPTURE
+                found = stored_batches(each, job, summary) if stored else _captured(each, job, summary)
+                for table, batch in found:
                     sink.write(table, batch)
                 done += each.size
                 if progress is not None:
@@ -48,6 +51,10 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
             return [sink.finish(summary)]
 
     return publish(job, output, "serial", work)
+
+
+def _captured(capture: Input, job: Job, summary: Summary) -> Iterator[Batch]:
+    return flow_batches(sorted_packets(capture), job, summary)
 
 
 def sorted_packets(capture: Input, ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:

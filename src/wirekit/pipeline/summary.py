@@ -260,7 +260,8 @@ def _show(name: str, file: FileSummary, console: Console, most_calls: int | None
     known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
     connections = _listed(known) or "none"
-    _line(console, "connections", f"{connections} ({file.segments:,} segments, {size} of payload)")
+    if file.segments or not file.messages:
+        _line(console, "connections", f"{connections} ({file.segments:,} segments, {size} of payload)")
     for role, title in (("request", "requests"), ("response", "responses"), ("event", "events")):
         calls = _calls(file, role)
         if calls:

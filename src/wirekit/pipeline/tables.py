@@ -54,7 +54,7 @@ class Table:
         return pa.schema([(column.name, column.type) for column in self.columns])
 
 
-_FILE = Column("file", TEXT, "the capture, as it was named to the run")
+_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run")
 _CONNECTION = Column("connection", TEXT, "`client>server#n`; n counts the connections of these addresses from 0")
 _SOURCE = Column("source", TEXT, "address and port that sent it")
 _TARGET = Column("target", TEXT, "address and port that it was sent to")
@@ -117,12 +117,12 @@ FRAMES = Table(
 
 MESSAGES = Table(
     "messages",
-    "An application message out of a frame; compressed sets and batches are opened.",
+    "An application message out of a frame or a stored file; compressed sets and batches are opened.",
     (
         _FILE,
-        _CONNECTION,
-        Column("time", MICROS, "when the frame's last byte was captured"),
-        _SIDE,
+        Column("connection", TEXT, "as in `frames`; null in a stored file"),
+        Column("time", MICROS, "when the frame's last byte was captured, null in a stored file"),
+        Column("side", TEXT, "`client` or `server`: who sent it; null in a stored file"),
         _PROTOCOL,
         Column("topic", TEXT, "topic, null where the capture does not tell it"),
         Column("partition", SMALL, "partition, null where there is none"),
@@ -137,30 +137,30 @@ MESSAGES = Table(
         Column("codec", TEXT, "what it was compressed by: `none`, `gzip`, `snappy`, `lz4`, `zlib`, `zip`, `zstd`"),
         Column("crc", LONG, "the checksum as stored, or null"),
         Column("check", TEXT, "the verdict on it: `ok`, `bad` or `absent`"),
-        Column("schema", TEXT, "the schema key of the frame that it came in"),
+        Column("schema", TEXT, "the schema key of the frame or file that it came in"),
     ),
     ("topic", "time"),
 )
 
 QUARANTINE = Table(
     "quarantine",
-    "Bytes that nobody could decode, in parts of at most 1 MiB: of a connection, or of a damaged capture.",
+    "Bytes that nobody could decode, in parts of at most 1 MiB: of a connection, or of a damaged file.",
     (
         _FILE,
-        Column("connection", TEXT, "as in `frames`; null when the capture itself is damaged"),
+        Column("connection", TEXT, "as in `frames`; null when the file itself is damaged"),
         _SOURCE,
         _TARGET,
         _SIDE,
         Column("time", MICROS, "when the last of them was captured"),
         _PROTOCOL,
         Column("schema", TEXT, "the schema key that did not fit, null when no frame begins here"),
-        Column("offset", LONG, "bytes before this part: in the direction, or in the file when the capture is damaged"),
+        Column("offset", LONG, "bytes before this part: in the direction, or in the file when that is damaged"),
         Column("length", LONG, "bytes that the row stands for"),
         Column("reason", TEXT, "why, in words"),
         Column("path", TEXT, "the field where decoding failed, empty when it did not get that far"),
         Column("error_offset", LONG, "the byte where it failed, counted as `offset` is"),
         Column("part", SMALL, "which part of the piece, from 0"),
-        Column("raw", BYTES, "the bytes; at most the first MiB of a damaged capture; null with `--no-raw`"),
+        Column("raw", BYTES, "the bytes; at most the first MiB of a damaged file; null with `--no-raw`"),
     ),
     ("time",),
 )

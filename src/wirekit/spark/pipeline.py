@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -28,6 +28,7 @@ from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.pipeline.tables import PACKETS
 from wirekit.spark.source import register
@@ -65,25 +66,62 @@ def run(
 
     def work(attempts: Path) -> list[Manifest]:
         register(spark)
-        paths = json.dumps([each.path for each in job.inputs])
-        count = max(spark.sparkContext.defaultParallelism, -(-job.size // PARTITION_BYTES))
-        packets = spark.read.format("wirekit").options(table=PACKETS.name, paths=paths).load()
-        sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
-        function = functools.partial(task or follow_partition, job, str(attempts))
+        paths = json.dumps([each.path for each in job.captures])
+        size = sum(each.size for each in job.captures)
+        count = max(spark.sparkContext.defaultParallelism, -(-size // PARTITION_BYTES))
+        rows = []
         with _told(spark, progress):
-            rows = sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect()
+            if job.stored:
+                numbers = spark.range(0, len(job.stored), 1, len(job.stored))
+                reader = functools.partial(read_stored, job, str(attempts), count)
+                rows += numbers.mapInArrow(reader, MANIFEST_SCHEMA).collect()
+            if job.captures:
+                rows += _captures(spark, paths, count, functools.partial(task or follow_partition, job, str(attempts)))
         return [Manifest.loads(row.manifest) for row in rows]
 
     return publish(job, output, "spark", work)
+
+
+def _captures(
+    spark: SparkSession,
+    paths: str,
+    count: int,
+    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+) -> list[Any]:
+    """The manifest rows of all captures, which are shuffled by flow into so many tasks."""
+    packets = spark.read.format("wirekit").options(table=PACKETS.name, paths=paths).load()
+    sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
+    return list(sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect())
+
+
+def read_stored(job: Job, attempts: str, first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Reads the stored files whose numbers come in, each into files of an attempt of its own; gives the manifests.
+
+    Args:
+        first: the number of the task that reads the first of them.
+    """
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            summary = Summary()
+            with Sink(attempts, first + number, _attempt("stored", number)) as sink:
+                for table, rows in stored_batches(job.stored[number], job, summary):
+                    sink.write(table, rows)
+                manifest = sink.finish(summary)
+            yield pa.record_batch({"manifest": [manifest.dumps()]})
+
+
+def _attempt(what: str, number: int) -> str:
+    """A name that no other attempt has."""
+    context = TaskContext.get()
+    return f"{what}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
 
 
 def follow_partition(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Follows the flows of one partition into files of this attempt; gives its manifest."""
     context = TaskContext.get()
     number = context.partitionId() if context else 0
-    attempt = f"task-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
     summary = Summary()
-    with Sink(attempts, number, attempt) as sink:
+    with Sink(attempts, number, _attempt("task", number)) as sink:
         for table, batch in flow_batches(batches, job, summary):
             sink.write(table, batch)
         manifest = sink.finish(summary)

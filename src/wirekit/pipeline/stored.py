@@ -1,0 +1,146 @@
+"""Files that brokers store, to the tables: messages as rows, what nobody can decode to quarantine."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.conversation import Message
+from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS, in_years
+from wirekit.registry import registry
+from wirekit.stored import Piece
+
+LARGEST_RAW = 1 << 20
+
+Batch = tuple[str, pa.RecordBatch]
+
+
+def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
+    """The tables of one stored file.
+
+    Args:
+        each: the file; its ``kind`` is the key of its layout.
+        job: whether quarantine keeps bytes.
+        summary: is counted up.
+
+    Yields:
+        (table name, batch), each as soon as it is full.
+    """
+    count = summary.file(each.name)
+    messages, quarantine = Rows(MESSAGES.schema), Rows(OUTPUTS["quarantine"].schema)
+    for piece in _reader(each.kind)(each.path):
+        for message in piece.messages:
+            count.messages[message.protocol] += 1
+            count.checks.update(["crc32"] if message.check == "bad" else [])
+            size = len(message.key or b"") + len(message.value or b"")
+            full = messages.add(_row(each.name, message), size)
+            if full is not None:
+                yield "messages", full
+        if piece.batch is not None:
+            for batch in (messages.flush(), *_columns(each.name, piece.batch, piece.fixed)):
+                if batch is not None:
+                    yield "messages", batch
+            count.messages[piece.fixed["protocol"]] += piece.batch.num_rows
+            count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
+        for row in _quarantined(each, job, piece, count):
+            quarantine.add(row)
+    count.checks = +count.checks
+    for table, rows in (("messages", messages), ("quarantine", quarantine)):
+        rest = rows.flush()
+        if rest is not None:
+            yield table, rest
+
+
+def _reader(kind: str) -> Callable[[str], Iterator[Piece]]:
+    name, _, layout = kind.partition(".")
+    protocol = registry.protocol(name)
+    place = protocol.stored[layout]
+    if importlib.util.find_spec("numba") is not None:
+        place = protocol.stored_columns.get(layout, place)
+    module, function = place.split(":")
+    found: Callable[[str], Iterator[Piece]] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _row(name: str, message: Message) -> tuple[Any, ...]:
+    offset, timestamp = message.offset, message.timestamp
+    dated = timestamp is not None and in_years(timestamp * 1000) is not None
+    return (
+        name,
+        None,
+        None,
+        None,
+        message.protocol,
+        message.topic,
+        message.partition,
+        offset if isinstance(offset, int) else None,
+        offset if isinstance(offset, str) else None,
+        timestamp if dated else None,
+        timestamp,
+        message.timestamp_type,
+        message.key,
+        message.value,
+        message.attributes,
+        message.codec,
+        message.crc,
+        message.check,
+        message.schema,
+    )
+
+
+def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
+    """A piece's batch as rows of the table; in halves where one column would be too large for it."""
+    stamp = batch["timestamp"].view(pa.int64())
+    shown = pc.and_(pc.greater_equal(stamp, -(-EARLIEST_US // 1000)), pc.less_equal(stamp, LATEST_US // 1000))
+    made = {
+        "file": name,
+        **fixed,
+        "timestamp": pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC")),
+        "timestamp_ms": stamp,
+    }
+    arrays = []
+    for field in MESSAGES.schema:
+        value = made.get(field.name)
+        if field.name not in made and field.name in batch.schema.names:
+            value = batch[field.name]
+        if not isinstance(value, pa.Array):
+            value = value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+            value = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+        try:
+            arrays.append(value.cast(field.type))
+        except pa.ArrowInvalid:
+            if batch.num_rows < 2:
+                raise
+            half = batch.num_rows // 2
+            yield from _columns(name, batch.slice(0, half), fixed)
+            yield from _columns(name, batch.slice(half), fixed)
+            return
+    yield pa.record_batch(arrays, schema=MESSAGES.schema)
+
+
+def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[tuple[Any, ...]]:
+    """What of a piece nobody can decode: up to the end of the file, where something ends it early."""
+    found = [
+        (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
+    ]
+    for error in piece.errors:
+        start = piece.offset if error.offset is None or error.source else error.offset
+        found.append((start, each.size - start, error.reason, error.path))
+    for start, length, reason, path in found:
+        count.quarantined(reason, path, length)
+        raw = None
+        if job.raw:
+            with open(each.path, "rb") as file:
+                file.seek(start)
+                raw = file.read(min(length, LARGEST_RAW))
+        name, schema = each.kind.partition(".")[0], each.kind
+        where = (each.name, None, None, None, None, None, name, schema, start, length)
+        yield (*where, reason, path, start, 0, raw)

@@ -1,0 +1,127 @@
+"""Log segments beside captures: the messages that ``wirekit messages`` prints, on both engines of the pipeline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import rows, tables
+from wirekit.cli import main
+from wirekit.pipeline import serial, stored
+from wirekit.pipeline.inputs import CAPTURE, Job, find_inputs
+from wirekit.pipeline.run import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DISK = FIXTURES / "kafka" / "disk"
+BASE = "0" * 20
+
+
+@pytest.fixture(scope="module")
+def disks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Partitions of real brokers, one torn, one with nonsense in it, one empty, and a capture."""
+    folder = tmp_path_factory.mktemp("disks")
+    for log in sorted(DISK.glob("*.log")):
+        partition = folder / log.stem
+        partition.mkdir()
+        shutil.copy(log, partition / f"{BASE}.log")
+        shutil.copy(log.with_suffix(".log.dump.txt"), partition / f"{BASE}.log.dump.txt")
+    plain = (DISK / "0.10.2.2-t-none-0.log").read_bytes()
+    for name, data in {"torn-1": plain[:-7], "nonsense-2": plain + b"\x55" * 3000, "empty-3": b""}.items():
+        (folder / name).mkdir()
+        (folder / name / f"{BASE}.log").write_bytes(data)
+    shutil.copy(FIXTURES / "pcap" / "kafka-0.8.2.2-2-produce.pcapng", folder / "a.pcapng")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def by_serial(disks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    output = tmp_path_factory.mktemp("serial")
+    return output, serial.run(Job(find_inputs([disks])), output)
+
+
+def segments(disks: Path) -> list[Path]:
+    return sorted(disks.glob("*/*.log"))
+
+
+def test_captures_come_first_and_segments_are_found_by_name(disks: Path) -> None:
+    inputs = find_inputs([disks])
+    assert [each.kind for each in inputs] == [CAPTURE] + ["kafka.log_segment"] * len(segments(disks))
+    assert [each.number for each in inputs] == list(range(len(inputs)))
+    assert find_inputs([segments(disks)[0]])[0].kind == "kafka.log_segment"
+
+
+def test_messages_are_those_that_the_command_prints(
+    disks: Path, by_serial: tuple[Path, Result], capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["messages", *map(str, segments(disks)), "--output", "json", "--engine", "rows"])
+    printed = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+    found = [row for row in rows(by_serial[0], "messages") if row["schema"] == "kafka.log_segment"]
+    shown = [
+        {
+            **{name: row[name] for name in printed[0] if name not in ("timestamp", "key", "value")},
+            "timestamp": row["timestamp_ms"],
+            "key": None if row["key"] is None else row["key"].hex(),
+            "value": None if row["value"] is None else row["value"].hex(),
+        }
+        for row in found
+    ]
+    assert sorted(shown, key=repr) == sorted(({name: line[name] for name in shown[0]} for line in printed), key=repr)
+    assert {(row["connection"], row["time"], row["side"]) for row in found} == {(None, None, None)}
+    assert {row["timestamp"] is None for row in found if row["timestamp_ms"] is not None} == {False}
+
+
+def test_rows_and_columns_make_the_same_tables(
+    disks: Path, by_serial: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored.importlib.util, "find_spec", lambda name: None)
+    result = serial.run(Job(find_inputs([disks])), tmp_path / "out")
+    assert tables(tmp_path / "out") == tables(by_serial[0])
+    assert result.summary == by_serial[1].summary
+
+
+def test_what_nobody_decodes_is_quarantined_to_the_end_of_the_file(disks: Path, by_serial: tuple[Path, Result]) -> None:
+    output, result = by_serial
+    whole = (DISK / "0.10.2.2-t-none-0.log").stat().st_size
+    found: dict[str, Any] = {
+        Path(row["file"]).parent.name: row for row in rows(output, "quarantine") if not row["side"]
+    }
+    assert sorted(found) == ["nonsense-2", "torn-1"]
+    for name, row in found.items():
+        path = disks / name / f"{BASE}.log"
+        assert row["offset"] + row["length"] == path.stat().st_size
+        assert row["raw"] == path.read_bytes()[row["offset"] :]
+        assert result.summary.file(str(path)).quarantine
+    assert found["nonsense-2"]["offset"] >= whole
+    assert result.summary.file(str(segments(disks)[0])).messages["kafka"] == len(
+        [row for row in rows(output, "messages") if row["file"] == str(segments(disks)[0])]
+    )
+
+
+def test_a_segment_alone(tmp_path: Path, disks: Path) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["pipeline", str(disks / "0.10.2.2-t-none-0"), "--output", str(tmp_path / "out"), "--strict"])
+    assert stopped.value.code == 0
+    assert len(rows(tmp_path / "out", "messages")) == 81
+
+
+@pytest.mark.spark
+def test_spark_makes_the_same_tables(
+    disks: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+) -> None:
+    from wirekit.spark import pipeline
+
+    result = pipeline.run(Job(find_inputs([disks])), tmp_path / "out", spark)
+    assert tables(tmp_path / "out") == tables(by_serial[0])
+    assert result.summary == by_serial[1].summary
+    alone = Job(find_inputs([segments(disks)[0]]))
+    serial.run(alone, tmp_path / "a")
+    pipeline.run(alone, tmp_path / "b", spark)
+    assert tables(tmp_path / "a") == tables(tmp_path / "b")

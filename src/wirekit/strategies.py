@@ -46,6 +46,7 @@ Names = tuple[str, ...]
 LENGTH = "#"
 ELEMENTS = 3
 """Elements of a list at most, where nothing asks for more."""
+DECIMAL = 10**18  # the largest number that is written in decimal
 LARGEST = 256
 """Bytes of a field whose size is an expression, and elements of a list whose count is one."""
 PIECES = 400
@@ -448,6 +449,8 @@ def _domain(node: ir.Node, names: Names) -> _Domain | None:
             return _domain(registry[key].layout, names)
         case ir.Number() if not names and not node.real:
             return _Domain([*_edges(node.low, node.high)], node.low, node.high)
+        case ir.Delimited(decimal=True) if not names:
+            return _Domain([*_edges(-DECIMAL, DECIMAL)], -DECIMAL, DECIMAL)
         case ir.Named(number=ir.Number() as number) if not names:
             return _domain_of_table(node.table, number.low, number.high, closed=node.closed)
         case ir.Boolean() if not names:
@@ -1035,7 +1038,7 @@ class _Maker:
         if () in forced:
             value = forced[()]
         elif node.decimal:
-            value = self.draw(st.integers(-(10**18), 10**18))
+            value = self.draw(_integers(-DECIMAL, DECIMAL))
         else:
             value = self.draw(_TEXT).replace("\n", "").replace(node.end.decode(), "")
         self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))

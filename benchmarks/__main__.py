@@ -14,7 +14,6 @@ NAMES = [
     "crc_against_libraries",
     "columns_against_peers",
     "jmq4_columns_against_rows",
-    "segment_against_kafka_python",
 ]
 
 

@@ -94,10 +94,11 @@ class Lines:
         texts, columns = self._parts(batch)
         encoded = [text.encode() for text in texts]
         ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        given = [np.frombuffer(b"".join(encoded), np.uint8), ends]
+        given: list[NDArray[Any]] = [np.frombuffer(b"".join(encoded), np.uint8), ends]
         room = int(ends[-1]) + sum(column.room for column in columns)
         for column in columns:
             given += column.arrays.values()
+        given = [_fixed(array) for array in given]
         source = _source(columns)
         write = columns_cache.function(source, "by column")
         row = 0
@@ -135,8 +136,7 @@ def _source(columns: list[_Column]) -> str:
         if column.kind in ("hex", "text"):
             needed += f" + {2 if column.kind == 'hex' else LONGEST_ESCAPE} * np.int64(o{k}[i + np.uint64(1)] - o{k}[i])"
         put = _PUT[column.kind].format(k=k)
-        if "v" in column.arrays:
-            put = f"{put} if v{k}[i] else put_null(out, w)"
+        put = f"{put} if v{k}.size == 0 or v{k}[i] else put_null(out, w)"
         body += [f"        w = put_part(out, w, texts, ends, {k})", f"        w = {put}"]
         kinds = ", ".join(str(array.dtype) for array in column.arrays.values())
         body[-1] += f"  # {kinds}"  # each list of types has a module of its own
@@ -163,9 +163,15 @@ def _column(name: str, array: pa.Array) -> _Column:
         column = _strings(array, "text")
     else:
         raise Misuse(f"the column {name!r} is {kind}, which has no JSON here")
-    if array.null_count:
-        column.arrays["v"] = np.asarray(array.is_valid().cast(pa.uint8()))
+    column.arrays["v"] = np.asarray(array.is_valid().cast(pa.uint8())) if array.null_count else np.zeros(0, np.uint8)
     return column
+
+
+def _fixed(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, not to be written: to numba another type, and one type needs one kernel only."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _number(array: pa.Array) -> _Column:

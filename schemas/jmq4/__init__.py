@@ -75,6 +75,7 @@ JOYQUEUE = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
+    rules="wirekit.schemas.jmq4.rules:RULES",
 )
 
 JMQ4 = Protocol(
@@ -97,4 +98,5 @@ JMQ4 = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
+    rules="wirekit.schemas.jmq4.rules:RULES",
 )

@@ -117,4 +117,5 @@ PROTOCOL = Protocol(
     stored_names={"log_segment": r"\d{20}\.log"},
     directory="wirekit.schemas.kafka.data_directory:check",
     dialogue=_dialogue,
+    rules="wirekit.schemas.kafka.rules:RULES",
 )

@@ -44,4 +44,5 @@ PROTOCOL = Protocol(
     limits=Limits(frame=MAX_MESSAGE_SIZE + FRAME_PADDING - 4, decompressed=256 * 1024 * 1024),
     ports=(6650,),
     dialogue=_dialogue,
+    rules="wirekit.schemas.pulsar.rules:RULES",
 )

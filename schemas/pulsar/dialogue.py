@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from wirekit.compression import Decompression, decompress
@@ -15,6 +15,7 @@ from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.registry import Protocol
+from wirekit.schemas.pulsar import FRAME_PADDING
 from wirekit.schemas.pulsar.frame import CODECS
 
 # Commands without a request id that ask or answer, by what links them.
@@ -29,55 +30,101 @@ LINKED = {
     "PING": ("request", "ping"),
     "PONG": ("response", "ping"),
 }
+# Clients number lookups apart from other requests, so that a number can be in use twice (client-cpp, LookupService).
+NUMBERED_APART = {
+    "LOOKUP": "lookup",
+    "LOOKUP_RESPONSE": "lookup",
+    "PARTITIONED_METADATA": "lookup",
+    "PARTITIONED_METADATA_RESPONSE": "lookup",
+}
+# Commands of the broker that have a request id and answer nothing.
+UNASKED = {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
 # Commands that only one side sends.
 ASKED = {"CONNECT", "PRODUCER", "SUBSCRIBE", "SEND", "FLOW", "ACK", "LOOKUP", "PARTITIONED_METADATA"}
 ANSWERED = {"CONNECTED", "SEND_RECEIPT", "MESSAGE", "PRODUCER_SUCCESS", "SUCCESS", "LOOKUP_RESPONSE"}
 NO_REQUEST = 2**64 - 1
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
+LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
+"""Bytes; a broker that announces larger messages does not raise the limit further."""
 
 
 class PulsarDialogue(Dialogue):
-    """Follows one Pulsar connection: topics by producer and consumer id, chunks of messages."""
+    """Follows one Pulsar connection: topics by producer and consumer id, chunks of messages, the size of frames."""
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self._topics: dict[tuple[str, int], str] = {}
         self._chunks: dict[tuple[str, str], list[bytes]] = {}
+        self._sends: dict[Hashable, tuple[int, int]] = {}
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        command = _command(decoded.value)
+        """Command and request id; commands without one are linked by what they are about."""
+        command = command_of(decoded.value)
         if command is None:
             return Description()
         api, content = command
         request_id = content.get("request_id") if content is not None else None
-        if request_id is not None and request_id != NO_REQUEST:
+        if api == "ERROR" and request_id == NO_REQUEST:
+            return Description(api, None, request_id, "response", pair=("connect", "client"))
+        if request_id is not None and request_id != NO_REQUEST and not (side == "server" and api in UNASKED):
             role = "request" if side == "client" else "response"
-            return Description(api, None, request_id, role, pair=("id", request_id))
+            return Description(api, None, request_id, role, pair=self._numbered(api, request_id))
         if api not in LINKED:
             return Description(api, None, request_id)
         role, link = LINKED[api]
         asker = side if role == "request" else "server" if side == "client" else "client"
-        ids = (content.get("producer_id"), content.get("sequence_id")) if link == "send" and content else ()
-        return Description(api, None, None, role, pair=(link, asker, *ids))
+        if link == "send":
+            return Description(api, None, None, role, pair=self._sent(role, content))
+        return Description(api, None, None, role, pair=(link, asker))
+
+    def _numbered(self, api: str, request_id: int) -> Hashable:
+        pair = (NUMBERED_APART.get(api, "id"), request_id)
+        if api == "ERROR" and pair not in self.requests and ("lookup", request_id) in self.requests:
+            return "lookup", request_id
+        return pair
+
+    def _sent(self, role: str, content: Any) -> Hashable:
+        """What pairs a SEND with its receipt; the chunks of a message share a sequence id and are answered in turn."""
+        ids = (content.get("producer_id"), content.get("sequence_id")) if content is not None else ()
+        asked, answered = self._sends.get(ids, (0, 0))
+        return "send", *ids, asked if role == "request" else answered
 
     def sender(self, decoded: Decoded) -> str:
-        command = _command(decoded.value)
+        command = command_of(decoded.value)
         if command is None:
             return ""
         return "client" if command[0] in ASKED else "server" if command[0] in ANSWERED else ""
 
     def observe(self, frame: Frame) -> None:
-        command = _command(frame.value)
+        """Takes note of topics, of what SEND waits for, and of the size that CONNECTED allows."""
+        command = command_of(frame.value)
         if command is None or command[1] is None:
             return
         api, content = command
+        if LINKED.get(api, ("", ""))[1] == "send":
+            self._count(frame, (content.get("producer_id"), content.get("sequence_id")))
+        elif api == "CONNECTED" and (content.max_message_size or 0) > 0:
+            self.frame_limit = min(content.max_message_size, LARGEST_FRAME_LIMIT) + FRAME_PADDING - 4
+        elif api == "PRODUCER_SUCCESS" and content.producer_ready is False and frame.request is not None:
+            self.requests[frame.request.description.pair] = frame.request  # a second answer says when it is ready
         if api == "PRODUCER":
             self._topics["producer", content.producer_id] = content.topic
         elif api == "SUBSCRIBE":
             self._topics["consumer", content.consumer_id] = content.topic
 
+    def _count(self, frame: Frame, ids: Hashable) -> None:
+        asked, answered = self._sends.get(ids, (0, 0))
+        if frame.description.role == "request":
+            asked += 1
+        else:
+            answered += 1
+        if answered < asked:
+            self._sends[ids] = (asked, answered)
+        else:
+            self._sends.pop(ids, None)
+
     def messages(self, frame: Frame) -> Iterator[Message]:
-        command = _command(frame.value)
+        command = command_of(frame.value)
         entry = frame.value.get("entry") if command is not None else None
         if command is None or command[1] is None or entry is None or entry.get("metadata") is None:
             return
@@ -118,7 +165,7 @@ class PulsarDialogue(Dialogue):
             return data
 
 
-def _command(value: Any) -> tuple[str, Any] | None:
+def command_of(value: Any) -> tuple[str, Any] | None:
     """(type's name, sub-message or None) of a frame's command, as far as it was decoded."""
     command = value.get("command") if value is not None else None
     if command is None or command.type is None:

@@ -11,7 +11,7 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -185,7 +185,11 @@ class Dialogue:
     Attributes:
         protocol: the protocol.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
+        frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
+            protocol's own limit allows is framed all the same, and has a Limit error.
     """
+
+    frame_limit: int | None = None
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
@@ -256,6 +260,7 @@ class Conversation:
     def __init__(self, protocol: str, *, limits: Limits | None = None, started: bool = True) -> None:
         self.protocol = registry.protocol(protocol)
         self.limits = limits or self.protocol.limits
+        self._limits_given = limits is not None
         self.dialogue = self.protocol.dialogue()(self.protocol)
         self._directions = {side: _Direction() for side in SIDES}
         if not started:
@@ -324,7 +329,7 @@ class Conversation:
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
             try:
-                size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self.limits)
+                size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
                 direction.lost = f"no frame begins here: {error.path} {error.reason}"
                 direction.rejected = {0}
@@ -342,7 +347,7 @@ class Conversation:
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
-        decoded = decode(data, key, context=context, limits=self.limits, offset=direction.offset)
+        decoded = decode(data, key, context=context, limits=self._agreed(), offset=direction.offset)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         what = self.dialogue.describe(side, decoded)
@@ -356,15 +361,28 @@ class Conversation:
         frame.messages = list(self.dialogue.messages(frame))
         return frame
 
+    def _agreed(self) -> Limits:
+        """The limits with what the two sides agreed on; what the caller gave is never exceeded."""
+        agreed = self.dialogue.frame_limit
+        if agreed is None or (self._limits_given and agreed > self.limits.frame):
+            return self.limits
+        return replace(self.limits, frame=agreed)
+
+    def _framing(self) -> Limits:
+        """The limits for finding where a frame ends: an agreement does not lower them."""
+        agreed = self._agreed()
+        return agreed if agreed.frame > self.limits.frame else self.limits
+
     def _search(self, side: str, direction: _Direction) -> int | None:
         """The first offset at which a whole frame stands that decodes cleanly."""
         buffer = bytes(direction.buffer)
         key = self.dialogue.frame_key(side)
+        limits = self._framing()
         for start in range(len(buffer)):
             if start in direction.rejected:
                 continue
             try:
-                size = frame_size(buffer[start : start + 64], key, limits=self.limits)
+                size = frame_size(buffer[start : start + 64], key, limits=limits)
             except WireError:
                 direction.rejected.add(start)
                 continue

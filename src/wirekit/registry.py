@@ -102,6 +102,7 @@ class Protocol:
         directory: ``module:function`` that checks a directory of a broker's files against each other; it takes the path
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
+        rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Protocol:
     stored_names: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
+    rules: str = ""
 
     def key(self, name: str) -> str:
         """The full key of a layout."""

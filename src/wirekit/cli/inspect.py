@@ -14,6 +14,7 @@ from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, parse_choice
 from wirekit.cli.common import console, have_columns, on_terminal, print_json
 from wirekit.cli.reports import show_report
+from wirekit.cli.rules import check_captures, list_rules
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
@@ -21,16 +22,26 @@ from wirekit.stored import Report
 
 
 @click.command("inspect")
-@click.argument("paths", nargs=-1, required=True, metavar="CAPTURE|DIRECTORY...")
+@click.argument("paths", nargs=-1, metavar="CAPTURE|DIRECTORY...")
 @choice_options
+@click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
+@click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
 @click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
-def command(paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+def command(
+    paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], rules: bool, listed: bool, output: str | None
+) -> int:
     """Say what CAPTURE holds: connections, calls by API, messages, failed checks, bytes that nobody could decode.
 
     DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
     and what disagrees is said with file, entry and byte.
     """
+    if rules and listed:
+        return list_rules(protocol, _form(output))
+    if not paths:
+        raise click.UsageError("name a capture or a directory")
     choice = parse_choice(protocol, ports)
+    if rules:
+        return check_captures(paths, choice, _form(output))
     summary = Summary()
     reports = []
     for path in paths:
@@ -38,7 +49,7 @@ def command(paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], outpu
             reports.append(_checked(path, protocol))
         else:
             _count(path, choice, summary.file(path))
-    if (output or ("text" if on_terminal() else "json")) == "json":
+    if _form(output) == "json":
         print_json({**summary.to_json(), **{report.directory: report.to_json() for report in reports}})
     else:
         show(summary, console())
@@ -46,6 +57,10 @@ def command(paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], outpu
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
     return 1 if wrong or not all(report.clean for report in reports) else 0
+
+
+def _form(output: str | None) -> str:
+    return output or ("text" if on_terminal() else "json")
 
 
 def _checked(path: str, protocol: str) -> Report:

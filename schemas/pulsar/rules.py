@@ -1,0 +1,495 @@
+"""What the Pulsar documents say of the order of commands, as checks of a conversation.
+
+Sources: ``SPECIFICATION`` is the binary protocol specification (pulsar.apache.org/docs, "Binary protocol"), with its
+sections; ``EARLIER`` its edition of protocol version 6, which describes every field; ``PROTO`` PulsarApi.proto with its
+comments; ``BROKER`` apache/pulsar, where the documents are silent.
+
+A broker may close a producer or consumer at any moment, and what the client sends until it hears of that is no breach:
+its state is unknown then. Lookups may go over HTTP or another connection: those rules ask only topics that were looked
+up on this very connection, and are warnings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wirekit.conversation import SIDES, Frame
+from wirekit.errors import Limit
+from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
+from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
+from wirekit.schemas.pulsar.dialogue import NO_REQUEST, UNASKED, command_of
+from wirekit.wire import this
+
+SPECIFICATION = "Pulsar binary protocol specification"
+EARLIER = "Pulsar binary protocol specification, edition of protocol version 6"
+PROTO = "PulsarApi.proto"
+BROKER = "apache/pulsar"
+
+SINCE = {
+    "PING": 1,
+    "PONG": 1,
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES": 2,
+    "LOOKUP": 7,
+    "LOOKUP_RESPONSE": 7,
+    "PARTITIONED_METADATA": 7,
+    "PARTITIONED_METADATA_RESPONSE": 7,
+    "CONSUMER_STATS": 8,
+    "CONSUMER_STATS_RESPONSE": 8,
+    "REACHED_END_OF_TOPIC": 9,
+    "GET_LAST_MESSAGE_ID": 12,
+    "GET_LAST_MESSAGE_ID_RESPONSE": 12,
+    "ACTIVE_CONSUMER_CHANGE": 12,
+    "GET_TOPICS_OF_NAMESPACE": 12,
+    "GET_TOPICS_OF_NAMESPACE_RESPONSE": 12,
+    "AUTH_CHALLENGE": 14,
+    "AUTH_RESPONSE": 14,
+    "GET_OR_CREATE_SCHEMA": 15,
+    "GET_OR_CREATE_SCHEMA_RESPONSE": 15,
+    "ACK_RESPONSE": 17,
+    "TC_CLIENT_CONNECT_REQUEST": 19,
+    "TC_CLIENT_CONNECT_RESPONSE": 19,
+    "TOPIC_MIGRATED": 20,
+}
+"""The protocol version that brought a command (PulsarApi.proto, ProtocolVersion)."""
+
+ENTRY_METADATA_SINCE = 18
+SIZES_AND_CHECKSUM = 14
+"""Bytes behind total_size that are neither command, metadata nor payload; without a checksum it is less."""
+
+PONG_WITHIN_US = 60_000_000
+HANDSHAKE = ("CONNECT", "CONNECTED", "AUTH_CHALLENGE", "AUTH_RESPONSE", "ERROR")
+LOOKUPS = ("LOOKUP", "PARTITIONED_METADATA")
+OF_CONSUMERS = (
+    "ACK",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "SEEK",
+    "UNSUBSCRIBE",
+    "CONSUMER_STATS",
+    "GET_LAST_MESSAGE_ID",
+)
+
+
+def events(frame: Frame) -> Iterator[Event]:
+    """The command, what it grants or refuses, and the messages that an ACK names."""
+    error = frame.decoded.error
+    if isinstance(error, Limit) and error.limit == "frame":
+        yield Event("frame too large", {"size": error.actual})
+    command = command_of(frame.value)
+    if command is None:
+        yield Event(LOST)
+        return
+    api, content = command
+    fields = dict(content.items()) if content is not None else {}
+    fields["since"] = SINCE.get(api)
+    yield from _named(frame, api, fields)
+    yield Event(f"{frame.side} {api}", _completed(frame, api, fields))
+    yield from _outcome(frame, api, fields)
+    if content is None and error is not None:
+        yield Event(LOST)
+
+
+def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
+    """What is asked of every command of a kind, whichever it is."""
+    yield Event(f"{frame.side} command", fields)
+    if api not in HANDSHAKE:
+        yield Event(f"{frame.side} {'lookup' if api in LOOKUPS else 'other than lookup'}", fields)
+    if frame.side == "client" and api in OF_CONSUMERS:
+        yield Event("use of a consumer", fields)
+    if frame.side == "server" and api in UNASKED:
+        if fields.get("assignedBrokerServiceUrl") is None:
+            yield Event(f"{api} without a new broker", fields)
+        return
+    number = fields.get("request_id")
+    if number is None or number == NO_REQUEST:
+        return
+    if frame.description.role == "request":
+        yield Event("request", {"pair": frame.description.pair})
+    elif frame.request is None:
+        yield Event("answer to nothing", fields)
+    else:
+        yield Event("answer", {"pair": frame.request.description.pair})
+
+
+def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a command with its defaults, and with what its entry says."""
+    if api in ("CONNECT", "CONNECTED"):
+        fields["protocol_version"] = fields.get("protocol_version") or 0
+        fields["max_message_size"] = fields.get("max_message_size") or MAX_MESSAGE_SIZE
+    entry = frame.value.get("entry")
+    if api in ("SEND", "MESSAGE") and entry is not None:
+        fields.update(_of_entry(frame.value, entry, fields))
+    return fields
+
+
+def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = entry.get("metadata")
+    said = 1 if fields.get("num_messages") is None else fields["num_messages"]
+    batch = (metadata.num_messages_in_batch or 1) if metadata is not None else said
+    acknowledged = fields.get("ack_set") or []
+    left = sum((word & NO_REQUEST).bit_count() for word in acknowledged)
+    message_id = fields.get("message_id")
+    return {
+        "entry_size": value.total_size - value.command_size - SIZES_AND_CHECKSUM,
+        "batch": batch,
+        "said": said,
+        "messages": left if acknowledged else batch,
+        "single": fields.get("is_chunk") is not True,
+        "broker_entry": entry.get("broker_entry_metadata") is not None,
+        "ledger": message_id.ledgerId if message_id is not None else None,
+        "entry": message_id.entryId if message_id is not None else None,
+    }
+
+
+def _outcome(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
+    """What an answer makes of its request, with the request's fields; the messages of an individual ACK."""
+    if api == "ACK" and fields.get("ack_type") == 0:
+        for position in fields.get("message_id") or ():
+            place = {"ledger": position.ledgerId, "entry": position.entryId}
+            yield Event("acknowledged", {"consumer_id": fields.get("consumer_id"), **place})
+    asked = command_of(frame.request.value) if frame.request is not None else None
+    if asked is None or asked[1] is None:
+        return
+    waits = api == "PRODUCER_SUCCESS" and fields.get("producer_ready") is False
+    outcome = "refused" if api == "ERROR" else "waits" if waits else "granted"
+    yield Event(f"{asked[0]} {outcome}", dict(asked[1].items()))
+
+
+def _life(table: str, key: Any, make: str, close: str) -> tuple[Step, ...]:
+    """The states of producers and of consumers: asked, then open or refused, then closed."""
+    asked = ("asked", UNKNOWN)
+    return (
+        Step(f"client {make}", table, key, "asked"),
+        Step(f"{make} granted", table, key, "open", when=asked),
+        Step(f"{make} refused", table, key, "refused", when=asked),
+        Step(f"server {close}", table, key, UNKNOWN),
+    )
+
+
+PRODUCER = ("producer", this.producer_id)
+CONSUMER = ("consumer", this.consumer_id)
+SENT = (this.producer_id, this.sequence_id)
+DELIVERED = (this.consumer_id, this.ledger, this.entry)
+
+STEPS = (
+    Step("client CONNECT", "handshake", "", "begun"),
+    Step("server CONNECTED", "handshake", "", "done"),
+    Step("client CONNECT", "version", "client", this.protocol_version),
+    Step("server CONNECTED", "version", "server", this.protocol_version),
+    Step("server CONNECTED", "max_message_size", "", this.max_message_size),
+    *_life(*PRODUCER, "PRODUCER", "CLOSE_PRODUCER"),
+    Step("client CLOSE_PRODUCER", *PRODUCER, "closed"),
+    *_life(*CONSUMER, "SUBSCRIBE", "CLOSE_CONSUMER"),
+    Step("client CLOSE_CONSUMER", *CONSUMER, "closing"),
+    Step("CLOSE_CONSUMER granted", *CONSUMER, "closed", when=("closing",)),
+    Step("UNSUBSCRIBE granted", *CONSUMER, "closed", when=("open", UNKNOWN)),
+    Step("client LOOKUP", "looked_up_in_frame", this.topic, this.frame),
+    Step("CLOSE_PRODUCER without a new broker", "producer_closed_in_frame", this.producer_id, this.frame),
+    Step("CLOSE_CONSUMER without a new broker", "consumer_closed_in_frame", this.consumer_id, this.frame),
+    Step("client PRODUCER", "producer_closed_in_frame", this.producer_id, ABSENT),
+    Step("client SUBSCRIBE", "consumer_closed_in_frame", this.consumer_id, ABSENT),
+    Step("client PRODUCER", "last_sequence_id", this.producer_id, ABSENT),
+    Step("client SEND", "last_sequence_id", this.producer_id, this.sequence_id),
+    Step("server SEND_ERROR", "last_sequence_id", this.producer_id, UNKNOWN),
+    Step("client SEND", "sends_waiting", SENT, this.state + 1),
+    Step(("server SEND_RECEIPT", "server SEND_ERROR"), "sends_waiting", SENT, this.state - 1),
+    Step("client SUBSCRIBE", "permits", this.consumer_id, 0),
+    Step("client FLOW", "permits", this.consumer_id, this.state + this.messagePermits),
+    Step("server MESSAGE", "permits", this.consumer_id, this.state - 1),
+    Step("client SUBSCRIBE", "permits_of_messages", this.consumer_id, 0),
+    Step("client FLOW", "permits_of_messages", this.consumer_id, this.state + this.messagePermits),
+    Step("server MESSAGE", "permits_of_messages", this.consumer_id, this.state - this.messages),
+    Step("server MESSAGE", "delivered", DELIVERED, "delivered"),
+    Step("request", "request", this.pair, "waiting"),
+    Step("answer", "request", this.pair, ABSENT),
+    *(Step(f"{side} PING", "ping", side, this.time, when=(ABSENT, UNKNOWN)) for side in SIDES),
+    Step("server PONG", "ping", "client", ABSENT),
+    Step("client PONG", "ping", "server", ABSENT),
+)
+
+RULES = RuleSet(
+    events=events,
+    steps=STEPS,
+    initial={"sends_waiting": 0, "permits": 0, "permits_of_messages": 0},
+    rules=(
+        Rule(
+            "command_before_connect",
+            "a client begins with CONNECT",
+            f"{SPECIFICATION}, Connection establishment",
+            "client other than lookup",
+            (ABSENT,),
+            "handshake",
+            "",
+        ),
+        Rule(
+            "command_before_connected",
+            "a connection can be used once CONNECTED has come",
+            f"{SPECIFICATION}, Connection establishment",
+            ("client other than lookup", "server other than lookup"),
+            ("begun",),
+            "handshake",
+            "",
+        ),
+        Rule(
+            "lookup_before_handshake",
+            "a lookup needs a connection whose handshake is done",
+            f"{SPECIFICATION}, Topic lookup",
+            "client lookup",
+            (ABSENT, "begun"),
+            "handshake",
+            "",
+        ),
+        Rule(
+            "connect_twice",
+            "a connection has one CONNECT",
+            f"{BROKER}, ServerCnx.handleConnect",
+            "client CONNECT",
+            ("begun", "done"),
+            "handshake",
+            "",
+        ),
+        Rule(
+            "command_above_version",
+            "a side gets no command that is newer than the protocol version it has announced",
+            f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
+            "client command",
+            this.since > this.state,
+            "version",
+            "server",
+        ),
+        Rule(
+            "command_above_version",
+            "a side gets no command that is newer than the protocol version it has announced",
+            f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
+            "server command",
+            this.since > this.state,
+            "version",
+            "client",
+        ),
+        Rule(
+            "broker_entry_metadata_unasked",
+            "broker entry metadata goes to clients of protocol version 18 or later",
+            f"{SPECIFICATION}, Broker entry metadata",
+            "server MESSAGE",
+            this.broker_entry & (this.state < ENTRY_METADATA_SINCE),
+            "version",
+            "client",
+        ),
+        *(
+            Rule(
+                "ping_unanswered",
+                "PING is answered at once; after 60 s without PONG the other side closes",
+                f"{SPECIFICATION}, Keep Alive",
+                TIME,
+                this.time - this.state > PONG_WITHIN_US,
+                "ping",
+                side,
+                once=True,
+            )
+            for side in SIDES
+        ),
+        *(
+            Rule(
+                "pong_without_ping",
+                "PONG answers a PING",
+                f"{SPECIFICATION}, Keep Alive",
+                f"{side} PONG",
+                (ABSENT,),
+                "ping",
+                other,
+                severity="warning",
+            )
+            for side, other in (SIDES, SIDES[::-1])
+        ),
+        Rule(
+            "send_without_producer",
+            "SEND needs a producer that was made on this connection",
+            f"{SPECIFICATION}, Command Send",
+            "client SEND",
+            (ABSENT, "refused"),
+            *PRODUCER,
+        ),
+        Rule(
+            "send_before_producer_success",
+            "a client sends once the broker has confirmed the producer",
+            f"{SPECIFICATION}, Producer",
+            "client SEND",
+            ("asked",),
+            *PRODUCER,
+        ),
+        Rule(
+            "send_after_close",
+            "after CLOSE_PRODUCER the broker takes no more messages of the producer",
+            f"{SPECIFICATION}, Command CloseProducer",
+            "client SEND",
+            ("closed",),
+            *PRODUCER,
+        ),
+        Rule(
+            "producer_recreated_without_close",
+            "a producer is closed before its id is used again",
+            f"{SPECIFICATION}, Producer; Command CloseProducer",
+            "client PRODUCER",
+            ("asked", "open"),
+            *PRODUCER,
+        ),
+        *(
+            Rule(
+                "recreated_without_lookup",
+                "after the broker closed a producer or consumer, the topic is looked up before it is made again",
+                f"{SPECIFICATION}, Command CloseProducer; Topic lookup",
+                event,
+                this.other < this.state,
+                f"{what}_closed_in_frame",
+                number,
+                other=("looked_up_in_frame", this.topic),
+                severity="warning",
+            )
+            for what, event, number in (
+                ("producer", "client PRODUCER", this.producer_id),
+                ("consumer", "client SUBSCRIBE", this.consumer_id),
+            )
+        ),
+        Rule(
+            "close_of_unknown_producer",
+            "CLOSE_PRODUCER names a producer of this connection",
+            f"{SPECIFICATION}, Command CloseProducer",
+            "client CLOSE_PRODUCER",
+            (ABSENT,),
+            *PRODUCER,
+            severity="warning",
+        ),
+        Rule(
+            "sequence_id_goes_back",
+            "sequence ids of a producer rise; the chunks of a message share one",
+            f"{EARLIER}, Command Send, sequence_id",
+            "client SEND",
+            (this.sequence_id < this.state) | ((this.sequence_id == this.state) & this.single),
+            "last_sequence_id",
+            this.producer_id,
+            severity="warning",
+        ),
+        Rule(
+            "send_too_large",
+            "metadata and payload of SEND fit into the max_message_size of CONNECTED",
+            f"{PROTO}, CommandConnected.max_message_size",
+            "client SEND",
+            this.entry_size > this.state,
+            "max_message_size",
+            "",
+        ),
+        Rule(
+            "frame_too_large",
+            "a frame is not larger than the largest message and 10 kB",
+            f"{SPECIFICATION}, Framing; {PROTO}, CommandConnected.max_message_size",
+            "frame too large",
+            this.size > this.state,
+            "max_message_size",
+            "",
+        ),
+        Rule(
+            "batch_count_differs",
+            "num_messages of SEND is the number of messages in the batch",
+            f"{EARLIER}, Command Send, num_messages; Batch messages",
+            "client SEND",
+            this.said != this.batch,
+        ),
+        Rule(
+            "receipt_without_send",
+            "SEND_RECEIPT and SEND_ERROR answer a SEND by producer and sequence id, once",
+            f"{SPECIFICATION}, Command SendReceipt",
+            ("server SEND_RECEIPT", "server SEND_ERROR"),
+            (0,),
+            "sends_waiting",
+            SENT,
+        ),
+        Rule(
+            "message_without_consumer",
+            "MESSAGE goes to a consumer that was subscribed on this connection",
+            f"{SPECIFICATION}, Command Message",
+            "server MESSAGE",
+            (ABSENT, "refused", "closed"),
+            *CONSUMER,
+        ),
+        Rule(
+            "message_without_permits",
+            "a broker pushes no more than FLOW permits; an entry takes at least one permit",
+            f"{SPECIFICATION}, Flow control; Command Message",
+            "server MESSAGE",
+            this.state <= 0,
+            "permits",
+            this.consumer_id,
+        ),
+        Rule(
+            "batch_beyond_permits",
+            "the messages of batches count against the permits too",
+            f"{SPECIFICATION}, Flow control; {PROTO}, CommandFlow.messagePermits",
+            "server MESSAGE",
+            this.state <= 0,
+            "permits_of_messages",
+            this.consumer_id,
+            severity="warning",
+        ),
+        Rule(
+            "flow_without_consumer",
+            "FLOW names a consumer that was subscribed on this connection",
+            f"{SPECIFICATION}, Flow control",
+            "client FLOW",
+            (ABSENT, "refused", "closed"),
+            *CONSUMER,
+        ),
+        Rule(
+            "flow_before_subscribed",
+            "FLOW is sent once the consumer is ready",
+            f"{SPECIFICATION}, Flow control",
+            "client FLOW",
+            ("asked",),
+            *CONSUMER,
+            severity="warning",
+        ),
+        Rule(
+            "consumer_not_subscribed",
+            "a command about a consumer names one that was subscribed on this connection",
+            f"{SPECIFICATION}, Consumer",
+            "use of a consumer",
+            (ABSENT, "refused", "closed"),
+            *CONSUMER,
+        ),
+        Rule(
+            "subscribed_twice",
+            "a consumer is closed before its id is used again",
+            f"{SPECIFICATION}, Consumer; Command CloseConsumer",
+            "client SUBSCRIBE",
+            ("asked", "open"),
+            *CONSUMER,
+        ),
+        Rule(
+            "ack_of_undelivered",
+            "ACK names messages that the broker has delivered to the consumer",
+            f"{SPECIFICATION}, Command Ack",
+            "acknowledged",
+            (ABSENT,),
+            "delivered",
+            DELIVERED,
+            severity="warning",
+        ),
+        Rule(
+            "request_id_in_use",
+            "the request id of a request is not that of one that still waits",
+            f"{EARLIER}, Command Producer, request_id",
+            "request",
+            ("waiting",),
+            "request",
+            this.pair,
+        ),
+        Rule(
+            "answer_without_request",
+            "an answer has the id of a request that waits for it",
+            f"{EARLIER}, Command Producer, request_id",
+            "answer to nothing",
+            (ABSENT,),
+            "request",
+            this.request_id,
+        ),
+    ),
+)

@@ -1,0 +1,158 @@
+"""``wirekit inspect --rules``: where conversations break the rules of their protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from wirekit.capture.follow import Choice, Link, Missing
+from wirekit.cli.captures import FollowedFile
+from wirekit.cli.common import console, print_json, say
+from wirekit.conversation import Frame, Quarantined
+from wirekit.registry import registry
+from wirekit.rules import Breach, Checker, Facts, Rule, rules_of
+
+
+def list_rules(protocol: str, form: str) -> int:
+    """Prints the rules of a protocol, or of all."""
+    screen = console()
+    for name in [registry.protocol(protocol).name] if protocol else registry.protocols():
+        rules = rules_of(name)
+        for number, rule in enumerate(_named(rules.rules) if rules is not None else ()):
+            if form == "json":
+                print_json({"protocol": name, **_rule_line(rule)})
+                continue
+            if not number:
+                screen.print(f"{name}: {registry.protocol(name).title}", style="bold", markup=False)
+            screen.print(f"  {rule.name:34} {rule.severity:8} {rule.says}", markup=False, soft_wrap=True)
+            screen.print(f"  {'':34} {'':8} {rule.source}", style="dim", markup=False, soft_wrap=True)
+    return 0
+
+
+def check_captures(captures: tuple[str, ...], choice: Choice, form: str) -> int:
+    """Prints the breaches in captures; 1 if there are any, or if a capture could not be read to its end."""
+    show = _Table() if form == "text" else None
+    found: Counter[str] = Counter()
+    status = 0
+    for path in captures:
+        followed = FollowedFile(path, choice)
+        for link, breach in _breaches(followed):
+            found[breach.rule.severity] += 1
+            if show is None:
+                print_json(_line(path, link, breach))
+            else:
+                show.breach(path, link, breach)
+        status |= followed.status
+    if show is not None:
+        show.end(found)
+    return 1 if found else status
+
+
+def _breaches(followed: FollowedFile) -> Iterator[tuple[Link, Breach]]:
+    """Checks each connection of a capture; the connections of one client host share some facts."""
+    checkers: dict[str, Checker | None] = {}
+    clients: dict[str, Facts] = {}
+    unjudged: Counter[str] = Counter()
+    for link, item in followed:
+        key = link.name
+        if item is None:
+            checker = checkers.pop(key, None)
+            for breach in checker.close(link.closed_us or None) if checker is not None else ():
+                yield link, breach
+            continue
+        if key not in checkers:
+            checkers[key] = _checker(link, clients)
+        checker = checkers[key]
+        _take(checker, item)
+        if not isinstance(item, Frame) or checker is None:
+            unjudged[_why(item, checker)] += item.length if isinstance(item, Missing) else len(item.data)
+    for why, size in unjudged.items():
+        say(f"{followed.path}: {size} bytes {why}")
+
+
+def _checker(link: Link, clients: dict[str, Facts]) -> Checker | None:
+    rules = rules_of(link.protocol) if link.protocol else None
+    if rules is None:
+        return None
+    host = link.client.rpartition(":")[0]
+    shared = clients.setdefault(f"{link.protocol} {host}", Facts(rules.initial, whole=False))
+    return Checker(rules, started=link.known_start, shared=shared, connection=link.name)
+
+
+def _take(checker: Checker | None, item: Frame | Quarantined | Missing) -> None:
+    if checker is None:
+        return
+    if isinstance(item, Missing):
+        checker.lose()
+    else:
+        checker.take(item)
+
+
+def _why(item: Frame | Quarantined | Missing, checker: Checker | None) -> str:
+    if isinstance(item, Missing):
+        return "are missing; what was known of the connection is unknown from there on"
+    if checker is None:
+        return "are of no protocol that has rules"
+    return "could not be decoded; what was known of the connection is unknown from there on"
+
+
+def _named(rules: tuple[Rule, ...]) -> list[Rule]:
+    """The rules by name: some are declared once for each side."""
+    return list({rule.name: rule for rule in rules}.values())
+
+
+def _rule_line(rule: Rule) -> dict[str, Any]:
+    return {"rule": rule.name, "severity": rule.severity, "says": rule.says, "source": rule.source}
+
+
+def _line(path: str, link: Link, breach: Breach) -> dict[str, Any]:
+    sender, receiver = link.addresses(breach.side) if breach.side else (None, None)
+    return {
+        "file": path,
+        "connection": link.name,
+        "from": sender,
+        "to": receiver,
+        "time": None if breach.time_us is None else breach.time_us / 1_000_000,
+        "protocol": link.protocol,
+        "api": breach.api,
+        "frame": breach.frame,
+        "offset": breach.offset,
+        **_rule_line(breach.rule),
+        "found": breach.found,
+    }
+
+
+class _Table:
+    """A block per connection with breaches, a line per breach, the sentence below the first of each rule."""
+
+    def __init__(self) -> None:
+        self._console = console()
+        self._at = ""
+        self._explained: set[tuple[str, str]] = set()
+
+    def breach(self, path: str, link: Link, breach: Breach) -> None:
+        """Prints a breach."""
+        at = f"{path}  {link.name}  {link.protocol}"
+        if at != self._at:
+            self._print(at, "bold")
+            self._at = at
+        moment = "" if breach.time_us is None else f"{datetime.fromtimestamp(breach.time_us / 1e6, UTC):%H:%M:%S.%f}"
+        place = f"frame {breach.frame}, {breach.side} byte {breach.offset}" if breach.side else "at the end"
+        api = breach.api or "?" if breach.side else ""
+        style = "red" if breach.rule.severity == "error" else "yellow"
+        self._print(f"  {moment:15} {place:28} {api:26} {breach.rule.severity:7} {breach.rule.name}", style)
+        if breach.found:
+            self._print(f"  {'':15} {breach.found}")
+        if (link.protocol, breach.rule.name) not in self._explained:
+            self._explained.add((link.protocol, breach.rule.name))
+            self._print(f"  {'':15} {breach.rule.says} ({breach.rule.source})", "dim")
+
+    def end(self, found: Counter[str]) -> None:
+        """Prints how many there were."""
+        told = ", ".join(f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(found.items()))
+        self._print(told or "no rule is broken", "bold")
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(text, style=style or None, markup=False, soft_wrap=True)

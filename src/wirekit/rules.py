@@ -1,0 +1,395 @@
+"""Rules of a conversation: what a specification says of the order of frames, checked frame by frame.
+
+A protocol declares its rules in ``schemas/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names what happens
+in a frame, ``Step`` says how an event changes what is known, ``Rule`` says when an event is a breach. Nothing here
+knows a protocol.
+
+What is known of a connection are facts: the state of a key in a table (producer 3 is "open"). A key that has no state
+is ABSENT when the connection was followed from its first byte, and UNKNOWN when it was not. UNKNOWN is never a breach,
+and stays unknown in arithmetic. Bytes that are missing, or that nobody could decode, make everything unknown again.
+
+Whether bytes are missing can turn out late: what comes behind a gap is held back for a while. So a breach counts once
+the connection has ended, and is withdrawn if a frame comes later that was captured before it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.conversation import Frame, Quarantined
+from wirekit.registry import registry
+
+MOST_FACTS = 100_000
+"""States that a table keeps; the oldest are forgotten, which makes what is absent from the table unknown."""
+
+MOST_BREACHES = 10_000
+"""Breaches that are held until the connection ends."""
+
+
+class _Unknown:
+    """Nobody can know it; any arithmetic with it gives it again."""
+
+    def __add__(self, other: object) -> _Unknown:
+        return self
+
+    __radd__ = __sub__ = __rsub__ = __add__
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+class _Absent:
+    """It was never there."""
+
+    def __repr__(self) -> str:
+        return "not there"
+
+
+UNKNOWN = _Unknown()
+ABSENT = _Absent()
+LOST = "lost"
+"""Name of the event that makes everything unknown."""
+
+TIME = "time"
+"""Name of the event that precedes every frame and ends the connection; it has the field ``time``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens in a frame.
+
+    Attributes:
+        name: what happens, as rules and steps name it.
+        fields: what ``this`` expressions see; the checker adds ``time`` (microseconds), ``frame`` (its number) and
+            ``connection``.
+    """
+
+    name: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """How an event changes a fact.
+
+    Attributes:
+        on: names of the events.
+        table, key: the fact; the key is a constant, a ``this`` expression over the event's fields, or a tuple of them.
+            None stands for every key of the table, which then is emptied.
+        to: the new state: a constant or an expression, in which ``this.state`` is the old one.
+        when: the old states in which it happens; by default all.
+    """
+
+    on: str | tuple[str, ...]
+    table: str
+    key: Any
+    to: Any
+    when: Collection[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A sentence of a specification as a check.
+
+    Attributes:
+        name: in snake_case.
+        says: the sentence in short, own words.
+        source: document and section.
+        on: names of the events that it is about.
+        never: the states in which the event is a breach, or an expression over the fields and ``this.state``.
+        table, key: the fact that decides, as in ``Step``; without a table the event's own fields decide.
+        other: table and key of a second fact, ``this.other`` in the expression.
+        severity: ``error`` where the document demands it, ``warning`` where it only expects it or where what this
+            connection cannot show may excuse it.
+        once: a state is reported once, however often the event comes.
+    """
+
+    name: str
+    says: str
+    source: str
+    on: str | tuple[str, ...]
+    never: Any
+    table: str = ""
+    key: Any = ""
+    other: tuple[str, Any] | None = None
+    severity: str = "error"
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """The rules of a protocol.
+
+    Attributes:
+        events: what happens in a frame, in order; ``Event(LOST)`` where it cannot be told.
+        steps, rules: of each event the rules are asked first, then the steps are made.
+        initial: {table: state of a key that was never set}; by default ABSENT.
+        shared: tables that all connections of a client have in common.
+    """
+
+    events: Callable[[Frame], Iterable[Event]]
+    steps: tuple[Step, ...]
+    rules: tuple[Rule, ...]
+    initial: Mapping[str, Any] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A rule that a frame breaks.
+
+    Attributes:
+        frame: number of the frame in its connection, both directions counted together, from 1.
+        offset: bytes of that direction before the frame.
+        found: the fact, in words.
+    """
+
+    rule: Rule
+    side: str
+    api: str | None
+    frame: int
+    offset: int
+    time_us: int | None
+    found: str
+
+
+class Facts:
+    """States by table and key.
+
+    Args:
+        initial: {table: state of a key that was never set}.
+        whole: whether everything was seen from the start.
+    """
+
+    def __init__(self, initial: Mapping[str, Any], *, whole: bool) -> None:
+        self._initial = initial
+        self._whole = whole
+        self._tables: dict[str, dict[Hashable, Any]] = {}
+        self._forgetful: set[str] = set()
+
+    def get(self, table: str, key: Hashable) -> Any:
+        """The state of a key, ABSENT or UNKNOWN."""
+        known = self._tables.get(table, {})
+        if key in known:
+            return known[key]
+        return self._initial.get(table, ABSENT) if self._knows(table) else UNKNOWN
+
+    def set(self, table: str, key: Hashable, state: Any) -> None:
+        """Takes note of a state."""
+        known = self._tables.setdefault(table, {})
+        known.pop(key, None)
+        if state is ABSENT or (state is UNKNOWN and not self._knows(table)):
+            return
+        if self._knows(table) and state == self._initial.get(table, ABSENT):
+            return
+        known[key] = state
+        if len(known) > MOST_FACTS:
+            del known[next(iter(known))]
+            self._forgetful.add(table)
+
+    def empty(self, table: str) -> None:
+        """Forgets every key of a table."""
+        self._tables.pop(table, None)
+
+    def lose(self) -> None:
+        """Makes everything unknown."""
+        self._tables.clear()
+        self._whole = False
+
+    def _knows(self, table: str) -> bool:
+        return self._whole and table not in self._forgetful
+
+
+class Checker:
+    """Follows one connection and collects the breaches.
+
+    Args:
+        rules: the protocol's.
+        started: whether the connection is followed from its first byte.
+        shared: the facts that the connections of this client have in common; by default its own.
+        connection: its name, for keys of shared tables.
+
+    >>> import wirekit
+    >>> from wirekit.rules import Checker, rules_of
+    >>> conversation, checker = wirekit.Conversation("pulsar"), Checker(rules_of("pulsar"))
+    >>> ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
+    >>> for frame in conversation.receive("client", ping):
+    ...     checker.take(frame)
+    >>> [(breach.rule.name, breach.frame, breach.offset) for breach in checker.close()]
+    [('command_before_connect', 1, 0)]
+    """
+
+    def __init__(
+        self, rules: RuleSet, *, started: bool = True, shared: Facts | None = None, connection: str = ""
+    ) -> None:
+        self._set = rules
+        self._own = Facts(rules.initial, whole=started)
+        self._shared = shared if shared is not None else Facts(rules.initial, whole=False)
+        self._connection = connection
+        self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
+        self._steps: dict[str, list[Step]] = _by_event(rules.steps)
+        self._told: set[Hashable] = set()
+        self._held: list[Breach] = []
+        self._frames = 0
+        self._sides: set[str] = set()
+        self._latest: int | None = None
+
+    def take(self, item: Frame | Quarantined) -> None:
+        """Checks the next frame; quarantined bytes make the state unknown."""
+        self._order(item)
+        if isinstance(item, Quarantined):
+            self.lose()
+            return
+        self._frames += 1
+        if not self._sides and item.side == "server":
+            self.lose()  # clients speak first: what the client said is not in the capture
+        self._sides.add(item.side)
+        self._happens(Event(TIME), item)
+        for event in self._set.events(item):
+            self._happens(event, item)
+
+    def lose(self) -> None:
+        """Says that bytes of the connection are missing."""
+        self._own.lose()
+        self._shared.lose()
+        self._told.clear()
+
+    def close(self, time_us: int | None = None) -> list[Breach]:
+        """Says that the connection, or the capture, has ended; gives the breaches in the order of frames."""
+        if time_us is not None and len(self._sides) > 1:
+            end = Frame("", "", 0, b"", time_us, None, None)  # type: ignore[arg-type]  # nothing but a time
+            self._happens(Event(TIME), end)
+        held, self._held = self._held, []
+        return held
+
+    def _order(self, item: Frame | Quarantined) -> None:
+        """Withdraws what was found before a frame came that is older."""
+        time_us = item.time_us
+        if time_us is None:
+            return
+        if self._latest is not None and time_us < self._latest:
+            self._held = [each for each in self._held if each.time_us is None or each.time_us < time_us]
+            self.lose()
+        self._latest = max(time_us, self._latest or 0)
+
+    def _facts(self, table: str) -> Facts:
+        return self._shared if table in self._set.shared else self._own
+
+    def _happens(self, event: Event, frame: Frame) -> None:
+        if event.name == LOST:
+            self.lose()
+            return
+        fields = {**event.fields, "time": frame.time_us, "frame": self._frames, "connection": self._connection}
+        for rule in self._rules.get(event.name, ()):
+            self._check(rule, fields, frame)
+        for step in self._steps.get(event.name, ()):
+            self._make(step, fields)
+
+    def _check(self, rule: Rule, fields: Mapping[str, Any], frame: Frame) -> None:
+        key = _evaluated(rule.key, fields)
+        state = self._state(rule.table, key) if rule.table else None
+        if rule.other is not None:
+            fields = {**fields, "other": self._state(rule.other[0], _evaluated(rule.other[1], fields))}
+        if state is UNKNOWN or not _breaks(rule.never, state, fields):
+            return
+        if rule.once:
+            told = (rule.name, key, state)
+            if told in self._told:
+                return
+            self._told.add(told)
+        if len(self._held) < MOST_BREACHES:
+            self._held.append(_breach(rule, key, state, frame, self._frames))
+
+    def _state(self, table: str, key: Any) -> Any:
+        return UNKNOWN if _has_unknown(key) else self._facts(table).get(table, key)
+
+    def _make(self, step: Step, fields: Mapping[str, Any]) -> None:
+        facts = self._facts(step.table)
+        if step.key is None:
+            facts.empty(step.table)
+            return
+        key = _evaluated(step.key, fields)
+        if _has_unknown(key):
+            return
+        old = facts.get(step.table, key)
+        if step.when is None or old in step.when:
+            facts.set(step.table, key, _evaluated(step.to, {**fields, "state": old}))
+
+
+def rules_of(protocol: str) -> RuleSet | None:
+    """The rules of a protocol, or None if it declares none."""
+    where = registry.protocol(protocol).rules
+    if not where:
+        return None
+    module, _, name = where.partition(":")
+    rules: RuleSet = getattr(importlib.import_module(module), name)
+    return rules
+
+
+def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, started: bool = True) -> list[Breach]:
+    """The breaches in what a Conversation gave for one connection.
+
+    Args:
+        protocol: its name.
+        items: frames and quarantined bytes; NEED_DATA is passed over.
+        started: whether the conversation was followed from its first byte.
+    """
+    rules = rules_of(protocol)
+    if rules is None:
+        return []
+    checker = Checker(rules, started=started)
+    time_us = None
+    for item in items:
+        if isinstance(item, (Frame, Quarantined)):
+            checker.take(item)
+            time_us = item.time_us
+    return checker.close(time_us)
+
+
+def _by_event(items: Iterable[Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for item in items:
+        for name in (item.on,) if isinstance(item.on, str) else item.on:
+            found.setdefault(name, []).append(item)
+    return found
+
+
+def _evaluated(what: Any, fields: Mapping[str, Any]) -> Any:
+    """A constant, an expression's value, or a tuple of them; UNKNOWN where a field was not decoded."""
+    if isinstance(what, tuple):
+        return tuple(_evaluated(each, fields) for each in what)
+    if not callable(what):
+        return what
+    try:
+        value = what(fields)
+    except (KeyError, TypeError):
+        return UNKNOWN
+    return UNKNOWN if value is None else value
+
+
+def _has_unknown(key: Any) -> bool:
+    return key is UNKNOWN or (isinstance(key, tuple) and any(map(_has_unknown, key)))
+
+
+def _breaks(never: Any, state: Any, fields: Mapping[str, Any]) -> bool:
+    if not callable(never):
+        return state in never
+    return _evaluated(never, {**fields, "state": state}) is True
+
+
+def _breach(rule: Rule, key: Any, state: Any, frame: Frame, number: int) -> Breach:
+    shown = "/".join(map(str, _flat(key)))
+    found = f"{rule.table.replace('_', ' ')}{f' {shown}' if shown else ''}: {state}" if rule.table else ""
+    api = frame.description.api if frame.side else None
+    return Breach(rule, frame.side, api, number, frame.offset, frame.time_us, found)
+
+
+def _flat(key: Any) -> Iterator[Any]:
+    if isinstance(key, tuple):
+        for each in key:
+            yield from _flat(each)
+    elif key != "":
+        yield key

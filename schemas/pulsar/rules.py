@@ -55,7 +55,7 @@ SINCE = {
 
 ENTRY_METADATA_SINCE = 18
 SIZES_AND_CHECKSUM = 14
-"""Bytes behind total_size that are neither command, metadata nor payload; without a checksum it is less."""
+"""Bytes behind total_size that are neither command, metadata nor payload; without a checksum it is 6 less."""
 
 PONG_WITHIN_US = 60_000_000
 HANDSHAKE = ("CONNECT", "CONNECTED", "AUTH_CHALLENGE", "AUTH_RESPONSE", "ERROR")
@@ -130,7 +130,7 @@ def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
     left = sum((word & NO_REQUEST).bit_count() for word in acknowledged)
     message_id = fields.get("message_id")
     return {
-        "entry_size": value.total_size - value.command_size - SIZES_AND_CHECKSUM,
+        "payload_size": value.total_size - value.command_size - (entry.get("metadata_size") or 0) - SIZES_AND_CHECKSUM,
         "batch": batch,
         "said": said,
         "messages": left if acknowledged else batch,
@@ -371,10 +371,10 @@ RULES = RuleSet(
         ),
         Rule(
             "send_too_large",
-            "metadata and payload of SEND fit into the max_message_size of CONNECTED",
+            "the payload of SEND, compressed and encrypted, fits into the max_message_size of CONNECTED",
             f"{PROTO}, CommandConnected.max_message_size",
             "client SEND",
-            this.entry_size > this.state,
+            this.payload_size > this.state,
             "max_message_size",
             "",
         ),

@@ -50,6 +50,9 @@ class _Absent:
 
 UNKNOWN = _Unknown()
 ABSENT = _Absent()
+OLDEST = object()
+"""As the key of ``Rule.other``: not a state but the key that has been in the table for longest."""
+
 LOST = "lost"
 """Name of the event that makes everything unknown."""
 
@@ -176,6 +179,10 @@ class Facts:
         if key in known:
             return known[key]
         return self._initial.get(table, ABSENT) if self._knows(table) else UNKNOWN
+
+    def oldest(self, table: str) -> Any:
+        """The key that was set longest ago, or ABSENT."""
+        return next(iter(self._tables.get(table, ())), ABSENT)
 
     def set(self, table: str, key: Hashable, state: Any) -> None:
         """Takes note of a state."""
@@ -304,6 +311,8 @@ class Checker:
             self._held.append(_breach(rule, key, state, frame, self._frames))
 
     def _state(self, table: str, key: Any) -> Any:
+        if key is OLDEST:
+            return self._facts(table).oldest(table)
         return UNKNOWN if _has_unknown(key) else self._facts(table).get(table, key)
 
     def _make(self, step: Step, fields: Mapping[str, Any]) -> None:

@@ -1,0 +1,321 @@
+"""What the Kafka documents say of the order of requests and responses, as checks of a conversation.
+
+Sources: ``PAGE`` is the specification page (the guide to the protocol of 0.8 and its successors), with its sections;
+``KAFKA`` Kafka 0.10.2, where the page is silent.
+
+A client may fetch metadata over any of its connections: a new answer on one of them, from the same host, counts for
+all. That a client has heard of an answer is taken from the order in the capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wirekit.conversation import Frame
+from wirekit.rules import ABSENT, LOST, OLDEST, Event, Rule, RuleSet, Step
+from wirekit.schemas.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
+from wirekit.wire import this
+
+PAGE = "Kafka protocol specification page"
+KAFKA = "Kafka 0.10.2"
+
+NOT_LEADER = 6
+EXPELLED = (22, 25)
+"""ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID."""
+UNSUPPORTED_MECHANISM = 33
+"""Other errors come from listeners without SASL, whose connections can still be used (KafkaApis.scala)."""
+MEMBERS_ONLY = ("heartbeat", "sync_group", "offset_commit")
+CONSUMER = -1
+PRODUCE, FETCH, METADATA = "produce", "fetch", "metadata"
+SINCE_MAGIC_1 = 2
+PARTITION_LIMIT_UNTIL = 2
+"""Fetch from version 3 on returns the first message whole, however large."""
+
+
+def events(frame: Frame) -> Iterator[Event]:
+    """The request or response, and what it says of partitions, groups and API versions."""
+    what = frame.description
+    if what.role == "request":
+        yield from _request(frame)
+    elif what.role == "response":
+        yield from _response(frame)
+    elif frame.decoded.error is not None:
+        yield Event(LOST)
+
+
+def _request(frame: Frame) -> Iterator[Event]:
+    what = frame.description
+    body = _body(frame)
+    fields = {"request": frame.offset, "correlation_id": what.correlation_id, "api": what.api, "version": what.version}
+    yield Event("request", {**fields, "known": what.api in BY_NAME})
+    yield Event("answered request" if what.answered else "request with acks 0", fields)
+    for topic, partition, _ in _partitions(frame, "request"):
+        yield Event(f"{what.api} partition", {"topic": topic, "partition": partition, "replica": _replica(body)})
+    if body is not None and what.api in (*MEMBERS_ONLY, "leave_group", "join_group"):
+        yield Event(str(what.api), _membership(body))
+        if what.api in MEMBERS_ONLY:
+            yield Event("member", _membership(body))
+    if frame.decoded.error is not None or (frame.schema == ANY_REQUEST and what.api == PRODUCE):
+        yield Event(LOST)  # whether it is answered is not known
+
+
+def _response(frame: Frame) -> Iterator[Event]:
+    asked = frame.request
+    number = {"correlation_id": frame.description.correlation_id}
+    if asked is None:
+        yield Event("response to nothing", number)
+        return
+    yield Event("response", {"request": asked.offset, **number})
+    body, question = _body(frame), _body(asked)
+    if body is None or question is None:
+        return
+    api = asked.description.api
+    error = body.get("error_code")
+    if api in (PRODUCE, FETCH):
+        yield from _answered_partitions(frame, asked)
+    elif api == METADATA:
+        yield Event("metadata answered")
+        yield from _other_topics(body, question)
+    elif api == "join_group" and error == 0:
+        yield Event("joined", {**_membership(body), "group_id": question.get("group_id")})
+    elif api == "heartbeat" and error in EXPELLED:
+        yield Event("expelled", _membership(question))
+    elif api == "sasl_handshake":
+        if error in (0, UNSUPPORTED_MECHANISM):
+            yield Event("sasl mechanism accepted" if error == 0 else "sasl mechanism refused")
+    elif api == "api_versions" and error == 0:
+        yield Event("api versions told")
+        for each in body.api_versions or ():
+            yield Event(
+                "api version", {"api": each.api_key.symbol, "most": each.max_version, "least": each.min_version}
+            )
+
+
+def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:
+    """One event a partition of a Produce or Fetch response: its error, and whether and how much of it was asked for."""
+    api, version = asked.description.api, asked.description.version or 0
+    most = {(topic, partition): content.get("max_bytes") for topic, partition, content in _partitions(asked, "request")}
+    for topic, partition, content in _partitions(frame, "response"):
+        entries = _entries(content)
+        yield Event(
+            f"{api} answered partition",
+            {
+                "topic": topic,
+                "partition": partition,
+                "error": content.get("error_code"),
+                "unasked": (topic, partition) not in most,
+                "size": sum(entry.message_size for entry in entries),
+                "most": most.get((topic, partition)) if version <= PARTITION_LIMIT_UNTIL else None,
+            },
+        )
+        if content.get("error_code") == NOT_LEADER:
+            yield Event("not leader", {"topic": topic, "partition": partition})
+        if api == FETCH and version < SINCE_MAGIC_1:
+            magics = [entry.message.magic for entry in entries]
+            yield Event("old fetch answered", {"topic": topic, "partition": partition, "magic": max(magics, default=0)})
+
+
+def _other_topics(body: Any, question: Any) -> Iterator[Event]:
+    asked = question.get("topics")
+    for topic in body.get("topic_metadata") or ():
+        if asked:
+            yield Event("metadata answered topic", {"topic": topic.topic, "unasked": topic.topic not in asked})
+
+
+def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
+    """(topic, partition, record) of a Produce or Fetch frame, as far as it was decoded."""
+    names = {
+        (PRODUCE, "request"): ("topic_data", "data"),
+        (FETCH, "request"): ("topics", "partitions"),
+    }
+    api = frame.description.api or ""
+    body = _body(frame)
+    if body is None or api not in MESSAGE_SETS or frame.description.role != role:
+        return
+    topics, partitions = names.get((api, role), ("responses", "partition_responses"))
+    for topic in body.get(topics) or ():
+        for partition in topic.get(partitions) or ():
+            if partition.get("partition") is not None:
+                yield topic.topic, partition.partition, partition
+
+
+def _entries(content: Any) -> list[Any]:
+    """The whole messages of a partition; their sizes add up to a little less than the message set's."""
+    messages = content.get("record_set")
+    return [entry for entry in (messages.get("messages") or ()) if entry.get("message")] if messages is not None else []
+
+
+def _replica(body: Any) -> int:
+    """Who fetches; producers count as consumers."""
+    replica = body.get("replica_id") if body is not None else None
+    return CONSUMER if replica is None else int(replica)
+
+
+def _membership(body: Any) -> dict[str, Any]:
+    generation = body.get("group_generation_id")
+    return {
+        "group_id": body.get("group_id"),
+        "member_id": body.get("member_id"),
+        "generation": body.get("generation_id") if generation is None else generation,
+    }
+
+
+def _body(frame: Frame) -> Any:
+    body = frame.value.get("body") if frame.value is not None else None
+    return None if isinstance(body, bytes) else body
+
+
+MEMBER = (this.group_id, this.member_id)
+LEADER = (this.connection, this.topic, this.partition)
+
+STEPS = (
+    Step("answered request", "waiting", this.request, "waiting"),
+    Step("answered request", "correlation_id", this.correlation_id, "waiting"),
+    Step("request with acks 0", "acks_0", this.correlation_id, "sent"),
+    Step("answered request", "acks_0", this.correlation_id, ABSENT),
+    Step("response", "waiting", this.request, ABSENT),
+    Step(("response", "response to nothing"), "correlation_id", this.correlation_id, ABSENT),
+    Step("not leader", "not_leader", LEADER, "refused"),
+    Step("metadata answered", "not_leader", None, ABSENT),
+    Step("sasl mechanism refused", "sasl", "", "refused"),
+    Step("sasl mechanism accepted", "sasl", "", "accepted"),
+    Step("api versions told", "offered", None, ABSENT),
+    Step("api version", "offered", this.api, this.most),
+    Step("joined", "generation", MEMBER, this.generation),
+    Step("joined", "member", MEMBER, "in the group"),
+    Step("leave_group", "member", MEMBER, "has left"),
+    Step("expelled", "member", (*MEMBER, this.generation), "expelled"),
+    Step("join_group", "member", MEMBER, ABSENT, when=("has left",)),
+)
+
+RULES = RuleSet(
+    events=events,
+    steps=STEPS,
+    shared=frozenset({"not_leader"}),
+    rules=(
+        Rule(
+            "response_out_of_order",
+            "a broker answers the requests of a connection in their order",
+            f"{PAGE}, 网络 (network)",
+            "response",
+            this.request > this.other,
+            other=("waiting", OLDEST),
+        ),
+        Rule(
+            "response_without_request",
+            "a response carries the correlation id of a request that waits for it",
+            f"{PAGE}, 响应 (response)",
+            "response to nothing",
+            (this.state == ABSENT) & (this.other == ABSENT),
+            "correlation_id",
+            this.correlation_id,
+            other=("acks_0", this.correlation_id),
+        ),
+        Rule(
+            "acks_0_answered",
+            "Produce with acks 0 gets no response",
+            f"{PAGE}, Produce Request, RequiredAcks",
+            "response to nothing",
+            ("sent",),
+            "acks_0",
+            this.correlation_id,
+        ),
+        Rule(
+            "correlation_id_in_use",
+            "a request does not have the correlation id of one that still waits",
+            f"{PAGE}, 请求 (request), CorrelationId",
+            "answered request",
+            ("waiting",),
+            "correlation_id",
+            this.correlation_id,
+            severity="warning",
+        ),
+        *(
+            Rule(
+                f"{api}_after_not_leader",
+                "after NOT_LEADER_FOR_PARTITION a client gets new metadata before it asks for the partition again",
+                f"{PAGE}, 分区与引导 (partitioning and bootstrapping)",
+                f"{api} partition",
+                (this.replica == CONSUMER) & (this.state == "refused"),
+                "not_leader",
+                LEADER,
+                severity="warning",
+            )
+            for api in (PRODUCE, FETCH)
+        ),
+        Rule(
+            "request_after_refused_handshake",
+            "a broker that refused the SASL mechanism takes no further request",
+            f"{KAFKA}, SaslServerAuthenticator.java, handleHandshakeRequest",
+            "request",
+            ("refused",),
+            "sasl",
+            "",
+        ),
+        Rule(
+            "version_not_offered",
+            "a request has a version that the broker's ApiVersions response lists",
+            f"{PAGE}, 版本与兼容性 (versions); {KAFKA}, ApiVersionsResponse.java",
+            "request",
+            (this.version > this.state) & (this.api != "api_versions"),
+            "offered",
+            this.api,
+        ),
+        Rule(
+            "stale_generation",
+            "a member speaks of the generation that its last JoinGroup gave it",
+            f"{PAGE}, 概述 (JoinGroup, Heartbeat); {KAFKA}, GroupCoordinator.scala",
+            "member",
+            (this.generation < this.state) & (this.generation >= 0),
+            "generation",
+            MEMBER,
+        ),
+        Rule(
+            "heartbeat_after_expulsion",
+            "a member whose heartbeat was answered ILLEGAL_GENERATION or UNKNOWN_MEMBER_ID joins again first",
+            f"{PAGE}, 概述 (Heartbeat); {KAFKA}, GroupCoordinator.scala, handleHeartbeat",
+            "heartbeat",
+            ("expelled",),
+            "member",
+            (*MEMBER, this.generation),
+        ),
+        Rule(
+            "member_after_leaving",
+            "a member that left its group is none any more",
+            f"{PAGE}, 概述 (LeaveGroup)",
+            "member",
+            ("has left",),
+            "member",
+            MEMBER,
+        ),
+        Rule(
+            "answer_of_other_partition",
+            "a response speaks of the partitions that its request named",
+            f"{PAGE}, 响应 (response)",
+            ("produce answered partition", "fetch answered partition"),
+            this.unasked,
+        ),
+        Rule(
+            "answer_of_other_topic",
+            "Metadata that asks for topics is answered with these",
+            f"{PAGE}, Topic Metadata Request, TopicName",
+            "metadata answered topic",
+            this.unasked,
+        ),
+        Rule(
+            "fetch_above_max_bytes",
+            "a message set is not larger than the max_bytes of its partition, up to version 2",
+            f"{PAGE}, Fetch Request, MaxBytes",
+            "fetch answered partition",
+            this.size > this.most,
+        ),
+        Rule(
+            "magic_above_version",
+            "Fetch before version 2 is answered with messages of magic 0 only",
+            f"{PAGE}, Fetch Response",
+            "old fetch answered",
+            this.magic > 0,
+        ),
+    ),
+)

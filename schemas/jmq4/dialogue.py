@@ -19,6 +19,8 @@ from wirekit.schemas.jmq4.message import FRAMINGS, as_integer
 
 NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
+UNANSWERED = {"joyqueue": 0, "jmq4": 2}
+"""The quality of service that asks for no answer: ONE_WAY, which the document calls ACK_NO and numbers 2."""
 PRODUCE_MESSAGE = 50
 FETCH_TOPIC_MESSAGE_ACK = -30
 FETCH_PARTITION_MESSAGE_ACK = -31
@@ -52,7 +54,7 @@ class JmqDialogue(Dialogue):
             version=value.version,
             correlation_id=value.request_id,
             role="response" if answer else "request",
-            answered=value.identity.qos_level != 0,
+            answered=value.identity.qos_level != UNANSWERED[self.protocol.name],
             pair=(asker, value.request_id),
         )
 

@@ -107,7 +107,7 @@ class Rule:
         other: table and key of a second fact, ``this.other`` in the expression.
         severity: ``error`` where the document demands it, ``warning`` where it only expects it or where what this
             connection cannot show may excuse it.
-        once: a state is reported once, however often the event comes.
+        once: one breach is enough until the state of the key changes.
     """
 
     name: str
@@ -238,7 +238,7 @@ class Checker:
         self._connection = connection
         self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
         self._steps: dict[str, list[Step]] = _by_event(rules.steps)
-        self._told: set[Hashable] = set()
+        self._told: dict[Hashable, set[str]] = {}
         self._held: list[Breach] = []
         self._frames = 0
         self._sides: set[str] = set()
@@ -302,13 +302,12 @@ class Checker:
             fields = {**fields, "other": self._state(rule.other[0], _evaluated(rule.other[1], fields))}
         if state is UNKNOWN or not _breaks(rule.never, state, fields):
             return
-        if rule.once:
-            told = (rule.name, key, state)
-            if told in self._told:
-                return
-            self._told.add(told)
-        if len(self._held) < MOST_BREACHES:
-            self._held.append(_breach(rule, key, state, frame, self._frames))
+        told = self._told.setdefault((rule.table, key), set()) if rule.once else None
+        if (told is not None and rule.name in told) or len(self._held) >= MOST_BREACHES:
+            return
+        if told is not None:
+            told.add(rule.name)
+        self._held.append(_breach(rule, key, state, frame, self._frames))
 
     def _state(self, table: str, key: Any) -> Any:
         if key is OLDEST:
@@ -324,8 +323,12 @@ class Checker:
         if _has_unknown(key):
             return
         old = facts.get(step.table, key)
-        if step.when is None or old in step.when:
-            facts.set(step.table, key, _evaluated(step.to, {**fields, "state": old}))
+        if step.when is not None and old not in step.when:
+            return
+        state = _evaluated(step.to, {**fields, "state": old})
+        facts.set(step.table, key, state)
+        if state != old:
+            self._told.pop((step.table, key), None)
 
 
 def rules_of(protocol: str) -> RuleSet | None:

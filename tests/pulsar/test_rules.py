@@ -1,0 +1,289 @@
+"""Pulsar's rules: each has a conversation that keeps it and one that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.rules.conversations import Said, breaches, joined_late, loses, names
+from wirekit.proto import PulsarApi_pb2 as api
+from wirekit.rules import rules_of
+from wirekit.schemas.pulsar.rules import PONG_WITHIN_US, RULES
+
+SECOND = 1_000_000
+FIELDS = {field.number: field.name for field in api.BaseCommand.DESCRIPTOR.fields}
+
+
+def said(side: str, kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
+    command = {"type": kind, FIELDS[api.BaseCommand.Type.Value(kind)]: content}
+    return Said(side, wirekit.encode("pulsar.frame", {"command": command, "entry": entry}), at)
+
+
+def c(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
+    return said("client", kind, entry, at, **content)
+
+
+def s(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
+    return said("server", kind, entry, at, **content)
+
+
+def entry(payload: bytes = b"x", **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"producer_name": "p", "sequence_id": 0, "publish_time": 1, **metadata}, "payload": payload}
+
+
+def batch(count: int) -> dict[str, Any]:
+    return entry([{"metadata": {"payload_size": 1}, "payload": b"x"}] * count, num_messages_in_batch=count)
+
+
+def send(number: int, content: dict[str, Any] | None = None, producer: int = 1, **more: Any) -> Said:
+    return c("SEND", content or entry(), producer_id=producer, sequence_id=number, **more)
+
+
+def receipt(number: int, producer: int = 1) -> Said:
+    return s("SEND_RECEIPT", producer_id=producer, sequence_id=number)
+
+
+def message(number: int, content: dict[str, Any] | None = None, consumer: int = 1) -> Said:
+    return s("MESSAGE", content or entry(), consumer_id=consumer, message_id={"ledgerId": 7, "entryId": number})
+
+
+def ack(*numbers: int, kind: str = "Individual", consumer: int = 1) -> Said:
+    ids = [{"ledgerId": 7, "entryId": number} for number in numbers]
+    return c("ACK", consumer_id=consumer, ack_type=kind, message_id=ids)
+
+
+def connect(client: int = 20, server: int = 20, **more: Any) -> list[Said]:
+    return [
+        c("CONNECT", client_version="c", protocol_version=client),
+        s("CONNECTED", server_version="s", protocol_version=server, **more),
+    ]
+
+
+def producer(number: int = 1, request: int = 10, topic: str = "t") -> list[Said]:
+    return [
+        c("PRODUCER", topic=topic, producer_id=number, request_id=request),
+        s("PRODUCER_SUCCESS", request_id=request, producer_name="p"),
+    ]
+
+
+def consumer(number: int = 1, request: int = 20, topic: str = "t") -> list[Said]:
+    return [
+        c("SUBSCRIBE", topic=topic, subscription="s", subType="Shared", consumer_id=number, request_id=request),
+        s("SUCCESS", request_id=request),
+    ]
+
+
+def lookup(request: int = 30, topic: str = "t") -> list[Said]:
+    return [
+        c("LOOKUP", topic=topic, request_id=request),
+        s("LOOKUP_RESPONSE", request_id=request, response="Connect", brokerServiceUrl="pulsar://b:6650"),
+    ]
+
+
+def closed(request: int = 40) -> list[Said]:
+    return [c("CLOSE_PRODUCER", producer_id=1, request_id=request), s("SUCCESS", request_id=request)]
+
+
+def flow(permits: int, consumer: int = 1) -> Said:
+    return c("FLOW", consumer_id=consumer, messagePermits=permits)
+
+
+NO_REQUEST = 2**64 - 1
+CLOSED_BY_BROKER = s("CLOSE_PRODUCER", producer_id=1, request_id=NO_REQUEST)
+MOVED = s("CLOSE_PRODUCER", producer_id=1, request_id=NO_REQUEST, assignedBrokerServiceUrl="pulsar://b2:6650")
+CONSUMER_CLOSED_BY_BROKER = s("CLOSE_CONSUMER", consumer_id=1, request_id=NO_REQUEST)
+SUBSCRIBE_REFUSED = [consumer()[0], s("ERROR", request_id=20, error="ConsumerBusy", message="no")]
+PRODUCER_REFUSED = [producer()[0], s("ERROR", request_id=10, error="ProducerBusy", message="no")]
+WAITING = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=False)
+IN_A_WHILE = PONG_WITHIN_US + 5 * SECOND
+OPENED = [c("CONNECT", client_version="c", protocol_version=20, at=0), connect()[1]]
+BROKER_ENTRY = {"broker_entry_metadata": {"metadata": {"index": 1}}}
+
+CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
+    "command_before_connect": (connect(), [producer()[:1], [c("PING")]], [*connect(), c("PING"), s("PONG")]),
+    "command_before_connected": (
+        connect()[:1],
+        [producer()[:1], [s("PING")]],
+        [s("AUTH_CHALLENGE", challenge={}), c("AUTH_RESPONSE", response={}), *connect()[1:], *producer()],
+    ),
+    "lookup_before_handshake": (
+        connect()[:1],
+        [lookup()[:1], [c("PARTITIONED_METADATA", topic="t", request_id=1)]],
+        [*connect()[1:], *lookup()],
+    ),
+    "connect_twice": (connect(), [connect()], lookup()),
+    "command_above_version": (
+        connect(16, 11),
+        [
+            [c("GET_LAST_MESSAGE_ID", consumer_id=1, request_id=3)],
+            [s("ACK_RESPONSE", consumer_id=1)],
+        ],
+        [*lookup(), s("ACTIVE_CONSUMER_CHANGE", consumer_id=1, is_active=True)],
+    ),
+    "broker_entry_metadata_unasked": (
+        [*connect(17), *consumer(), flow(5)],
+        [[message(1, {**BROKER_ENTRY, **entry()})]],
+        [message(1)],
+    ),
+    "ping_unanswered": (
+        [*OPENED, c("PING", at=SECOND)],
+        [
+            [s("PING", at=2 * SECOND), c("PONG", at=IN_A_WHILE)],
+            [c("PING", at=40 * SECOND), s("PING", at=IN_A_WHILE)],
+        ],
+        [s("PONG", at=2 * SECOND), c("PING", at=40 * SECOND), s("PONG", at=41 * SECOND), s("PING", at=IN_A_WHILE)],
+    ),
+    "pong_without_ping": (connect(), [[c("PONG")], [s("PONG")]], [s("PING"), c("PONG"), c("PING"), s("PONG")]),
+    "send_without_producer": (
+        [*connect(), *producer()],
+        [
+            [send(0, producer=2)],
+            [*producer(2, 11)[:1], s("ERROR", request_id=11, error=1, message=""), send(0, None, 2)],
+        ],
+        [send(0)],
+    ),
+    "send_before_producer_success": (
+        connect(),
+        [[producer()[0], send(0)], [producer()[0], WAITING, send(0)]],
+        [producer()[0], WAITING, producer()[1], send(0)],
+    ),
+    "send_after_close": (
+        [*connect(), *producer()],
+        [[closed()[0], send(0)], [*closed(), send(0)]],
+        [CLOSED_BY_BROKER, send(0)],
+    ),
+    "producer_recreated_without_close": (
+        [*connect(), *producer()],
+        [producer(1, 11), [producer(2, 11)[0], producer(2, 12)[0]]],
+        [closed()[0], *producer(1, 11), CLOSED_BY_BROKER, *producer(1, 12), *producer(2, 13)],
+    ),
+    "recreated_without_lookup": (
+        [*connect(), *lookup(), *producer(), *consumer()],
+        [[CLOSED_BY_BROKER, *producer(1, 11)], [CONSUMER_CLOSED_BY_BROKER, *consumer(1, 21)]],
+        [CLOSED_BY_BROKER, *lookup(31), *producer(1, 11), MOVED, *producer(1, 12)],
+    ),
+    "close_of_unknown_producer": (
+        [*connect(), *PRODUCER_REFUSED],
+        [[c("CLOSE_PRODUCER", producer_id=2, request_id=3)]],
+        closed(),
+    ),
+    "sequence_id_goes_back": (
+        [*connect(), *producer(), send(0), send(4)],
+        [[send(3)], [send(4)]],
+        [send(5, is_chunk=True), send(5, is_chunk=True), send(6), *closed(), *producer(1, 11), send(0)],
+    ),
+    "send_too_large": (
+        [*connect(max_message_size=100), *producer()],
+        [[send(0, entry(b"x" * 101))]],
+        [send(0, entry(b"x" * 100))],
+    ),
+    "frame_too_large": (
+        [*connect(max_message_size=100), *producer()],
+        [[send(0, entry(b"x" * 11_000))], [s("ERROR", request_id=NO_REQUEST, error=1, message="x" * 11_000)]],
+        [s("CLOSE_PRODUCER", producer_id=1, request_id=NO_REQUEST)],
+    ),
+    "batch_count_differs": (
+        [*connect(), *producer()],
+        [[send(0, batch(2), num_messages=3)], [send(0, num_messages=2)], [send(0, batch(2))]],
+        [send(0, batch(2), num_messages=2), send(2)],
+    ),
+    "receipt_without_send": (
+        [*connect(), *producer(), send(0), receipt(0)],
+        [[receipt(0)], [receipt(1)], [s("SEND_ERROR", producer_id=2, sequence_id=0, error=1, message="")]],
+        [send(1, is_chunk=True), send(1, is_chunk=True), receipt(1), receipt(1)],
+    ),
+    "message_without_consumer": (
+        [*connect(), *consumer(), flow(9), flow(9, 2)],
+        [
+            [message(1, consumer=2)],
+            [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), s("SUCCESS", request_id=9), message(1)],
+        ],
+        [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), message(1), s("SUCCESS", request_id=9)],
+    ),
+    "message_without_permits": (
+        [*connect(), *consumer(), flow(2)],
+        [[message(1), message(2), message(3)], [CONSUMER_CLOSED_BY_BROKER, *consumer(1, 21), message(1)]],
+        [message(1), message(2), flow(1), message(3)],
+    ),
+    "batch_beyond_permits": (
+        [*connect(), *consumer(), flow(2)],
+        [[message(1, batch(2)), message(2)]],
+        [message(1), message(2, batch(2)), flow(2), message(3)],
+    ),
+    "flow_without_consumer": (
+        [*connect(), *SUBSCRIBE_REFUSED],
+        [[flow(1)], [flow(1, consumer=2)]],
+        [*consumer(1, 21), flow(1)],
+    ),
+    "flow_before_subscribed": ([*connect(), consumer()[0]], [[flow(1)]], [consumer()[1], flow(1)]),
+    "consumer_not_subscribed": (
+        [*connect(), *consumer()],
+        [
+            [c("SEEK", consumer_id=2, request_id=3)],
+            [c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()],
+        ],
+        [c("UNSUBSCRIBE", consumer_id=1, request_id=3), ack()],
+    ),
+    "subscribed_twice": (
+        [*connect(), *consumer()],
+        [consumer(1, 21)],
+        [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), *consumer(1, 21), s("SUCCESS", request_id=9)],
+    ),
+    "ack_of_undelivered": (
+        [*connect(), *consumer(), flow(9), message(1), message(2)],
+        [[ack(1, 3)], [ack(0)]],
+        [ack(1, 2), ack(2), ack(0, kind="Cumulative")],
+    ),
+    "request_id_in_use": (
+        connect(),
+        [[*producer()[:1], consumer(1, 10)[0]]],
+        [producer()[0], lookup(10)[0], producer()[1], lookup(10)[1], *consumer(1, 10)],
+    ),
+    "answer_without_request": (
+        [*connect(), *producer()],
+        [[s("SUCCESS", request_id=10)], [s("ERROR", request_id=11, error=1, message="")]],
+        [s("ERROR", request_id=NO_REQUEST, error=1, message=""), CLOSED_BY_BROKER],
+    ),
+}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert rules_of("pulsar") is RULES
+    assert set(CASES) == {rule.name for rule in RULES.rules}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_conversation_that_keeps_it(name: str) -> None:
+    before, _, kept = CASES[name]
+    if name != "command_before_connect":
+        kept = [*before, *kept]
+    assert name not in names(breaches("pulsar", kept))
+    joined_late("pulsar", kept)
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name, case in CASES.items() for n in range(len(case[1]))])
+def test_a_conversation_that_breaks_it(name: str, number: int) -> None:
+    before, broken, _ = CASES[name]
+    heard = broken[number] if name == "command_before_connect" else [*before, *broken[number]]
+    found = breaches("pulsar", heard)
+    assert name in names(found)
+    joined_late("pulsar", heard)
+
+
+STATELESS = {"batch_count_differs"}
+
+
+@pytest.mark.parametrize("name", CASES.keys() - STATELESS)
+def test_missing_bytes_excuse_what_follows_them(name: str) -> None:
+    before, broken, _ = CASES[name]
+    heard = [*before, broken[0][-1]]
+    assert name not in names(loses("pulsar", heard, len(heard) - 1))
+
+
+def test_a_breach_says_where_and_what() -> None:
+    (breach,) = breaches("pulsar", [*connect(), *producer(), *closed(), send(0)])
+    offset = sum(len(each.data) for each in [*connect(), *producer(), *closed()] if each.side == "client")
+    assert (breach.side, breach.api, breach.frame, breach.offset) == ("client", "SEND", 7, offset)
+    assert breach.found == "producer 1: closed"

@@ -1,0 +1,70 @@
+"""Conversations for tests of rules: frames of both sides, the breaches in them, and the same joined at every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import Link, follow
+from wirekit.capture.tcp import Segment
+from wirekit.conversation import Conversation, Frame
+from wirekit.rules import Breach, Checker, check, rules_of
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
+CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
+
+
+class Said(NamedTuple):
+    """Bytes that a side sends: one frame."""
+
+    side: str
+    data: bytes
+    time_us: int | None = None
+
+
+def breaches(protocol: str, said: Iterable[Said], *, started: bool = True) -> list[Breach]:
+    """What the rules say of a conversation."""
+    conversation = Conversation(protocol, started=started)
+    items = [item for each in said for item in conversation.receive(each.side, each.data, time_us=each.time_us)]
+    return check(protocol, items, started=started)
+
+
+def names(found: Iterable[Breach]) -> list[str]:
+    """The names of the broken rules, in order."""
+    return [breach.rule.name for breach in found]
+
+
+def joined_late(protocol: str, said: list[Said]) -> None:
+    """Asserts that a capture that begins at any frame of the conversation has no breach that the whole has not."""
+    whole = {(breach.rule.name, breach.side, breach.frame) for breach in breaches(protocol, said)}
+    for start in range(1, len(said)):
+        late = breaches(protocol, said[start:], started=False)
+        shifted = {(each.rule.name, each.side, each.frame + start if each.side else len(said)) for each in late}
+        ends = {(name, side, frame if side else len(said)) for name, side, frame in whole}
+        assert shifted <= ends, f"joined at frame {start + 1}: {shifted - ends}"
+
+
+def loses(protocol: str, said: list[Said], at: int) -> list[Breach]:
+    """The breaches when bytes are missing before frame ``at`` (from 0), seen from the start."""
+    rules = rules_of(protocol)
+    assert rules is not None
+    conversation, checker = Conversation(protocol), Checker(rules)
+    for number, each in enumerate(said):
+        if number == at:
+            checker.lose()
+        for item in conversation.receive(each.side, each.data, time_us=each.time_us):
+            if isinstance(item, Frame):
+                checker.take(item)
+    return checker.close(said[-1].time_us)
+
+
+def captured(path: Path) -> list[tuple[Link, list[Said]]]:
+    """The connections of a capture whose protocol is known, frame by frame."""
+    found: dict[str, tuple[Link, list[Said]]] = {}
+    with open_capture(str(path)) as capture:
+        for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
+            if isinstance(item, Frame):
+                found.setdefault(link.name, (link, []))[1].append(Said(item.side, item.data, item.time_us))
+    return list(found.values())

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from wirekit.conversation import Frame, Quarantined
@@ -84,6 +85,7 @@ class Step:
             None stands for every key of the table, which then is emptied.
         to: the new state: a constant or an expression, in which ``this.state`` is the old one.
         when: the old states in which it happens; by default all.
+        passed: the keys that were set before this one are forgotten.
     """
 
     on: str | tuple[str, ...]
@@ -91,6 +93,7 @@ class Step:
     key: Any
     to: Any
     when: Collection[Any] | None = None
+    passed: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,13 @@ class Facts:
         if len(known) > MOST_FACTS:
             del known[next(iter(known))]
             self._forgetful.add(table)
+
+    def forget_before(self, table: str, key: Hashable) -> None:
+        """Forgets the keys that were set before a key, if it is there."""
+        known = self._tables.get(table, {})
+        if key in known:
+            for older in list(takewhile(lambda each: each != key, known)):
+                del known[older]
 
     def empty(self, table: str) -> None:
         """Forgets every key of a table."""
@@ -325,6 +335,8 @@ class Checker:
         old = facts.get(step.table, key)
         if step.when is not None and old not in step.when:
             return
+        if step.passed:
+            facts.forget_before(step.table, key)
         state = _evaluated(step.to, {**fields, "state": old})
         facts.set(step.table, key, state)
         if state != old:

@@ -38,26 +38,29 @@ def names(found: Iterable[Breach]) -> list[str]:
 
 def joined_late(protocol: str, said: list[Said]) -> None:
     """Asserts that a capture that begins at any frame of the conversation has no breach that the whole has not."""
-    whole = {(breach.rule.name, breach.side, breach.frame) for breach in breaches(protocol, said)}
-    for start in range(1, len(said)):
+    whole = {(each.rule.name, each.side, each.offset) for each in breaches(protocol, said)}
+    before = {"client": 0, "server": 0, "": 0}
+    for start, first in enumerate(said[:-1], 1):
+        before[first.side] += len(first.data)
         late = breaches(protocol, said[start:], started=False)
-        shifted = {(each.rule.name, each.side, each.frame + start if each.side else len(said)) for each in late}
-        ends = {(name, side, frame if side else len(said)) for name, side, frame in whole}
-        assert shifted <= ends, f"joined at frame {start + 1}: {shifted - ends}"
+        found = {(each.rule.name, each.side, each.offset + before[each.side]) for each in late}
+        assert found <= whole, f"joined at frame {start + 1}: {found - whole}"
 
 
-def loses(protocol: str, said: list[Said], at: int) -> list[Breach]:
-    """The breaches when bytes are missing before frame ``at`` (from 0), seen from the start."""
+def excused(protocol: str, said: list[Said], name: str) -> None:
+    """Asserts that the frame that breaks a rule does not when bytes are missing right before it."""
+    first = next(each for each in breaches(protocol, said) if each.rule.name == name)
     rules = rules_of(protocol)
     assert rules is not None
     conversation, checker = Conversation(protocol), Checker(rules)
-    for number, each in enumerate(said):
-        if number == at:
+    for number, each in enumerate(said, 1):
+        if number == first.frame:
             checker.lose()
         for item in conversation.receive(each.side, each.data, time_us=each.time_us):
             if isinstance(item, Frame):
                 checker.take(item)
-    return checker.close(said[-1].time_us)
+    found = {(each.rule.name, each.frame) for each in checker.close(said[-1].time_us)}
+    assert (name, first.frame) not in found
 
 
 def captured(path: Path) -> list[tuple[Link, list[Said]]]:

@@ -1,0 +1,209 @@
+"""Kafka's rules: each has a conversation that keeps it and one that breaks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import message
+from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from wirekit.conversation import Conversation, Frame
+from wirekit.rules import Checker, Facts, rules_of
+from wirekit.schemas.kafka.rules import RULES
+
+NOT_LEADER, ILLEGAL_GENERATION, UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 6, 22, 33, 34
+
+
+def q(api: str, version: int, number: int, **body: Any) -> Said:
+    value = {"correlation_id": number, "client_id": "c", "body": body}
+    return Said("client", wirekit.encode(f"kafka.{api}.request.v{version}", value))
+
+
+def a(api: str, version: int, number: int, **body: Any) -> Said:
+    return Said("server", wirekit.encode(f"kafka.{api}.response.v{version}", {"correlation_id": number, "body": body}))
+
+
+def listed(number: int) -> list[Said]:
+    return [q("list_groups", 0, number), a("list_groups", 0, number, error_code=0, groups=[])]
+
+
+def produce(number: int, partition: int = 0, acks: int = 1) -> Said:
+    data = [{"partition": partition, "record_set": {"messages": [message(b"x", magic=0)]}}]
+    return q("produce", 0, number, acks=acks, timeout=9, topic_data=[{"topic": "t", "data": data}])
+
+
+def produced(number: int, error: int = 0, partition: int = 0) -> Said:
+    answer = {"partition": partition, "error_code": error, "base_offset": 0}
+    return a("produce", 0, number, responses=[{"topic": "t", "partition_responses": [answer]}])
+
+
+def fetch(number: int, version: int = 1, replica: int = -1, max_bytes: int = 1000) -> Said:
+    topics = [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 0, "max_bytes": max_bytes}]}]
+    return q("fetch", version, number, replica_id=replica, max_wait_time=1, min_bytes=1, topics=topics)
+
+
+def fetched(number: int, error: int = 0, version: int = 1, magic: int = 0, partition: int = 0) -> Said:
+    records = {"messages": [message(b"x" * 40, offset=0, magic=magic)]}
+    answer = {"partition": partition, "error_code": error, "high_watermark": 1, "record_set": records}
+    responses = [{"topic": "t", "partition_responses": [answer]}]
+    return a("fetch", version, number, throttle_time_ms=0, responses=responses)
+
+
+def metadata(number: int, answered: str = "t") -> list[Said]:
+    topics = [{"topic_error_code": 0, "topic": answered, "partition_metadata": []}]
+    return [q("metadata", 0, number, topics=["t"]), a("metadata", 0, number, brokers=[], topic_metadata=topics)]
+
+
+def join(number: int, generation: int = 3) -> list[Said]:
+    asked = {
+        "group_id": "g",
+        "session_timeout": 9,
+        "member_id": "m",
+        "protocol_type": "consumer",
+        "group_protocols": [],
+    }
+    answer = {"generation_id": generation, "group_protocol": "", "leader_id": "m", "member_id": "m", "members": []}
+    return [q("join_group", 0, number, **asked), a("join_group", 0, number, error_code=0, **answer)]
+
+
+def heartbeat(number: int, generation: int = 3, error: int = 0) -> list[Said]:
+    asked = q("heartbeat", 0, number, group_id="g", group_generation_id=generation, member_id="m")
+    return [asked, a("heartbeat", 0, number, error_code=error)]
+
+
+def leave(number: int) -> list[Said]:
+    return [q("leave_group", 0, number, group_id="g", member_id="m"), a("leave_group", 0, number, error_code=0)]
+
+
+def handshake(number: int, error: int) -> list[Said]:
+    asked = q("sasl_handshake", 0, number, mechanism="PLAIN")
+    return [asked, a("sasl_handshake", 0, number, error_code=error, enabled_mechanisms=[])]
+
+
+def versions(number: int) -> list[Said]:
+    offered = [{"api_key": 1, "min_version": 0, "max_version": 1}, {"api_key": 18, "min_version": 0, "max_version": 0}]
+    return [q("api_versions", 0, number), a("api_versions", 0, number, error_code=0, api_versions=offered)]
+
+
+CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
+    "response_out_of_order": (
+        [*listed(1), listed(2)[0], *heartbeat(3)[:1]],
+        [heartbeat(3)[1:], [heartbeat(3)[1], listed(2)[1], *listed(4)]],
+        [listed(2)[1], heartbeat(3)[1]],
+    ),
+    "response_without_request": (listed(1), [[listed(1)[1]], [listed(2)[1]]], listed(2)),
+    "acks_0_answered": ([*listed(1), produce(2, acks=0)], [[produced(2)]], [*listed(3), produce(2), produced(2)]),
+    "correlation_id_in_use": (
+        listed(1),
+        [[listed(2)[0], listed(2)[0]]],
+        [*listed(2), *listed(2), produce(3, acks=0), *listed(3)],
+    ),
+    "produce_after_not_leader": (
+        [*listed(1), produce(2), produced(2, NOT_LEADER)],
+        [[produce(3)]],
+        [produce(3, partition=1), produced(3, NOT_LEADER, partition=1), *metadata(4), produce(5)],
+    ),
+    "fetch_after_not_leader": (
+        [*listed(1), fetch(2), fetched(2, NOT_LEADER)],
+        [[fetch(3)]],
+        [fetch(3, replica=2), fetched(3), *metadata(4), fetch(5)],
+    ),
+    "request_after_refused_handshake": (
+        handshake(1, ILLEGAL_SASL_STATE),
+        [[*handshake(2, UNSUPPORTED_MECHANISM), *listed(3)]],
+        [*listed(3), *handshake(4, 0)],
+    ),
+    "version_not_offered": (
+        versions(1),
+        [[fetch(2, version=2)]],
+        [fetch(2), fetched(2), q("heartbeat", 0, 3, group_id="g", group_generation_id=1, member_id="m")],
+    ),
+    "stale_generation": (
+        [*listed(1), *join(2, 3), *heartbeat(4), *join(5, 4)],
+        [
+            heartbeat(6),
+            [
+                q(
+                    "offset_commit",
+                    2,
+                    6,
+                    group_id="g",
+                    group_generation_id=3,
+                    member_id="m",
+                    retention_time=-1,
+                    topics=[],
+                )
+            ],
+        ],
+        heartbeat(6, 4),
+    ),
+    "heartbeat_after_expulsion": (
+        [*listed(1), *join(2), *heartbeat(3, 3, ILLEGAL_GENERATION)],
+        [heartbeat(4)],
+        [*join(4, 4), *heartbeat(5, 4)],
+    ),
+    "member_after_leaving": ([*listed(1), *join(2), *leave(3)], [heartbeat(4)], [*join(4, 4), *heartbeat(5, 4)]),
+    "answer_of_other_partition": (
+        listed(1),
+        [[produce(2), produced(2, partition=1)], [fetch(3), fetched(3, partition=1)]],
+        [produce(2), produced(2), fetch(3), fetched(3)],
+    ),
+    "answer_of_other_topic": (listed(1), [metadata(2, "u")], metadata(2)),
+    "fetch_above_max_bytes": (listed(1), [[fetch(2, max_bytes=30), fetched(2)]], [fetch(2), fetched(2)]),
+    "magic_above_version": (
+        listed(1),
+        [[fetch(2), fetched(2, magic=1)]],
+        [fetch(2), fetched(2), fetch(3, 2), fetched(3, 0, 2, magic=1)],
+    ),
+}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert rules_of("kafka") is RULES
+    assert set(CASES) == {rule.name for rule in RULES.rules}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_conversation_that_keeps_it(name: str) -> None:
+    before, _, kept = CASES[name]
+    assert names(breaches("kafka", [*before, *kept])) == []
+    joined_late("kafka", [*before, *kept])
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name, case in CASES.items() for n in range(len(case[1]))])
+def test_a_conversation_that_breaks_it(name: str, number: int) -> None:
+    before, broken, _ = CASES[name]
+    heard = [*before, *broken[number]]
+    assert names(breaches("kafka", heard)) == [name]
+    joined_late("kafka", heard)
+
+
+STATELESS = {"answer_of_other_partition", "answer_of_other_topic", "fetch_above_max_bytes", "magic_above_version"}
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - STATELESS))
+def test_missing_bytes_excuse_what_follows_them(name: str) -> None:
+    before, broken, _ = CASES[name]
+    excused("kafka", [*before, *broken[0]], name)
+
+
+def test_metadata_over_another_connection_of_the_client_counts() -> None:
+    def checker() -> Checker:
+        return Checker(RULES, shared=shared)
+
+    def hear(checker: Checker, *said: Said) -> None:
+        conversation = Conversation("kafka")
+        for each in said:
+            for frame in conversation.receive(each.side, each.data):
+                assert isinstance(frame, Frame)
+                checker.take(frame)
+
+    shared = Facts(RULES.initial, whole=False)
+    retried = [produce(1), produced(1, NOT_LEADER)]
+    first, second = checker(), checker()
+    hear(first, *retried)
+    hear(second, *metadata(1))
+    hear(first, produce(2))
+    assert first.close() == []

@@ -1,0 +1,72 @@
+"""Rules on captures: what real clients and brokers do keeps them, and where a capture begins changes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rules.conversations import CAPTURES, FIXTURES, breaches, captured, joined_late, names
+
+RECORDED = sorted([*FIXTURES.glob("kafka*"), *FIXTURES.glob("pulsar*")])
+MADE = {
+    "jmq4-consume.pcap": {
+        "consume_without_add_consumer",
+        "ack_without_fetch",
+        "produce_without_add_producer",
+        "transaction_not_prepared",
+        "request_id_not_rising",
+    },
+    "jmq4-document.pcap": {
+        "first_command_not_add_connection",
+        "produce_without_add_producer",
+        "consume_without_add_consumer",
+    },
+    "jmq4-odd.pcap": {
+        "command_after_refused_connection",
+        "produce_without_add_producer",
+        "request_id_not_rising",
+        "consume_without_add_consumer",
+        "ack_without_fetch",
+    },
+    "jmq4-produce.pcap": {"request_id_not_rising"},
+    "jmq4-versions.pcap": {"first_command_not_add_connection", "request_id_not_rising"},
+}
+"""Captures that were put together from golden frames, not recorded, and what is wrong with their order."""
+
+COMPOSED = {"4b-probe.pcapng": {"produce_after_not_leader", "fetch_after_not_leader"}}
+"""Requests composed by hand, sent to one broker whatever it answers."""
+
+APPLICATION = {"metadata.pcap": {"sequence_id_goes_back"}}
+"""The application set sequence ids itself: 1000, then 0 again."""
+
+SHARED = [*sorted(CAPTURES.glob("pulsar/*.pcap")), *sorted(CAPTURES.glob("kafka/*/*.pcapng"))]
+FRAMES_TO_CUT = 150
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_recorded_conversations_keep_the_rules(path: Path) -> None:
+    for link, said in captured(path):
+        assert names(breaches(link.protocol, said, started=link.known_start)) == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_made_conversations_break_what_they_break(name: str) -> None:
+    found = {each for link, said in captured(FIXTURES / name) for each in names(breaches(link.protocol, said))}
+    assert found == MADE[name]
+
+
+@pytest.mark.parametrize("path", [*RECORDED, *(FIXTURES / name for name in MADE)], ids=lambda path: path.name)
+def test_a_capture_that_begins_later_has_no_other_breach(path: Path) -> None:
+    for link, said in captured(path):
+        joined_late(link.protocol, said[:FRAMES_TO_CUT])
+
+
+@pytest.mark.parametrize("path", SHARED, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_all_recorded_captures(path: Path) -> None:
+    expected = {**COMPOSED, **APPLICATION}.get(path.name, set())
+    found = set()
+    for link, said in captured(path):
+        found |= set(names(breaches(link.protocol, said, started=link.known_start)))
+        joined_late(link.protocol, said[:FRAMES_TO_CUT])
+    assert found == expected

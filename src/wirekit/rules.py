@@ -9,7 +9,8 @@ is ABSENT when the connection was followed from its first byte, and UNKNOWN when
 and stays unknown in arithmetic. Bytes that are missing, or that nobody could decode, make everything unknown again.
 
 Whether bytes are missing can turn out late: what comes behind a gap is held back for a while. So a breach counts once
-the connection has ended, and is withdrawn if a frame comes later that was captured before it.
+the connection has ended. It is withdrawn if a frame comes later that was captured before it, or if bytes turn out to be
+missing that may have come before it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.registry import registry
 
 MOST_FACTS = 100_000
@@ -251,32 +252,37 @@ class Checker:
         self._told: dict[Hashable, set[str]] = {}
         self._held: list[Breach] = []
         self._frames = 0
-        self._sides: set[str] = set()
+        self._last: dict[str, int] = {}
         self._latest: int | None = None
 
     def take(self, item: Frame | Quarantined) -> None:
         """Checks the next frame; quarantined bytes make the state unknown."""
         self._order(item)
         if isinstance(item, Quarantined):
-            self.lose()
+            self.lose(item.side)
             return
         self._frames += 1
-        if not self._sides and item.side == "server":
+        if not self._last and item.side == "server":
             self.lose()  # clients speak first: what the client said is not in the capture
-        self._sides.add(item.side)
+        self._last[item.side] = self._frames
         self._happens(Event(TIME), item)
         for event in self._set.events(item):
             self._happens(event, item)
 
-    def lose(self) -> None:
-        """Says that bytes of the connection are missing."""
+    def lose(self, side: str | None = None) -> None:
+        """Says that bytes are missing, or cannot be decoded, after the last frame of a side, or of both."""
+        before = [self._last.get(each, 0) for each in SIDES if side in (None, each)]
+        self._held = [breach for breach in self._held if breach.frame <= min(before)]
+        self._forget()
+
+    def _forget(self) -> None:
         self._own.lose()
         self._shared.lose()
         self._told.clear()
 
     def close(self, time_us: int | None = None) -> list[Breach]:
         """Says that the connection, or the capture, has ended; gives the breaches in the order of frames."""
-        if time_us is not None and len(self._sides) > 1:
+        if time_us is not None and len(self._last) > 1:
             end = Frame("", "", 0, b"", time_us, None, None)  # type: ignore[arg-type]  # nothing but a time
             self._happens(Event(TIME), end)
         held, self._held = self._held, []
@@ -289,7 +295,7 @@ class Checker:
             return
         if self._latest is not None and time_us < self._latest:
             self._held = [each for each in self._held if each.time_us is None or each.time_us < time_us]
-            self.lose()
+            self._forget()
         self._latest = max(time_us, self._latest or 0)
 
     def _facts(self, table: str) -> Facts:
@@ -297,7 +303,7 @@ class Checker:
 
     def _happens(self, event: Event, frame: Frame) -> None:
         if event.name == LOST:
-            self.lose()
+            self._forget()
             return
         fields = {**event.fields, "time": frame.time_us, "frame": self._frames, "connection": self._connection}
         for rule in self._rules.get(event.name, ()):

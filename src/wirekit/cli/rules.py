@@ -85,7 +85,7 @@ def _take(checker: Checker | None, item: Frame | Quarantined | Missing) -> None:
     if checker is None:
         return
     if isinstance(item, Missing):
-        checker.lose()
+        checker.lose(item.side)
     else:
         checker.take(item)
 

@@ -256,12 +256,18 @@ class Checker:
         self._latest: int | None = None
 
     def take(self, item: Frame | Quarantined) -> None:
-        """Checks the next frame; quarantined bytes make the state unknown."""
-        self._order(item)
+        """Checks the next frame; quarantined bytes make the state unknown.
+
+        A frame that is older than one before it is not checked, and tells nothing: its answer may have passed already.
+        """
+        late = self._late(item)
         if isinstance(item, Quarantined):
             self.lose(item.side)
             return
         self._frames += 1
+        if late:
+            self._last[item.side] = self._frames
+            return
         if not self._last and item.side == "server":
             self.lose()  # clients speak first: what the client said is not in the capture
         self._last[item.side] = self._frames
@@ -288,15 +294,15 @@ class Checker:
         held, self._held = self._held, []
         return held
 
-    def _order(self, item: Frame | Quarantined) -> None:
-        """Withdraws what was found before a frame came that is older."""
+    def _late(self, item: Frame | Quarantined) -> bool:
+        """Whether something newer came before; then what was found since its time is withdrawn."""
         time_us = item.time_us
-        if time_us is None:
-            return
-        if self._latest is not None and time_us < self._latest:
-            self._held = [each for each in self._held if each.time_us is None or each.time_us < time_us]
-            self._forget()
-        self._latest = max(time_us, self._latest or 0)
+        if time_us is None or self._latest is None or time_us >= self._latest:
+            self._latest = self._latest if time_us is None else time_us
+            return False
+        self._held = [each for each in self._held if each.time_us is None or each.time_us < time_us]
+        self._forget()
+        return True
 
     def _facts(self, table: str) -> Facts:
         return self._shared if table in self._set.shared else self._own

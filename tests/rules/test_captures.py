@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.rules.conversations import CAPTURES, FIXTURES, breaches, captured, joined_late, names
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import Missing, follow
+from wirekit.capture.tcp import Segment
+from wirekit.rules import Checker, rules_of
 
 RECORDED = sorted([*FIXTURES.glob("kafka*"), *FIXTURES.glob("pulsar*")])
 MADE = {
@@ -42,6 +46,7 @@ APPLICATION = {"metadata.pcap": {"sequence_id_goes_back"}}
 
 SHARED = [*sorted(CAPTURES.glob("pulsar/*.pcap")), *sorted(CAPTURES.glob("kafka/*/*.pcapng"))]
 FRAMES_TO_CUT = 150
+MOST_DAMAGES = 120
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
@@ -70,3 +75,32 @@ def test_all_recorded_captures(path: Path) -> None:
         found |= set(names(breaches(link.protocol, said, started=link.known_start)))
         joined_late(link.protocol, said[:FRAMES_TO_CUT])
     assert found == expected
+
+
+@pytest.mark.parametrize("path", [*FIXTURES.glob("pulsar*"), *FIXTURES.glob("jmq4*")], ids=lambda path: path.name)
+def test_segments_that_are_missing_or_late_break_nothing(path: Path) -> None:
+    """Each segment left out, alone or with three more; each three in reverse order; one direction left out."""
+    with open_capture(str(path)) as capture:
+        recorded = [each for each in segments(capture) if isinstance(each, Segment)]
+    whole = judged(recorded)
+    damaged = [recorded[:at] + recorded[at + count :] for at in range(len(recorded)) for count in (1, 4)]
+    damaged += [recorded[:at] + recorded[at : at + 3][::-1] + recorded[at + 3 :] for at in range(len(recorded))]
+    damaged += [[each for each in recorded if each.source != source] for source in {each.source for each in recorded}]
+    for left in damaged[:: 1 + len(damaged) // MOST_DAMAGES]:
+        assert judged(left) <= whole
+
+
+def judged(recorded: list[Segment]) -> set[str]:
+    """The rules that a capture's one connection breaks."""
+    checker = None
+    for link, item in follow(recorded):
+        if item is None:
+            return set(names(checker.close(link.closed_us or None))) if checker is not None else set()
+        rules = rules_of(link.protocol) if link.protocol else None
+        if checker is None and rules is not None:
+            checker = Checker(rules, started=link.known_start)
+        if checker is not None and isinstance(item, Missing):
+            checker.lose(item.side)
+        elif checker is not None:
+            checker.take(item)
+    return set()

@@ -1,0 +1,128 @@
+"""A Pulsar connection: what answers what, how long it took, and how large frames may be after the handshake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+import wirekit
+from tests.pulsar.commands import c, connect, consumer, entry, lookup, producer, receipt, s, send
+from tests.rules.conversations import Said
+from wirekit.conversation import Conversation, Frame, Quarantined
+from wirekit.errors import Limit
+from wirekit.schemas.pulsar import FRAME_PADDING, MAX_MESSAGE_SIZE
+from wirekit.schemas.pulsar.dialogue import LARGEST_FRAME_LIMIT
+
+NO_REQUEST = 2**64 - 1
+
+
+def hear(said: Iterable[Said], conversation: Conversation | None = None) -> list[Frame]:
+    """The frames; each comes a millisecond after the one before."""
+    conversation = conversation or Conversation("pulsar")
+    frames = []
+    for number, each in enumerate(said):
+        for item in conversation.receive(each.side, each.data, time_us=1_000 * number):
+            assert isinstance(item, Frame)
+            frames.append(item)
+    return frames
+
+
+def paired(said: list[Said]) -> dict[int, int]:
+    """{number of an answer: number of its request}."""
+    frames = hear(said)
+    return {n: frames.index(each.request) for n, each in enumerate(frames) if each.request is not None}
+
+
+CHUNKS = [send(5, is_chunk=True), send(5, is_chunk=True), receipt(5), send(5, is_chunk=True), receipt(5), receipt(5)]
+NOT_READY = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=False)
+FAILED = s("ERROR", request_id=10, error="UnknownError", message="")
+PAIRS = {
+    "handshake": (connect(), {1: 0}),
+    "a refused handshake": ([connect()[0], s("ERROR", request_id=NO_REQUEST, error=3, message="no")], {1: 0}),
+    "a challenge by the broker": (
+        [*connect(), s("AUTH_CHALLENGE", challenge={}), c("AUTH_RESPONSE", response={})],
+        {1: 0, 3: 2},
+    ),
+    "pings of both sides": ([c("PING"), s("PING"), s("PONG"), c("PONG")], {2: 0, 3: 1}),
+    "sends, answered in any order": (
+        [send(0), send(1), send(0, producer=2), receipt(1), receipt(0, producer=2), receipt(0)],
+        {3: 1, 4: 2, 5: 0},
+    ),
+    "a send that failed": ([send(0), s("SEND_ERROR", producer_id=1, sequence_id=0, error=9, message="")], {1: 0}),
+    "chunks, which share a sequence id": (CHUNKS, {2: 0, 4: 1, 5: 3}),
+    "a lookup with the number of another request": (
+        [producer()[0], lookup(10)[0], lookup(10)[1], producer()[1]],
+        {2: 1, 3: 0},
+    ),
+    "a lookup that failed": ([lookup(10)[0], FAILED], {1: 0}),
+    "a request that failed while a lookup waits": ([lookup(10)[0], producer()[0], FAILED, lookup(10)[1]], {2: 1, 3: 0}),
+    "partitions": (
+        [
+            c("PARTITIONED_METADATA", topic="t", request_id=1),
+            s("PARTITIONED_METADATA_RESPONSE", request_id=1, response="Success", partitions=3),
+        ],
+        {1: 0},
+    ),
+    "a producer that waits to be the only one": ([producer()[0], NOT_READY, producer()[1]], {1: 0, 2: 0}),
+    "a broker that closes a producer": (
+        [c("GET_SCHEMA", topic="t", request_id=0), s("CLOSE_PRODUCER", producer_id=1, request_id=0)],
+        {},
+    ),
+    "an answer to nothing": ([*consumer(), s("SUCCESS", request_id=21)], {1: 0}),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_what_answers_what(name: str) -> None:
+    said, expected = PAIRS[name]
+    assert paired(said) == expected
+
+
+def test_an_answer_knows_how_long_it_took() -> None:
+    frames = hear([c("PING"), send(0), send(1), receipt(0), receipt(1), s("PONG")])
+    assert [frame.latency_us for frame in frames] == [None, None, None, 2_000, 2_000, 5_000]
+
+
+def sized(total: int) -> Said:
+    """A SEND of so many bytes, the four of its size not counted."""
+    empty = send(0, entry(b""))
+    return send(0, entry(b"x" * (total - len(empty.data) + 4)))
+
+
+DEFAULT = MAX_MESSAGE_SIZE + FRAME_PADDING - 4
+
+
+@pytest.mark.parametrize("agreed", [1_000, 100_000])
+def test_a_frame_larger_than_agreed_has_an_error_and_the_next_is_found(agreed: int) -> None:
+    largest = agreed + FRAME_PADDING - 4
+    *_, fits, too_large, after = hear([*connect(max_message_size=agreed), sized(largest), sized(largest + 1), send(1)])
+    assert fits.decoded.clean
+    assert isinstance(too_large.decoded.error, Limit)
+    assert (too_large.decoded.error.allowed, too_large.decoded.error.actual) == (largest, largest + 1)
+    assert after.decoded.clean
+
+
+def test_a_broker_that_allows_more_than_usual() -> None:
+    *_, large = hear([*connect(max_message_size=2 * MAX_MESSAGE_SIZE), sized(DEFAULT + 1)])
+    assert large.decoded.clean
+
+
+@pytest.mark.parametrize(("limits", "agreed"), [(None, MAX_MESSAGE_SIZE), (wirekit.Limits(frame=DEFAULT), 2**25)])
+def test_a_frame_larger_than_anything_allowed_is_none(limits: wirekit.Limits | None, agreed: int) -> None:
+    """A limit that the caller gave is never raised."""
+    conversation = Conversation("pulsar", limits=limits)
+    hear(connect(max_message_size=agreed), conversation)
+    conversation.receive("client", sized(DEFAULT + 1).data[:64])
+    (rejected,) = conversation.close("client")
+    assert isinstance(rejected, Quarantined)
+    assert "exceeds the limit" in rejected.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"), [(2**31 - 1, LARGEST_FRAME_LIMIT + FRAME_PADDING - 4), (0, None), (-5, None)]
+)
+def test_a_size_that_makes_no_sense(said: int, limit: int | None) -> None:
+    conversation = Conversation("pulsar")
+    hear(connect(max_message_size=said), conversation)
+    assert conversation.dialogue.frame_limit == limit

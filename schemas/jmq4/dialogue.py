@@ -13,12 +13,15 @@ from wirekit.compression import decompress
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import WireError
+from wirekit.registry import Protocol
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
 from wirekit.schemas.jmq4.message import FRAMINGS, as_integer
 
 NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
+MOST_APPS = 10_000
+"""Apps, and topics of a command, that are remembered."""
 UNANSWERED = {"joyqueue": 0, "jmq4": 2}
 """The quality of service that asks for no answer: ONE_WAY, which the document calls ACK_NO and numbers 2."""
 PRODUCE_MESSAGE = 50
@@ -27,7 +30,15 @@ FETCH_PARTITION_MESSAGE_ACK = -31
 
 
 class JmqDialogue(Dialogue):
-    """Follows one connection of either dialect."""
+    """Follows one connection of either dialect.
+
+    Attributes:
+        apps: {app: {command: topics}} of the requests.
+    """
+
+    def __init__(self, protocol: Protocol) -> None:
+        super().__init__(protocol)
+        self.apps: dict[str, dict[str, set[str]]] = {}
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
         """The frame's key, and for answers with several layouts the version that the request asked for."""
@@ -57,6 +68,30 @@ class JmqDialogue(Dialogue):
             answered=value.identity.qos_level != UNANSWERED[self.protocol.name],
             pair=(asker, value.request_id),
         )
+
+    def observe(self, frame: Frame) -> None:
+        """Takes note of the apps, and of which topics they use by which commands."""
+        payload = frame.value.get("payload") if frame.value is not None else None
+        if frame.description.role != "request" or payload is None or isinstance(payload, bytes):
+            return
+        app = payload.get("app")
+        if app is None or (app not in self.apps and len(self.apps) >= MOST_APPS):
+            return
+        commands = self.apps.setdefault(app, {}).setdefault(frame.description.api or "", set())
+        for topic in payload.get("topics") or [payload.get("topic")]:
+            name = topic if topic is None or isinstance(topic, str) else topic.get("topic")
+            if name is not None and len(commands) < MOST_APPS:
+                commands.add(name)
+
+    def summary(self) -> dict[str, Any]:
+        """The apps, and the topics that each named by command."""
+        return {
+            "apps": [
+                {"app": app, "command": command, "topics": sorted(topics)}
+                for app, commands in self.apps.items()
+                for command, topics in commands.items()
+            ]
+        }
 
     def sender(self, decoded: Decoded) -> str:
         """Requests are the client's, on the client port."""

@@ -97,17 +97,19 @@ def _granted(api: str, payload: Any, question: Any) -> Iterator[Event]:
         yield Event("transaction", {"tx_id": payload.get("tx_id")})
     elif api == "FETCH_PRODUCE_FEEDBACK":
         for each in payload.get("data") or ():
-            yield Event("transaction", {"tx_id": each.tx_id})
+            yield Event("transaction", {"tx_id": each.get("tx_id")})
     elif api in ENDS and payload.get("code") not in (None, 0):
         yield Event("transaction", {"tx_id": question.get("tx_id")})
     elif api == "FETCH_TOPIC_MESSAGE":
         for topic in payload.get("data") or ():
             for message in topic.get("messages") or ():
-                yield Event("fetched", {"topic": topic.topic, "partition": message.partition, "app": question.app})
+                place = {"topic": topic.get("topic"), "partition": message.get("partition")}
+                yield Event("fetched", {**place, "app": question.get("app")})
     elif api == "FETCH_PARTITION_MESSAGE":
         for name, partition in _partitions(payload.get("data")):
             if partition.get("messages"):
-                yield Event("fetched", {"topic": name, "partition": partition.partition, "app": question.app})
+                place = {"topic": name, "partition": partition.get("partition")}
+                yield Event("fetched", {**place, "app": question.get("app")})
 
 
 def _payload(frame: Frame) -> Any:
@@ -115,16 +117,16 @@ def _payload(frame: Frame) -> Any:
     return None if isinstance(payload, bytes) else payload
 
 
-def _topics(payload: Any) -> Iterator[str]:
+def _topics(payload: Any) -> Iterator[str | None]:
     """The names of the topics that a request is about."""
     for topic in payload.get("topics") or ([payload.get("topic")] if payload.get("topic") else ()):
-        yield topic if isinstance(topic, str) else topic.topic
+        yield topic if topic is None or isinstance(topic, str) else topic.get("topic")
 
 
-def _partitions(topics: Any) -> Iterator[tuple[str, Any]]:
+def _partitions(topics: Any) -> Iterator[tuple[str | None, Any]]:
     for topic in topics or ():
         for partition in topic.get("partitions") or ():
-            yield topic.topic, partition
+            yield topic.get("topic"), partition
 
 
 TOPIC = (this.topic, this.app)

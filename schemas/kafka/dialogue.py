@@ -13,6 +13,7 @@ Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -33,6 +34,7 @@ ANY_RESPONSE = "kafka.response"
 BETA = "kafka.offset_commit.request.v0.beta"
 
 GSSAPI_TAG = b"\x60"
+MOST_CALLS = 1_000
 HIGHEST = 255
 """No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
 
@@ -55,6 +57,7 @@ class KafkaDialogue(Dialogue):
         expects: what a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
         client_ids: those that requests had so far.
         layouts: {(API, version asked for): version of the layout that the broker answers in}.
+        calls: requests by (API, version).
     """
 
     def __init__(self, protocol: Protocol) -> None:
@@ -62,6 +65,7 @@ class KafkaDialogue(Dialogue):
         self.expects = {"client": "start", "server": "start"}
         self.client_ids: set[str | None] = set()
         self.layouts: dict[tuple[str, int], int] = {}
+        self.calls: Counter[tuple[str, int]] = Counter()
 
     def schema(self, side: str, data: bytes) -> Choice:
         """The key of a frame's API and version; for a response, of those that the request named."""
@@ -176,6 +180,9 @@ class KafkaDialogue(Dialogue):
         elif frame.side == "client":
             handshake = frame.description.api == SASL_HANDSHAKE.name
             self.expects["client"] = "tokens" if handshake else "frames"
+            call = (frame.description.api or "", frame.description.version or 0)
+            if call in self.calls or len(self.calls) < MOST_CALLS:
+                self.calls[call] += 1
             if frame.decoded.error is None and "client_id" in frame.value:
                 self.client_ids.add(frame.value.client_id)
         elif frame.request is None:
@@ -189,6 +196,11 @@ class KafkaDialogue(Dialogue):
             passed = frame.request.offset
             for pair in [pair for pair, request in self.requests.items() if request.offset < passed]:
                 del self.requests[pair]
+
+    def summary(self) -> dict[str, Any]:
+        """Client ids, and requests by API and version."""
+        calls = [{"api": api, "version": version, "requests": count} for (api, version), count in self.calls.items()]
+        return {"client_ids": sorted(each for each in self.client_ids if each), "calls": calls}
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The messages of produce requests and fetch responses; what is being produced has no offset yet."""

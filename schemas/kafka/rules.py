@@ -105,14 +105,14 @@ def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:
                 "partition": partition,
                 "error": content.get("error_code"),
                 "unasked": (topic, partition) not in most,
-                "size": sum(entry.message_size for entry in entries),
+                "size": sum(entry.get("message_size") or 0 for entry in entries),
                 "most": most.get((topic, partition)) if version <= PARTITION_LIMIT_UNTIL else None,
             },
         )
         if content.get("error_code") == NOT_LEADER:
             yield Event("not leader", {"topic": topic, "partition": partition})
         if api == FETCH and version < SINCE_MAGIC_1:
-            magics = [entry.message.magic for entry in entries]
+            magics = [entry.message.get("magic") or 0 for entry in entries]
             yield Event("old fetch answered", {"topic": topic, "partition": partition, "magic": max(magics, default=0)})
 
 
@@ -120,7 +120,8 @@ def _other_topics(body: Any, question: Any) -> Iterator[Event]:
     asked = question.get("topics")
     for topic in body.get("topic_metadata") or ():
         if asked:
-            yield Event("metadata answered topic", {"topic": topic.topic, "unasked": topic.topic not in asked})
+            name = topic.get("topic")
+            yield Event("metadata answered topic", {"topic": name, "unasked": name is not None and name not in asked})
 
 
 def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
@@ -137,7 +138,7 @@ def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
     for topic in body.get(topics) or ():
         for partition in topic.get(partitions) or ():
             if partition.get("partition") is not None:
-                yield topic.topic, partition.partition, partition
+                yield topic.get("topic"), partition.partition, partition
 
 
 def _entries(content: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
+from wirekit.schemas.pulsar.ends import Ends
 from wirekit.schemas.pulsar.frame import CODECS
 
 # Commands without a request id that ask or answer, by what links them.
@@ -53,6 +54,7 @@ class PulsarDialogue(Dialogue):
 
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
+        self.ends = Ends()
         self._topics: dict[tuple[str, int], str] = {}
         self._chunks: dict[tuple[str, str], list[bytes]] = {}
         self._sends: dict[Hashable, tuple[int, int]] = {}
@@ -101,6 +103,8 @@ class PulsarDialogue(Dialogue):
         if command is None or command[1] is None:
             return
         api, content = command
+        asked = command_of(frame.request.value) if frame.request is not None else None
+        self.ends.observe(api, content, frame.value.get("entry"), asked[1] if asked is not None else None)
         if LINKED.get(api, ("", ""))[1] == "send":
             self._count(frame, (content.get("producer_id"), content.get("sequence_id")))
         elif api == "CONNECTED" and (content.max_message_size or 0) > 0:
@@ -111,6 +115,14 @@ class PulsarDialogue(Dialogue):
             self._topics["producer", content.producer_id] = content.topic
         elif api == "SUBSCRIBE":
             self._topics["consumer", content.consumer_id] = content.topic
+
+    def lost(self) -> None:
+        """What is left of permits is not known any more."""
+        self.ends.forget_permits()
+
+    def summary(self) -> dict[str, Any]:
+        """Versions, producers, consumers and lookups of the connection."""
+        return self.ends.to_json()
 
     def _count(self, frame: Frame, ids: Hashable) -> None:
         asked, answered = self._sends.get(ids, (0, 0))

@@ -222,9 +222,16 @@ class Dialogue:
     def observe(self, frame: Frame) -> None:
         """Takes note of what a frame says about the connection; called once for each, in order of arrival."""
 
+    def lost(self) -> None:
+        """Takes note that bytes are missing, or that nobody could decode some."""
+
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The application messages in a frame; called after ``observe``."""
         return iter(())
+
+    def summary(self) -> dict[str, Any]:
+        """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""
+        return {}
 
 
 class _Direction:
@@ -298,6 +305,7 @@ class Conversation:
         """
         direction = self._direction(side)
         events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
+        self.dialogue.lost()
         direction.offset += length
         direction.lost = f"after {length} bytes {reason}"
         return events
@@ -396,6 +404,7 @@ class Conversation:
     def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
         if not size:
             return []
+        self.dialogue.lost()
         data = bytes(direction.buffer[:size])
         quarantined = Quarantined(side, direction.offset, data, direction.time_us, reason)
         self._drop(direction, size)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 import wirekit
-from tests.pulsar.commands import c, connect, consumer, entry, lookup, producer, receipt, s, send
+from tests.pulsar.commands import c, connect, consumer, entry, flow, lookup, message, producer, receipt, s, send
 from tests.rules.conversations import Said
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Limit
@@ -126,3 +126,11 @@ def test_a_size_that_makes_no_sense(said: int, limit: int | None) -> None:
     conversation = Conversation("pulsar")
     hear(connect(max_message_size=said), conversation)
     assert conversation.dialogue.frame_limit == limit
+
+
+def test_permits_are_not_known_after_missing_bytes() -> None:
+    conversation = Conversation("pulsar")
+    hear([*connect(), *consumer(), flow(9), message(1)], conversation)
+    assert [each["permits"] for each in conversation.dialogue.summary()["consumers"]] == [8]
+    conversation.gap("client", 10)
+    assert [each["permits"] for each in conversation.dialogue.summary()["consumers"]] == [None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.capture import tcp
-from wirekit.conversation import Conversation, Frame, Quarantined, recognise
+from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, recognise
 from wirekit.values import to_json
 
 RECOGNISE_WITHIN = 64 * 1024
@@ -55,6 +55,7 @@ class Link:
         known_start: whether its handshake was captured.
         protocol: name, "" while or if it is not known.
         closed: why it ended.
+        dialogue: what is known of the conversation, None while its protocol is not known.
         bytes: payload bytes by (side, what became of them): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
             ``ignored``, ``missing``.
     """
@@ -67,6 +68,7 @@ class Link:
     closed_us: int = 0
     protocol: str = ""
     closed: str = ""
+    dialogue: Dialogue | None = field(default=None, repr=False)
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def addresses(self, side: str) -> tuple[str, str]:
@@ -175,6 +177,7 @@ class Follower:
     def _begin(self, protocol: str) -> None:
         self.link.protocol = protocol
         self._conversation = Conversation(protocol, started=self.link.known_start)
+        self.link.dialogue = self._conversation.dialogue
 
     def _feed(self, event: tcp.Data | tcp.Gap) -> list[Item]:
         side = self._sides[event.direction]

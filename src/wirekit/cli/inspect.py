@@ -13,6 +13,7 @@ from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, parse_choice
 from wirekit.cli.common import console, have_columns, on_terminal, print_json
+from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import check_captures, list_rules
 from wirekit.errors import Misuse, WireError
@@ -24,11 +25,18 @@ from wirekit.stored import Report
 @click.command("inspect")
 @click.argument("paths", nargs=-1, metavar="CAPTURE|DIRECTORY...")
 @choice_options
+@click.option("--connections", is_flag=True, help="Show what each connection carries: producers, consumers, clients.")
 @click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
 @click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
 def command(
-    paths: tuple[str, ...], protocol: str, ports: tuple[str, ...], rules: bool, listed: bool, output: str | None
+    paths: tuple[str, ...],
+    protocol: str,
+    ports: tuple[str, ...],
+    connections: bool,
+    rules: bool,
+    listed: bool,
+    output: str | None,
 ) -> int:
     """Say what CAPTURE holds: connections, calls by API, messages, failed checks, bytes that nobody could decode.
 
@@ -40,6 +48,8 @@ def command(
     if not paths:
         raise click.UsageError("name a capture or a directory")
     choice = parse_choice(protocol, ports)
+    if connections:
+        return show_connections(paths, choice, _form(output))
     if rules:
         return check_captures(paths, choice, _form(output))
     summary = Summary()

@@ -13,6 +13,7 @@ from wirekit.cli.common import console, print_json, say
 from wirekit.conversation import Frame, Quarantined
 from wirekit.registry import registry
 from wirekit.rules import Breach, Checker, Facts, Rule, rules_of
+from wirekit.values import printable
 
 
 def list_rules(protocol: str, form: str) -> int:
@@ -155,4 +156,4 @@ class _Table:
         self._print(told or "no rule is broken", "bold")
 
     def _print(self, text: str, style: str = "") -> None:
-        self._console.print(text, style=style or None, markup=False, soft_wrap=True)
+        self._console.print(printable(text), style=style or None, markup=False, soft_wrap=True)

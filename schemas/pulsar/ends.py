@@ -1,0 +1,171 @@
+"""What a Pulsar connection carries: its producers and consumers by id, and what was looked up.
+
+Counts are of what was seen; what only the start of a producer or consumer says is None when that was not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+MOST_ENDS = 10_000
+"""Producers, consumers and looked-up topics that are remembered, each."""
+
+
+@dataclass(slots=True)
+class Producer:
+    """A producer; ``messages`` counts those in batches, ``receipts`` what the broker has stored."""
+
+    producer_id: int
+    topic: str | None = None
+    name: str | None = None
+    messages: int = 0
+    receipts: int = 0
+    errors: int = 0
+
+
+@dataclass(slots=True)
+class Consumer:
+    """A consumer; ``permits`` are what FLOW gave since SUBSCRIBE, less the messages that came."""
+
+    consumer_id: int
+    topic: str | None = None
+    subscription: str | None = None
+    name: str | None = None
+    messages: int = 0
+    permits: int | None = None
+
+
+@dataclass(slots=True)
+class Looked:
+    """Where a lookup said that a topic is served, and how many partitions it has."""
+
+    topic: str
+    response: str | None = None
+    broker: str | None = None
+    partitions: int | None = None
+
+
+@dataclass(slots=True)
+class Ends:
+    """The state of one connection.
+
+    Attributes:
+        protocol_version: the lower of the two that client and broker announced.
+        max_message_size: bytes, as CONNECTED says.
+    """
+
+    client_version: str | None = None
+    server_version: str | None = None
+    protocol_version: int | None = None
+    max_message_size: int | None = None
+    producers: dict[int, Producer] = field(default_factory=dict)
+    consumers: dict[int, Consumer] = field(default_factory=dict)
+    lookups: dict[str, Looked] = field(default_factory=dict)
+
+    def observe(self, api: str, content: Any, entry: Any, asked: Any) -> None:
+        """Takes note of a command.
+
+        Args:
+            api: its name.
+            content: its sub-message.
+            entry: what stands behind it, or None.
+            asked: the sub-message of the request that it answers, or None.
+        """
+        note = _NOTES.get(api)
+        if note is not None:
+            note(self, content, entry, asked)
+
+    def forget_permits(self) -> None:
+        """Says that commands are missing; permits are known again once a consumer subscribes again."""
+        for consumer in self.consumers.values():
+            consumer.permits = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, with lists in the order in which things were seen."""
+        return {
+            "client_version": self.client_version,
+            "server_version": self.server_version,
+            "protocol_version": self.protocol_version,
+            "max_message_size": self.max_message_size,
+            **{name: [asdict(each) for each in getattr(self, name).values()] for name in KINDS},
+        }
+
+    def _of(self, kind: str, number: Any) -> Any:
+        """The producer, consumer or topic of a number or name, made when it is new."""
+        known = getattr(self, kind)
+        if number not in known and len(known) < MOST_ENDS:
+            known[number] = KINDS[kind](number)
+        return known.get(number) or KINDS[kind](number)
+
+    def _connect(self, content: Any, entry: Any, asked: Any) -> None:
+        self.client_version = content.client_version
+        self.protocol_version = content.protocol_version or 0
+
+    def _connected(self, content: Any, entry: Any, asked: Any) -> None:
+        version = content.protocol_version or 0
+        self.server_version = content.server_version
+        self.protocol_version = version if self.protocol_version is None else min(version, self.protocol_version)
+        self.max_message_size = content.max_message_size
+
+    def _producer(self, content: Any, entry: Any, asked: Any) -> None:
+        made = self._of("producers", content.producer_id)
+        made.topic, made.name = content.topic, content.producer_name or made.name
+
+    def _producer_success(self, content: Any, entry: Any, asked: Any) -> None:
+        if asked is not None and asked.get("producer_id") is not None:
+            self._of("producers", asked.producer_id).name = content.producer_name
+
+    def _send(self, content: Any, entry: Any, asked: Any) -> None:
+        self._of("producers", content.producer_id).messages += content.num_messages or 1
+
+    def _send_receipt(self, content: Any, entry: Any, asked: Any) -> None:
+        self._of("producers", content.producer_id).receipts += 1
+
+    def _send_error(self, content: Any, entry: Any, asked: Any) -> None:
+        self._of("producers", content.producer_id).errors += 1
+
+    def _subscribe(self, content: Any, entry: Any, asked: Any) -> None:
+        made = self._of("consumers", content.consumer_id)
+        made.topic, made.subscription, made.name = content.topic, content.subscription, content.consumer_name
+        made.permits = 0
+
+    def _flow(self, content: Any, entry: Any, asked: Any) -> None:
+        consumer = self._of("consumers", content.consumer_id)
+        if consumer.permits is not None:
+            consumer.permits += content.messagePermits or 0
+
+    def _message(self, content: Any, entry: Any, asked: Any) -> None:
+        consumer = self._of("consumers", content.consumer_id)
+        metadata = entry.get("metadata") if entry is not None else None
+        count = (metadata.num_messages_in_batch or 1) if metadata is not None else 1
+        consumer.messages += count
+        if consumer.permits is not None:
+            consumer.permits -= count
+
+    def _lookup_response(self, content: Any, entry: Any, asked: Any) -> None:
+        if asked is not None and asked.get("topic") is not None:
+            looked = self._of("lookups", asked.topic)
+            looked.response = content.response.symbol if content.response is not None else None
+            looked.broker = content.brokerServiceUrl or content.brokerServiceUrlTls
+
+    def _partitions(self, content: Any, entry: Any, asked: Any) -> None:
+        if asked is not None and asked.get("topic") is not None:
+            self._of("lookups", asked.topic).partitions = content.partitions
+
+
+KINDS: dict[str, Any] = {"producers": Producer, "consumers": Consumer, "lookups": Looked}
+_NOTES = {
+    "CONNECT": Ends._connect,
+    "CONNECTED": Ends._connected,
+    "PRODUCER": Ends._producer,
+    "PRODUCER_SUCCESS": Ends._producer_success,
+    "SEND": Ends._send,
+    "SEND_RECEIPT": Ends._send_receipt,
+    "SEND_ERROR": Ends._send_error,
+    "SUBSCRIBE": Ends._subscribe,
+    "FLOW": Ends._flow,
+    "MESSAGE": Ends._message,
+    "LOOKUP_RESPONSE": Ends._lookup_response,
+    "PARTITIONED_METADATA_RESPONSE": Ends._partitions,
+}

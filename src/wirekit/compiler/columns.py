@@ -39,8 +39,11 @@ import pyarrow as pa
 
 from wirekit.compiler import columns_cache, ir
 from wirekit.compiler.columns_code import kernel
-from wirekit.compiler.columns_kernel import Column, Kernel
+from wirekit.compiler.columns_kernel import CONTENTS, Column, Kernel, symbols_metadata
+from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
+from wirekit.compiler.columns_protobuf import Tray, chosen
+from wirekit.compiler.columns_protobuf import arrays as message_arrays
 from wirekit.errors import Limit, Misuse, WireError
 from wirekit.wire.stream import Limits
 
@@ -78,6 +81,8 @@ class Program:
         plan: its list of records.
         inner: the list of what records hold compressed, of the same layout; None where they hold none.
         kernel: the kernel for both.
+        contents: what a column's byte strings hold: how to scan it; None where there is no such thing.
+        held: the list of that.
         least: bytes that a record takes at least.
         types: names and types of the kernel's arrays that have an element a row.
         schema: of the batch, while no column has 2 GiB.
@@ -89,10 +94,12 @@ class Program:
     least: int
     types: dict[str, np.dtype[Any]]
     schema: pa.Schema
+    contents: Program | None = None
+    held: Records | None = None
 
 
 @dataclass(slots=True)
-class _Level:
+class Level:
     """What was scanned at one depth.
 
     Attributes:
@@ -103,6 +110,7 @@ class _Level:
         arrays: by name, as the kernel filled them.
         state: what became of each row: 0 a row of the result, 1 opened, 2 an error.
         left: of each opened row, the bytes behind the last good record in it.
+        trays: what the protobuf messages in the records hold.
     """
 
     buffer: NDArray[Any]
@@ -111,10 +119,11 @@ class _Level:
     parents: NDArray[Any]
     rows: int = 0
     errors: int = 0
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: dict[str, Any] = field(default_factory=dict)
     state: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    trays: list[Tray] = field(default_factory=list)
 
 
 _programs: dict[str, Program] = {}
@@ -146,8 +155,23 @@ def program(key: str) -> Program:
                     path = made.columns[made.packing.column].path
                     raise unfit(key, path, "compressed", f"{other} inside it holds records of another layout")
             least = max(ir.minimum(plan.element), 1)
-            found = _programs[key] = Program(plan, inner, made, least, _types(made), _schema(made))
+            contents, held = _held(key, made)
+            found = Program(plan, inner, made, least, _types(made), _schema(made), contents, held)
+            _programs[key] = found
     return found
+
+
+def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
+    """What the byte strings of a column hold."""
+    if made.contents is None or made.contents.element is None:
+        return None, None
+    element = made.contents.element
+    path = made.columns[made.contents.column].path
+    inner = kernel(key, element)
+    if inner.contents is not None or inner.packing is not None:
+        raise unfit(key, path, "a list", "its records hold others again")
+    held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
+    return Program(held, None, inner, max(ir.minimum(element), 1), _types(inner), _schema(inner)), held
 
 
 def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
@@ -158,16 +182,15 @@ def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
         found["k0"] = "int8"
     if made.gaps:
         found["gap"] = "int64"
+    if made.contents is not None:
+        found.update(CONTENTS)
     return {name: np.dtype(dtype) for name, dtype in found.items()}
 
 
 def _schema(made: Kernel) -> pa.Schema:
     fields = []
     for column in made.columns:
-        metadata = None
-        if column.table is not None:
-            symbols = {str(int(symbol)): symbol.symbol for symbol in column.table}
-            metadata = {"wirekit.table": column.table.name, "wirekit.symbols": json.dumps(symbols)}
+        metadata = symbols_metadata(column.table)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
         fields.append(pa.field(column.path, kind, column.nullable, metadata))
@@ -186,13 +209,17 @@ def source(key: str) -> str:
     return program(key).kernel.source
 
 
-def columns(key: str, buffer: Any, *, limits: Limits | None = None) -> pa.RecordBatch:
+def columns(
+    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None
+) -> pa.RecordBatch:
     """The records in a buffer, one row each, one column a field.
 
     Args:
         key: the key of a schema that is a list of records, or one record: then the buffer is one after the other.
         buffer: bytes, or anything else that gives contiguous bytes by the buffer protocol, an ``mmap`` for example.
         limits: what the bytes may ask for; by default the protocol's.
+        fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
+            all, except for those of protobuf messages that occur nowhere in it.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
@@ -208,11 +235,16 @@ def columns(key: str, buffer: Any, *, limits: Limits | None = None) -> pa.Record
     >>> batch["message.value"].to_pylist(), batch["message.crc.ok"].to_pylist(), batch["@offset"].to_pylist()
     ([b'hi', b'hi'], [True, True], [0, 28])
     """
-    return scan(key, buffer, limits=limits)[0]
+    return scan(key, buffer, limits=limits, fields=fields)[0]
 
 
 def scan(
-    key: str, buffer: Any, *, limits: Limits | None = None, wrappers: bool = False
+    key: str,
+    buffer: Any,
+    *,
+    limits: Limits | None = None,
+    wrappers: bool = False,
+    fields: Sequence[str] | None = None,
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """The records in a buffer, and those that do not decode.
 
@@ -221,7 +253,7 @@ def scan(
     for more than the limits grant is an error only.
 
     Args:
-        key, buffer, limits: as for ``columns``.
+        key, buffer, limits, fields: as for ``columns``.
         wrappers: keep the records that hold others compressed.
 
     Returns:
@@ -240,10 +272,11 @@ def scan(
 
     made = program(key)
     bounds = limits or registry[key].limits
-    data = _bytes(buffer)
+    data = as_array(buffer)
     found = start(made.plan, data.data, 0, data.size, bounds.frame)
-    whole = _Level(data, [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
-    _run(made, made.plan, whole, bounds)
+    whole = Level(data, [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    wanted = None if fields is None else tuple(fields)
+    run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
     failures = list(_in_front(whole, 0))
     while made.kernel.packing is not None and made.inner is not None:
@@ -253,15 +286,41 @@ def scan(
         levels.append(opened)
         failures += _in_front(opened, len(levels) - 1)
     batch = _assembled(made, levels, wrappers)
+    opening = None
+    if made.kernel.contents is not None:
+        opening = Opening(made, whole, batch, bounds, wanted)
+        batch = opening.opened()
+        failures += opening.failures
     consumed = int(whole.arrays["stopped"][0])
-    parts = [_scanned(made.kernel, level, depth) for depth, level in enumerate(levels) if level.errors]
+    parts = [scanned(made.kernel, level, depth) for depth, level in enumerate(levels) if level.errors]
+    parts += opening.errors if opening is not None else []
     parts += [pa.RecordBatch.from_pylist(failures, schema=ERRORS)] if failures else []
     errors = pa.concat_batches(parts) if parts else _NO_ERRORS
+    if wanted is not None:
+        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
     told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
+    left_out = _left_out(made)
+    if left_out:
+        told["wirekit.left_out"] = json.dumps(left_out)
     return batch.replace_schema_metadata(told), errors
 
 
-def _bytes(buffer: Any) -> NDArray[Any]:
+def _left_out(made: Program) -> list[str]:
+    """The fields of messages that have no column."""
+    found = [path for table in made.kernel.messages for path in table.left_out]
+    if made.contents is not None and made.held is not None:
+        found += [f"{made.held.path}.{path}" for path in _left_out(made.contents)]
+    return found
+
+
+def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:
+    """Which columns are wanted of what lies inside a path, called as they are there."""
+    if fields is None or chosen(path, fields):
+        return None
+    return tuple(name[len(path) + 1 :] for name in fields if name.startswith(f"{path}."))
+
+
+def as_array(buffer: Any) -> NDArray[Any]:
     """A buffer as an array that may not be written: one type for the kernels, whatever was given."""
     try:
         view = memoryview(buffer)
@@ -274,7 +333,9 @@ def _bytes(buffer: Any) -> NDArray[Any]:
     return data
 
 
-def _run(made: Program, plan: Records, level: _Level, limits: Limits) -> None:
+def run(
+    made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None
+) -> None:
     """Has the kernel scan the ranges of a level, and its arrays grow as they are filled."""
     total = sum(each.end - each.start for each in level.starts)
     ranges = len(level.starts)
@@ -304,9 +365,13 @@ def _run(made: Program, plan: Records, level: _Level, limits: Limits) -> None:
         if column.kind in ("bytes", "text"):
             arrays[f"d{column.slot}"] = _empty(room, _BYTE)
             arrays[f"o{column.slot}"][0] = 0
+    level.trays = [Tray(table, rows, fields) for table in made.kernel.messages]
     compiled = columns_cache.function(made.kernel.source, "int64" if wide else "int32")
     scalars = {"frame": np.int64(min(limits.frame, (1 << 63) - 1)), "stop": np.int64(plan.stop)}
     while True:
+        for number, tray in enumerate(level.trays):
+            tray.grow(rows)
+            arrays[f"m{number}"] = tray.given()
         given = [scalars[name] if name in scalars else arrays[name] for name in made.kernel.arguments]
         full = compiled(*given)
         level.rows, level.errors = int(arrays["state"][3]), int(arrays["state"][4])
@@ -366,7 +431,7 @@ def _fitted(array: NDArray[Any], size: int) -> NDArray[Any]:
     return part
 
 
-def _scanned(made: Kernel, level: _Level, depth: int) -> pa.RecordBatch:
+def scanned(made: Kernel, level: Level, depth: int, prefix: str = "") -> pa.RecordBatch:
     """The errors that the kernel found at a level; there can be as many as records."""
     arrays, count = level.arrays, level.errors
     which = np.searchsorted(arrays["failed"], np.arange(count), side="right") - 1
@@ -374,7 +439,8 @@ def _scanned(made: Kernel, level: _Level, depth: int) -> pa.RecordBatch:
     reasons = pa.array(arrays["error_reason"][:count] - 1)
 
     def told(name: str) -> pa.Array:
-        return pa.array([getattr(reason, name) for reason in made.reasons], pa.string()).take(reasons)
+        lead = prefix if name == "path" else ""
+        return pa.array([lead + getattr(reason, name) for reason in made.reasons], pa.string()).take(reasons)
 
     found = [
         pa.array(arrays["error_offset"][:count] - begins),
@@ -389,7 +455,7 @@ def _scanned(made: Kernel, level: _Level, depth: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(found, schema=ERRORS)
 
 
-def _in_front(level: _Level, depth: int) -> Iterator[dict[str, Any]]:
+def _in_front(level: Level, depth: int) -> Iterator[dict[str, Any]]:
     """What is wrong in front of the records of each range of a level."""
     for index, each in enumerate(level.starts):
         if each.wrong is not None:
@@ -399,7 +465,7 @@ def _in_front(level: _Level, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _failure(
-    offset: int, length: int, kind: str, path: str, at: int, reason: str, depth: int, level: _Level, which: int
+    offset: int, length: int, kind: str, path: str, at: int, reason: str, depth: int, level: Level, which: int
 ) -> dict[str, Any]:
     wrapper = int(level.roots[which]) if depth else None
     return {
@@ -414,7 +480,7 @@ def _failure(
     }
 
 
-def _open(made: Program, level: _Level, depth: int, limits: Limits, failures: list[dict[str, Any]]) -> _Level | None:
+def _open(made: Program, level: Level, depth: int, limits: Limits, failures: list[dict[str, Any]]) -> Level | None:
     """Decompresses what the records of a level hold, and scans it; None if there is nothing."""
     from wirekit.compression import Decompression, decompress
 
@@ -449,19 +515,19 @@ def _open(made: Program, level: _Level, depth: int, limits: Limits, failures: li
         return None
     ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
     begins = ends - [len(piece) for piece in pieces]
-    buffer = _bytes(b"".join(pieces))
+    buffer = as_array(b"".join(pieces))
     del pieces
     view = buffer.data
     starts = [start(inner, view, int(b), int(e), limits.frame) for b, e in zip(begins, ends, strict=True)]
-    below = _Level(buffer, starts, begins, np.array(parents, np.int64))
+    below = Level(buffer, starts, begins, np.array(parents, np.int64))
     outer = np.searchsorted(arrays["first"], below.parents, side="right") - 1
     below.roots = level.roots[outer] if depth else arrays["offset"][below.parents]
-    _run(made, inner, below, limits)
+    run(made, inner, below, limits)
     level.left[below.parents] = ends - below.arrays["good"]
     return below
 
 
-def _assembled(made: Program, levels: list[_Level], wrappers: bool) -> pa.RecordBatch:
+def _assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
     sizes = {
         column.slot: sum(int(level.arrays[f"o{column.slot}"][level.rows]) for level in levels)
@@ -477,7 +543,7 @@ def _assembled(made: Program, levels: list[_Level], wrappers: bool) -> pa.Record
     return pa.concat_batches(parts).take(pa.array(order))
 
 
-def _told(part: pa.RecordBatch, depth: int, levels: list[_Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
+def _told(part: pa.RecordBatch, depth: int, levels: list[Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
     """A level's batch with the two columns that tell of wrappers."""
     level = levels[depth]
     left = level.left if level.left.size else np.full(level.rows, -1, np.int64)
@@ -488,12 +554,12 @@ def _told(part: pa.RecordBatch, depth: int, levels: list[_Level], positions: lis
     return part.append_column("@left", pa.array(left, mask=left < 0))
 
 
-def _ranges(level: _Level) -> NDArray[Any]:
+def _ranges(level: Level) -> NDArray[Any]:
     """The range of each row."""
     return np.searchsorted(level.arrays["first"], np.arange(level.rows), side="right") - 1
 
 
-def _order(levels: list[_Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
+def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
     """Which row of all levels stands where in the result (None: as they are), and each row's place by level."""
     if len(levels) == 1 and not levels[0].state.any():
         return None, []
@@ -520,7 +586,7 @@ def _order(levels: list[_Level], wrappers: bool) -> tuple[NDArray[Any] | None, l
     return order, positions
 
 
-def _batch(made: Program, level: _Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
+def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
     """The columns of one level."""
     code, rows, filled = made.kernel, level.rows, level.arrays
     arrays: list[pa.Array] = []
@@ -538,17 +604,38 @@ def _batch(made: Program, level: _Level, depth: int, sizes: dict[int, int]) -> p
         roots = _numbers(level.roots[_ranges(level)], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         arrays.append(roots)
     schema = made.schema
+    if level.trays:
+        schema, arrays = _with_messages(made, level, schema, arrays)
     if any(size > LARGE for size in sizes.values()):
         named = zip(schema, arrays, strict=True)
         schema = pa.schema([field.with_type(array.type) for field, array in named])
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
+def batch_of(made: Program, level: Level) -> pa.RecordBatch:
+    """The rows of one level alone."""
+    byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
+    return _batch(made, level, 1, {each.slot: int(level.arrays[f"o{each.slot}"][level.rows]) for each in byte_columns})
+
+
+def _with_messages(
+    made: Program, level: Level, schema: pa.Schema, arrays: list[pa.Array]
+) -> tuple[pa.Schema, list[pa.Array]]:
+    """The columns of the messages in front of those that follow them."""
+    fields = list(schema)
+    for tray in reversed(level.trays):
+        found = list(message_arrays(tray, level.buffer, level.rows))
+        at = tray.made.at
+        fields[at:at] = [each for each, _ in found]
+        arrays[at:at] = [array for _, array in found]
+    return pa.schema(fields), arrays
+
+
 def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = None) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
 
 
-def _array(column: Column, level: _Level, sizes: dict[int, int]) -> pa.Array:
+def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array over what the kernel filled."""
     rows, arrays, slot = level.rows, level.arrays, column.slot
     valid = None
@@ -568,7 +655,7 @@ def _array(column: Column, level: _Level, sizes: dict[int, int]) -> pa.Array:
     return _text(array, level, column, made_large=large) if column.kind == "text" else array
 
 
-def _text(array: pa.Array, level: _Level, column: Column, *, made_large: bool) -> pa.Array:
+def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
     """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
     kind = pa.large_string() if made_large else pa.string()
     good = level.arrays[f"c{column.slot + 1}"][: level.rows]  # the verdict's column is the next one

@@ -58,13 +58,14 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import crc, reads
+    from wirekit.compiler.kernels import crc, protobuf, reads
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
     told = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
+        f"messages {protobuf.FINGERPRINT}",
         f"offsets {offsets}",
     ]
     return "".join(f"# {line}\n" for line in told) + source

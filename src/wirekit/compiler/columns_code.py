@@ -12,13 +12,13 @@ Nothing is taken silently for something else: a node that has no column is ``Mis
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns_expressions import LONGEST, Scope, Value, expression
-from wirekit.compiler.columns_kernel import INDENT, Column, Kernel, Packing, Reason, assembled
+from wirekit.compiler.columns_contents import Contained, holds_records
+from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
+from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Packing, assembled
 from wirekit.compiler.columns_plan import unfit
-from wirekit.compiler.expressions import Expression
 from wirekit.values import SymbolTable
 
 CHECKSUMS = ("crc32", "crc32c", "internet")
@@ -26,64 +26,10 @@ NARROW = 32  # bits of a number with names, if it fits
 
 
 @dataclass(slots=True)
-class _Copy:
-    """A byte string to be copied when the record is good: its column, and the variables for where it stands."""
-
-    column: Column
-    start: str
-    length: str
-    present: str
-
-
-@dataclass(slots=True)
-class _Writer:
-    key: str
-    lines: list[str] = field(default_factory=list)
-    depth: int = INDENT
-    names: int = 0
-    columns: list[Column] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
-    copies: list[_Copy] = field(default_factory=list)
-    defaults: list[str] = field(default_factory=list)
-    maybe: bool = False
-    packing: Packing | None = None
-    codec: str = ""
-    gaps: bool = False
-    uses: set[str] = field(default_factory=set)
-
-    def put(self, line: str) -> None:
-        self.lines.append("    " * self.depth + line)
-
-    def fresh(self, stem: str, value: str = "np.int64(0)") -> str:
-        """A new variable; one that a condition may leave unset gets this value first."""
-        self.names += 1
-        name = f"{stem}{self.names}"
-        if self.maybe:
-            self.defaults.append(f"{name} = {value}")
-        return name
-
-    def fail(self, condition: str, path: str, kind: str, text: str, *, cut: bool = False) -> None:
-        """Ends the record if the condition holds; ``cut`` when it is the list's own limit that comes too early."""
-        reason = Reason(path, kind, text)
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        number = self.reasons.index(reason) + 1
-        self.put(f"if {condition}:")
-        self.put(f"    reason = {'-' if cut else ''}{number}")
-        self.put("    break")
-
-    def column(self, path: str, kind: str, dtype: str = "", table: SymbolTable | None = None) -> Column:
-        if any(column.path == path for column in self.columns):
-            raise unfit(self.key, path, "a second column of that name")
-        column = Column(path, kind, dtype, self.maybe, table, len(self.columns))
-        self.columns.append(column)
-        return column
-
-    def store(self, column: Column, value: str) -> None:
-        """Writes a value that is there now; the row is only counted when the record is good."""
-        self.put(f"c{column.slot}[i] = {value}")
-        if column.nullable:
-            self.put(f"v{column.slot}[i] = 1")
+class _Writer(Contained):
+    """One method a kind of node. ``path`` is the column's name, ``e`` the variable of the nearest limit; ``limit`` is
+    the list's own.
+    """
 
     def element(self, node: ir.Node) -> None:
         scope = Scope({}, None)
@@ -95,20 +41,12 @@ class _Writer:
             self.put(f"if {' or '.join(room)}:")
             self.put("    full = 2")
             self.put("    break")
+        self.kept()
+        if self.contents is not None:
+            for name, variable in zip(CONTENTS, self.contents.variables, strict=True):
+                self.put(f"{name}[i] = {variable}")
         for each in self.copies:
             self.copied(each)
-
-    def copied(self, each: _Copy) -> None:
-        slot = each.column.slot
-        if each.column.nullable:
-            self.put(f"v{slot}[i] = {each.present}")
-        self.uses.add("copy")
-        self.put(f"copy(d{slot}, w{slot}, b, {each.start}, {each.length})")
-        self.put(f"w{slot} += {each.length}")
-        self.put(f"o{slot}[i + np.uint64(1)] = w{slot}")
-
-    # One method a kind of node. ``path`` is the column's name, ``e`` the variable of the nearest limit; ``limit`` is
-    # the list's own.
 
     def node(self, node: ir.Node, path: str, e: str, scope: Scope, *, checked: bool = False) -> Value:
         match node:
@@ -135,8 +73,22 @@ class _Writer:
                 return self.when(f"{self.expression(node.condition, scope, path)[0]} != 0", node.node, path, e, scope)
             case ir.WhenMore():
                 return self.when(f"p < {e}", node.node, path, e, scope)
-            case ir.Packed():
+            case ir.Packed(node=ir.Reference()):
                 return self.packed(node, path, e, scope)
+            case ir.Protobuf():
+                return self.protobuf(node, path, e)
+            case ir.WhenNext():
+                return self.next(node, path, e, scope)
+            case ir.Either() | ir.Choice() if holds_records(node):
+                return self.content(node, path, e, scope)
+            case ir.Either() | ir.Choice():
+                return self.choice(node, path, e, scope)
+            case ir.Ahead():
+                return self.ahead(node, path, e, scope)
+            case ir.Bounded():
+                return self.bounded(node, path, e, scope)
+            case ir.Fallback():
+                return self.fallback(node, path, e, scope)
         raise unfit(self.key, path, node)
 
     def bound(self, size: int, path: str, e: str, checked: bool) -> None:
@@ -152,6 +104,10 @@ class _Writer:
         self.put(f"{variable} = {function}(b, p)")
         self.put(f"p += {number.size}")
         return variable
+
+    def raw(self, number: ir.Number, path: str, e: str) -> str:
+        self.bound(number.size, path, e, False)
+        return self.read(number)
 
     def number(self, node: ir.Number, path: str, e: str, checked: bool) -> Value:
         self.bound(node.size, path, e, checked)
@@ -234,7 +190,7 @@ class _Writer:
             self.fail(f"{size} > {e} - p", path, "short", text, cut=e == "limit")
             self.put(f"{start}, {length} = p, {size}")
         else:
-            size, low, _ = self.expression(node.length, scope, path)
+            size, low, _ = self.amount(node.length, scope, path)
             self.put(f"{length} = {size}")
             if low < 0:
                 self.fail(f"{length} < 0", path, "wrong", "expected a length of at least 0")
@@ -248,10 +204,9 @@ class _Writer:
         if self.maybe and not present:
             present = self.fresh("h")
             self.put(f"{present} = np.int64(1)")
-        column.nullable = bool(present)
-        self.copies.append(_Copy(column, start, length, present))
+        self.copy(column, start, length, present)
         if node.text:
-            self.text(path, start, length, present if nullable else "")
+            self.text(column.path, start, length, present if nullable else "")
         return Value(f"np.int64({length})", 0, LONGEST, length=length, unfit="a byte string")
 
     def text(self, path: str, start: str, length: str, present: str) -> None:
@@ -263,27 +218,6 @@ class _Writer:
         self.put(f"c{column.slot}[i] = is_utf8(b, {start}, {length})")
         if column.nullable:
             self.put(f"v{column.slot}[i] = {present or 1}")
-
-    def when(self, condition: str, node: ir.Node, path: str, e: str, scope: Scope) -> Value:
-        outer, self.maybe = self.maybe, True
-        lines, self.lines = self.lines, []
-        defaults, self.defaults = self.defaults, []
-        known = len(self.columns)
-        self.depth += 1
-        value = self.node(node, path, e, scope)
-        self.depth -= 1
-        inside, self.lines, self.maybe = self.lines, lines, outer
-        for line in self.defaults:
-            self.put(line)
-        self.defaults = defaults + (self.defaults if outer else [])
-        copied = {id(each.column) for each in self.copies}
-        for column in self.columns[known:]:
-            if id(column) not in copied:
-                self.put(f"c{column.slot}[i] = 0")
-                self.put(f"v{column.slot}[i] = 0")
-        self.put(f"if {condition}:")
-        self.lines += inside
-        return Value(inside=value.inside, unfit="a field that may not be there") if not value.inside else _absent(value)
 
     def packed(self, node: ir.Packed, path: str, e: str, scope: Scope) -> Value:
         if not isinstance(node.node, ir.Reference):
@@ -354,13 +288,9 @@ class _Writer:
         return Value(inside=inner.fields)
 
     def usual(self, node: ir.Structure, measure: ir.Measure, path: str) -> None:
-        within = measure.bounds and measure.first <= measure.at <= measure.last
-        if measure.zero_is_rest or measure.clip or within:
+        if measure.bounds and measure.first <= measure.at <= measure.last:
             name = node.members[measure.at].name
-            why = "it covers itself"
-            if not within:
-                why = "0 means all that is left" if measure.zero_is_rest else "more than there is cuts what it covers"
-            raise unfit(self.key, f"{path}.{name}" if path else name, "a length of a special kind", why)
+            raise unfit(self.key, f"{path}.{name}" if path else name, "a length of a special kind", "it covers itself")
 
     def mark(self, stem: str) -> str:
         variable = self.fresh(stem)
@@ -376,7 +306,8 @@ class _Writer:
                 raise unfit(self.key, name, value.unfit or "a structure", "as a length")
             if value.low < measure.least:
                 text = f"expected a length of at least {measure.least}"
-                self.fail(f"{value.code} < {measure.least}", name, "wrong", text)
+                unless = f"{value.code} != 0 and " if measure.zero_is_rest else ""
+                self.fail(f"{unless}{value.code} < {measure.least}", name, "wrong", text)
             if measure.frame:
                 self.fail(f"{value.code} > frame", name, "limit", "exceeds the limit frame")
 
@@ -396,12 +327,28 @@ class _Writer:
         less = f" - {measure.add}" if measure.add else ""
         where = f"{path}.{name}" if path else name
         text = "needs more bytes than there are"
-        self.fail(f"{size}{less} > {e} - p", where, "short", text, cut=e == "limit")
-        self.put(f"{limit} = p + {size}{less}")
+        if measure.zero_is_rest or measure.clip:
+            self.clipped(measure, where, f"{size}{less}", size, limit, e)
+        if not measure.clip:
+            unless = f"{size} != 0 and " if measure.zero_is_rest else ""
+            self.fail(f"{unless}{size}{less} > {e} - p", where, "short", text, cut=e == "limit")
+        if not (measure.zero_is_rest or measure.clip):
+            self.put(f"{limit} = p + {size}{less}")
         if top and measure.last == len(node.members) - 1 and measure.first <= measure.last:
             self.put(f"after = {limit}")
         limits.append((measure.last, limit, e, measure))
         return limit
+
+    def clipped(self, measure: ir.Measure, name: str, covered: str, size: str, limit: str, e: str) -> None:
+        """A length that may be 0, for all that is left, or more than there is."""
+        self.put(f"{limit} = min(p + {covered}, {e})")
+        if measure.zero_is_rest:
+            self.put(f"if {size} == 0:")
+            self.put(f"    {limit} = {e}")
+        if measure.clip:
+            fits = f"{covered} <= {e} - p" + (f" or {size} == 0" if measure.zero_is_rest else "")
+            verdict = "np.int64(1)" if measure.exceeds else f"np.int64({fits})"
+            self.store(self.column(f"{name}.ok", "flag", "uint8"), verdict)
 
     def closed(self, entry: tuple[int, str, str, ir.Measure]) -> str:
         """A length's bytes are over; gives the limit around it."""
@@ -444,13 +391,10 @@ class _Writer:
         member = node.members[total.at]
         name = f"{path}.{member.name}" if path else member.name
         number = member.node
-        conditional = isinstance(number, (ir.When, ir.WhenMore))
         while isinstance(number, (ir.When, ir.WhenMore, ir.Optional)):
             number = number.node
         if not isinstance(number, ir.Number) or number.real:
             raise unfit(self.key, name, number, "as a checksum")
-        if conditional:
-            raise unfit(self.key, name, "a checksum that may not be there")
         if total.algorithm not in CHECKSUMS:
             raise unfit(self.key, name, f"a checksum {total.algorithm}", f"columns verify {', '.join(CHECKSUMS)}")
         self.uses.add(total.algorithm)
@@ -470,11 +414,16 @@ class _Writer:
         value = f"np.{'uint' if _wide(number) else 'int'}64({total.algorithm}(b, {start}, {end}{hole}))"
         if number.size < 4 and total.algorithm != "internet":
             raise unfit(self.key, name, f"a {total.algorithm} in {number.size} bytes")
-        self.store(self.column(f"{name}.ok", "flag", "uint8"), f"({stored}) == {value}")
+        present = values[total.at].present
+        if not present:
+            self.store(self.column(f"{name}.ok", "flag", "uint8"), f"({stored}) == {value}")
+            return
 
-    def expression(self, tree: Expression, scope: Scope, path: str) -> tuple[str, int, int]:
-        """Code that gives an int64, and its bounds."""
-        return expression(self.key, tree, scope, path)
+        def verified() -> Value:
+            self.store(self.column(f"{name}.ok", "flag", "uint8"), f"({stored}) == {value}")
+            return Value()
+
+        self.arms([(present, verified)])
 
 
 def _reader(number: ir.Number) -> str:
@@ -485,12 +434,6 @@ def _reader(number: ir.Number) -> str:
 def _wide(number: ir.Number) -> bool:
     """Whether an int64 cannot hold it."""
     return number.size == 8 and not number.signed and not number.real
-
-
-def _absent(value: Value) -> Value:
-    """A structure that may not be there: nothing in it can be relied on by what stands outside of it."""
-    inside = {name: Value(unfit="a field that may not be there") for name in value.inside or ()}
-    return Value(inside=inside)
 
 
 def _none_of(variable: str, table: SymbolTable) -> str:
@@ -586,4 +529,6 @@ def kernel(key: str, element: ir.Node) -> Kernel:
         writer.uses,
         gaps=writer.gaps,
         may_be_empty=ir.minimum(element) == 0,
+        messages=writer.messages,
+        contents=writer.contents,
     )

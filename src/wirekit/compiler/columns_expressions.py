@@ -21,6 +21,7 @@ class Value:
         length: of a byte string: what gives its length.
         inside: of a structure or bit fields: what is in it, by name.
         unfit: why expressions cannot read it, or "".
+        present: what tells whether it is there, or "" for what always is.
     """
 
     code: str = ""
@@ -29,6 +30,7 @@ class Value:
     length: str = ""
     inside: dict[str, Value] | None = None
     unfit: str = ""
+    present: str = ""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,16 @@ class Scope:
 
     fields: dict[str, Value]
     outer: Scope | None
+
+    def value(self, key: str, tree: Expression, path: str) -> Value:
+        """What a field's name stands for.
+
+        Raises:
+            Misuse: for what is no field, or is not read before.
+        """
+        if not isinstance(tree, Field):
+            raise unfit(key, path, f"an expression, {tree}, that columns cannot compute")
+        return _field(key, tree, self, path)
 
 
 def expression(key: str, tree: Expression, scope: Scope, path: str) -> tuple[str, int, int]:
@@ -54,13 +66,18 @@ def expression(key: str, tree: Expression, scope: Scope, path: str) -> tuple[str
     match tree:
         case Literal(value=int(value)) if LOWEST <= value <= HIGHEST:
             return str(int(value)), int(value), int(value)
-        case LengthOf(of=Field() as of) if (found := _field(key, of, scope, path)).length:
+        case LengthOf(of=Field() as of) if (found := _field(key, of, scope, path)).length and not found.present:
             return found.length, 0, LONGEST
         case Field():
             found = _field(key, tree, scope, path)
-            if not found.unfit and found.inside is None:
+            if not found.unfit and not found.present and found.inside is None:
                 return found.code, found.low, found.high
-            raise unfit(key, path, f"an expression over {tree}", found.unfit or "a structure")
+            why = found.unfit or ("a field that may not be there" if found.present else "a structure")
+            raise unfit(key, path, f"an expression over {tree}", why)
+        case Operation(symbol="==", operands=(Field() as left, Literal(value=int(value)))) if (
+            found := _field(key, left, scope, path)
+        ).present and not found.unfit:
+            return f"np.int64({found.present} and {found.code} == {int(value)})", 0, 1
         case Operation(symbol="not ", operands=(only,)):
             return f"np.int64(({expression(key, only, scope, path)[0]}) == 0)", 0, 1
         case Operation(symbol=symbol, operands=(only,)):

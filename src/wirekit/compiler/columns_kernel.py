@@ -5,12 +5,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from wirekit.compiler import ir
 from wirekit.values import SymbolTable
 
-SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc; everything else is of kernels.reads
+if TYPE_CHECKING:
+    from wirekit.compiler.columns_protobuf import Tables
+
+SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc
+WALKS = frozenset({"walk", "ready", "keep", "holds"})  # of kernels.protobuf; everything else is of kernels.reads
 
 
 @dataclass(slots=True)
@@ -70,6 +77,37 @@ class Packing:
 
 
 @dataclass(slots=True)
+class Contents:
+    """The byte strings of a column may be, or hold compressed, more records of another layout.
+
+    Of each row tell ``codec0`` the number of a codec plus one, ``listed0`` whether there are records, ``count0`` how
+    many are announced and ``size0`` how many bytes there are when decompressed, both -1 where nothing is said.
+
+    Attributes:
+        column: the index of the column.
+        codecs: names of codecs.
+        element: the layout of one record inside, None where there are only bytes.
+        variables: those of the kernel for the four arrays.
+    """
+
+    column: int
+    codecs: tuple[str, ...]
+    element: ir.Node | None
+    variables: tuple[str, str, str, str]
+
+
+CONTENTS = {"codec0": "int8", "listed0": "uint8", "count0": "int64", "size0": "int64"}
+
+
+def symbols_metadata(table: SymbolTable | None) -> dict[str, str] | None:
+    """The metadata of a field whose values have names."""
+    if table is None:
+        return None
+    symbols = {str(int(symbol)): symbol.symbol for symbol in table}
+    return {"wirekit.table": table.name, "wirekit.symbols": json.dumps(symbols)}
+
+
+@dataclass(slots=True)
 class Kernel:
     """The generated function and what its arrays mean.
 
@@ -80,6 +118,8 @@ class Kernel:
         packing: where more records lie inside, or None.
         gaps: whether bytes can be left over inside a record, which ``gap`` counts.
         arguments: the names of all arrays, in order.
+        messages: the protobuf messages of a record.
+        contents: what column may hold other records, or None.
     """
 
     source: str
@@ -88,6 +128,8 @@ class Kernel:
     packing: Packing | None
     gaps: bool
     arguments: list[str]
+    messages: list[Tables] = field(default_factory=list)
+    contents: Contents | None = None
 
 
 # Arrays that every kernel has. ``state``: range, position (-1: at the start of the range), number in the range, rows,
@@ -173,6 +215,8 @@ def assembled(
     *,
     gaps: bool,
     may_be_empty: bool,
+    messages: list[Tables],
+    contents: Contents | None,
 ) -> Kernel:
     """The function around the code of one record.
 
@@ -186,6 +230,8 @@ def assembled(
     arguments += [name for column in columns for name, _ in column.arrays()]
     arguments += ["k0"] if packing else []
     arguments += ["gap"] if gaps else []
+    arguments += list(CONTENTS) if contents else []
+    arguments += [f"m{number}" for number in range(len(messages))]
     if gaps:
         body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
     slots = [column.slot for column in columns if column.kind in ("bytes", "text")]
@@ -193,12 +239,13 @@ def assembled(
     head = HEAD.format(arguments=_wrapped(arguments), written=written)
     reasons = [*reasons, Reason("", "wrong", "expected a record of at least one byte, found an empty one")]
     tail = (EMPTY.format(empty=len(reasons)) if may_be_empty else "") + TAIL
-    own, sums = sorted(uses - SUMS | {"begins"}), sorted(uses & SUMS)
-    imports = [f"from wirekit.compiler.kernels.crc import {', '.join(sums)}"] if sums else []
+    own, sums = sorted(uses - SUMS - WALKS | {"begins"}), sorted(uses & SUMS)
+    imports = [f"from wirekit.compiler.kernels.protobuf import {', '.join(sorted(WALKS))}"] if messages else []
+    imports += [f"from wirekit.compiler.kernels.crc import {', '.join(sums)}"] if sums else []
     imports += ["from wirekit.compiler.kernels.reads import (", *(f"    {name}," for name in own), ")"]
     start = "import numpy as np\nfrom numba import njit\n\n" + "\n".join(imports) + "\n\n\n"
     source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
-    return Kernel(source, columns, reasons, packing, gaps, arguments)
+    return Kernel(source, columns, reasons, packing, gaps, arguments, messages, contents)
 
 
 def _wrapped(names: list[str]) -> str:

@@ -1,0 +1,153 @@
+"""Protobuf messages in a kernel, and fields that hold records, compressed or not, told by other fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirekit.compiler import ir
+from wirekit.compiler.columns_branches import Branches
+from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
+from wirekit.compiler.columns_kernel import Contents
+from wirekit.compiler.columns_plan import unfit
+from wirekit.compiler.columns_protobuf import Place, Tables, tables
+from wirekit.compiler.expressions import Expression
+
+WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
+WIDTHS |= {"sint32": WIDTHS["int32"], "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1)}
+WIDTHS |= {"sint64": WIDTHS["int64"]}
+
+
+@dataclass(slots=True)
+class Contained(Branches):
+    """Messages, and the lists that a record holds."""
+
+    def protobuf(self, node: ir.Protobuf, path: str, e: str) -> Value:
+        """A message up to the limit."""
+        number = len(self.messages)
+        made = tables(self.key, node.message, path, len(self.columns))
+        self.messages.append(made)
+        first = len(self.reasons)
+        self.reasons += made.reasons()
+        there, wrong, where = self.fresh("h"), self.fresh("q"), self.fresh("q")
+        self.walked.append(there)
+        self.uses |= {"walk", "ready", "keep", "holds"}
+        self.put(f"{there} = np.int64(1)")
+        self.put(f"{wrong}, p, {where} = walk(b, p, {e}, n, m{number})")
+        self.put(f"if {wrong} < 0:")
+        self.put("    full = 3")
+        self.put("    break")
+        self.put(f"if {wrong}:")
+        self.put(f"    reason = np.int64({first} + 5 * {where} + {wrong})")
+        self.put("    break")
+        self.store(self.column(f"{path}.ok" if path else "ok", "flag", "uint8"), f"m{number}[8][4]")
+        return Value(inside=_fields(made, number, 1))
+
+    def kept(self) -> None:
+        """Adds what the messages hold to their columns, now that the record is good."""
+        for number, there in enumerate(self.walked):
+            self.put(f"if {there} and not ready(m{number}):")
+            self.put("    full = 3")
+            self.put("    break")
+        for number, there in enumerate(self.walked):
+            self.put(f"if {there}:")
+            self.put(f"    keep(m{number}, n)")
+
+    def content(self, node: ir.Either | ir.Choice, path: str, e: str, scope: Scope) -> Value:
+        """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
+        if self.contents is not None or self.packing is not None:
+            raise unfit(self.key, path, node, "a second field that holds records")
+        start, length, present = self.fresh("s"), self.fresh("l"), ""
+        codec, listed, count, size = (self.fresh("k", value) for value in ("0", "0", "np.int64(-1)", "np.int64(-1)"))
+        if not self.maybe:
+            self.put(f"{codec}, {listed}, {count}, {size} = 0, 0, np.int64(-1), np.int64(-1)")
+        self.put(f"{start}, {length}, p = p, {e} - p, {e}")
+        if self.maybe:
+            present = self.fresh("h")
+            self.put(f"{present} = np.int64(1)")
+        column = self.column(path, "bytes")
+        self.copy(column, start, length, present)
+        found = Contents(column.slot, (), None, (codec, listed, count, size))
+        self.contents = found
+        self.branch(node, path, scope, found)
+        return Value(unfit="a field that holds records")
+
+    def branch(self, node: ir.Node, path: str, scope: Scope, found: Contents) -> None:
+        """Finds out what the bytes are."""
+        codec, listed, count, size = found.variables
+        match node:
+            case ir.Blob(length=None):
+                self.put("pass")
+            case ir.Several(count=None, until=b"", element=element):
+                if found.element is not None and found.element is not element:
+                    raise unfit(self.key, path, node, "records of two layouts")
+                found.element = element
+                self.put(f"{listed} = 1")
+                if node.announced is not None:
+                    self.put(f"{count} = {self.amount(node.announced, scope, path)[0]}")
+            case ir.Either() | ir.Choice():
+                for at, (condition, inner) in enumerate(self.alternatives(node, scope, path)):
+                    if inner is None:
+                        raise unfit(self.key, path, node)
+                    self.put(f"{'elif' if at else 'if'} {condition}:" if condition else "else:")
+                    self.depth += 1
+                    self.branch(inner, path, scope, found)
+                    self.depth -= 1
+            case ir.Packed(blob=ir.Blob(length=None)):
+                names = tuple(dict.fromkeys(name for _, name in node.codecs))
+                if found.codecs not in ((), names):
+                    raise unfit(self.key, path, node, "compressed in two ways")
+                found.codecs = names
+                for values, name in node.codecs:
+                    tests = [self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)]
+                    self.put(f"if {' and '.join(tests)}:")
+                    self.put(f"    {codec} = {names.index(name) + 1}")
+                self.put(f"if {codec}:")
+                self.depth += 1
+                if node.size is not None:
+                    self.put(f"{size} = {self.or_none(node.size, scope, path)}")
+                self.branch(node.node, path, scope, found)
+                self.depth -= 1
+            case _:
+                raise unfit(self.key, path, node)
+
+    def or_none(self, tree: Expression, scope: Scope, path: str) -> str:
+        """Code for a number, -1 where it is not there."""
+        found = scope.value(self.key, tree, path)
+        return f"({found.code} if {found.present} else np.int64(-1))" if found.present else found.code
+
+
+def holds_records(node: ir.Node) -> bool:
+    """Whether one of the alternatives of a node is compressed, with its layout beside it."""
+    match node:
+        case ir.Packed(node=inner):
+            return not isinstance(inner, ir.Reference)
+        case ir.Either(then=then, otherwise=otherwise):
+            return holds_records(then) or holds_records(otherwise)
+        case ir.Choice(cases=cases, otherwise=other):
+            return any(holds_records(inner) for _, inner in cases) or (other is not None and holds_records(other))
+    return False
+
+
+def _fields(made: Tables, number: int, first: int, end: int | None = None) -> dict[str, Value]:
+    """What expressions can read of a message."""
+    inside = {}
+    slot, end = first, len(made.places) if end is None else end
+    while slot < end:
+        place = made.places[slot]
+        inside[place.path.rpartition(".")[2]] = _value(made, number, slot, place)
+        slot = place.end
+    return inside
+
+
+def _value(made: Tables, number: int, slot: int, place: Place) -> Value:
+    each = place.field
+    assert each is not None
+    present, code = f"holds(m{number}, {slot})", f"np.int64(m{number}[3][{slot}])"
+    if each.repeated:
+        return Value(length=f"({code} if {present} else np.int64(0))", high=LONGEST, unfit="a list")
+    if each.message is not None:
+        return Value(inside=_fields(made, number, slot + 1, place.end))
+    if each.kind not in WIDTHS:
+        return Value(unfit=f"a field of type {each.kind}")
+    low, high = WIDTHS[each.kind]
+    return Value(code, low, high, present=present)

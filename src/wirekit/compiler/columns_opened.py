@@ -1,0 +1,175 @@
+"""Records that other records hold, of another layout: opened, and each a row beside the fields of the one around it.
+
+What holds them may be compressed. A row that holds none stays as it is, and so does one that cannot be opened: its
+bytes stay, ``<path>.ok`` is false and the errors tell why. The columns of what is inside are called
+``<path>.<field>``; ``@index`` is the number of the record in the one around it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns_plan import Start
+from wirekit.errors import Limit, WireError
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.compiler.columns import Level, Program
+
+NEED_SIZE = ("lz4-block",)
+BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
+
+
+class Opening:
+    """Opens what the rows of a level hold.
+
+    Args:
+        made: what the level was scanned with.
+        level: the level.
+        batch: its rows.
+        limits: what the bytes may ask for.
+        fields: prefixes of the columns that are wanted, or None.
+    """
+
+    def __init__(
+        self, made: Program, level: Level, batch: pa.RecordBatch, limits: Limits, fields: tuple[str, ...] | None
+    ) -> None:
+        self.made, self.level, self.batch, self.limits, self.fields = made, level, batch, limits, fields
+        contents = made.kernel.contents
+        assert contents is not None
+        self.contents = contents
+        self.column = made.kernel.columns[contents.column]
+        self.path = self.column.path
+        self.failures: list[dict[str, Any]] = []
+        self.errors: list[pa.RecordBatch] = []
+        rows = level.rows
+        self.verdict = np.full(rows, -1, np.int8)
+        self.gone = np.zeros(rows, bool)
+        self.plain: dict[int, bytes] = {}
+        self.lists: dict[int, Any] = {}
+
+    def opened(self) -> pa.RecordBatch:
+        """The rows, with what they hold in their place."""
+        for row in np.flatnonzero(self.level.arrays["codec0"] | self.level.arrays["listed0"]).tolist():
+            self._row(row)
+        outer, inner = self._messages()
+        told = pa.array(self.verdict == 1, mask=self.verdict < 0)
+        content = self._content()
+        at = self.batch.schema.get_field_index(self.path)
+        batch = self.batch.set_column(at, self.batch.schema.field(at).with_type(content.type), content)
+        batch = batch.add_column(at + 1, f"{self.path}.ok", told)
+        kept = ~self.gone[outer]
+        outer = outer[kept]
+        if len(outer) != len(self.gone) or not np.array_equal(outer, np.arange(len(outer))):
+            batch = batch.take(pa.array(outer))
+        for place, (field, array) in enumerate(inner):
+            values = array if kept.all() else array.filter(pa.array(kept))
+            if field.name == "@index":
+                batch = batch.append_column(field, values)
+            else:
+                batch = batch.add_column(at + 2 + place, field, values)
+        return batch
+
+    def _row(self, row: int) -> None:
+        arrays, slot = self.level.arrays, self.column.slot
+        begin, end = int(arrays[f"o{slot}"][row]), int(arrays[f"o{slot}"][row + 1])
+        data: Any = arrays[f"d{slot}"].data[begin:end]
+        codec = int(arrays["codec0"][row])
+        if codec:
+            opened = self._decompressed(row, self.contents.codecs[codec - 1], data)
+            if opened is None:
+                return
+            self.verdict[row], data = 1, opened
+            self.plain[row] = opened
+        if arrays["listed0"][row]:
+            self.lists[row] = data
+
+    def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
+        from wirekit.compression import Decompression, decompress
+
+        told = int(self.level.arrays["size0"][row])
+        try:
+            if self.limits.depth < 1:
+                raise Limit("depth", self.limits.depth, 1)
+            if told < 0 and name in NEED_SIZE:
+                self._failed(row, "decompression", f"{name}: no size after decompression is given")
+                return None
+            bounds = Decompression(size=self.limits.decompressed, ratio=self.limits.ratio)
+            return decompress(name, data, limits=bounds, size=told if told >= 0 else None)
+        except Limit as error:
+            self.gone[row] = True
+            self._failed(row, "limit", error.reason)
+        except WireError as error:
+            self._failed(row, "decompression", error.reason)
+        return None
+
+    def _failed(self, row: int, kind: str, reason: str) -> None:
+        offset, length = int(self.level.arrays["offset"][row]), int(self.level.arrays["length"][row])
+        self.verdict[row] = 0
+        told = {"offset": offset, "length": length, "kind": kind, "path": self.path, "at": offset, "reason": reason}
+        self.failures.append({**told, "depth": 0, "wrapper": None})
+
+    def _content(self) -> pa.Array:
+        """The bytes: as they stand, decompressed, or null where there are records instead."""
+        content = self.batch.column(self.path)
+        if not self.plain and not self.lists:
+            return content
+        rows = np.arange(self.level.rows)
+        pieces = pa.array([data for row, data in self.plain.items() if row not in self.lists], content.type)
+        rows[[row for row in self.plain if row not in self.lists]] = self.level.rows + np.arange(len(pieces))
+        missing = np.zeros(self.level.rows, bool)
+        missing[list(self.lists)] = True
+        return pa.concat_arrays([content, pieces]).take(pa.array(rows, mask=missing))
+
+    def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
+        """(the row around each row of the result, columns of what is inside)."""
+        from wirekit.compiler import columns
+
+        inner, plan = self.made.contents, self.made.held
+        if inner is None or plan is None:
+            return np.arange(self.level.rows), []
+        parents = np.array(list(self.lists), np.int64)
+        sizes = [len(data) for data in self.lists.values()]
+        ends = np.cumsum(sizes, dtype=np.int64)
+        begins = ends - sizes
+        buffer = columns.as_array(b"".join(self.lists.values()))
+        starts = [Start(int(begin), int(end), -1) for begin, end in zip(begins, ends, strict=True)]
+        below = columns.Level(buffer, starts, begins, parents)
+        below.roots = self.level.arrays["offset"][parents]
+        columns.run(inner, plan, below, self.limits, columns.inside(self.fields, self.path))
+        firsts = below.arrays["first"]
+        counts = np.diff(np.append(firsts, below.rows))
+        self._verdicts(below, parents, counts)
+        if below.errors:
+            self.errors.append(columns.scanned(inner.kernel, below, 1, f"{self.path}."))
+        each = np.ones(self.level.rows, np.int64)
+        each[parents] = np.maximum(counts, 1)
+        outer = np.repeat(np.arange(self.level.rows), each)
+        places = np.full(len(outer), -1, np.int64)
+        before = np.cumsum(each) - each
+        ranges = np.repeat(np.arange(len(parents)), counts)
+        index = np.arange(below.rows) - firsts[ranges]
+        places[before[parents[ranges]] + index] = np.arange(below.rows)
+        missing = places < 0
+        batch = columns.batch_of(inner, below)
+        take = pa.array(places, mask=missing)
+        found = [
+            (batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True), batch.column(name).take(take))
+            for name in batch.schema.names
+            if name not in BOTH
+        ]
+        number = np.zeros(len(outer), np.int32)
+        number[~missing] = index
+        return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+
+    def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
+        """Whether the records inside are as many as announced, and all good."""
+        announced = self.level.arrays["count0"][parents]
+        wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
+        good = ((announced < 0) | (announced == counts)) & ~wrong
+        self.verdict[parents] = np.where(good, 1, 0)

@@ -1,0 +1,408 @@
+"""Protobuf messages as columns: tables of their fields for ``kernels.protobuf``, and what it found as Arrow arrays.
+
+Each field of a message has a slot, those of the messages inside it too, so that a slot stands for a path. What a
+record holds is written into arrays of an element a slot; a field gets a column when it is seen first. So a message of
+hundreds of fields costs as much as those that are there. Elements of lists are written one after the other, with
+their slot and row, and are sorted by them at the end.
+
+Columns: a field by its path; a list of numbers or strings as a list; a list of messages as one list a field, all of
+the same length, null where an element does not have the field. Not in columns, and named in the metadata
+``wirekit.left_out``: lists inside of lists, and messages inside of messages of their own type. A message inside that
+occurs nowhere in the buffer has no columns, unless they are asked for. ``<path>.ok`` is the verdict on the whole
+message: required fields are there and text is UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler import columns_cache
+from wirekit.compiler.columns_kernel import Reason, symbols_metadata
+from wirekit.compiler.columns_plan import unfit
+from wirekit.wire.protobuf import BYTES, Field, Message
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
+MOST_REQUIRED = 62  # fields of a message
+DEEPEST = 100  # messages inside of messages, as other readers bound it
+COLUMNS = 64  # fields that there is room for at first
+LARGE = (1 << 31) - 1
+
+_KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
+_DTYPES = {
+    "double": "float64",
+    "float": "float32",
+    "int32": "int32",
+    "sint32": "int32",
+    "sfixed32": "int32",
+    "enum": "int32",
+    "int64": "int64",
+    "sint64": "int64",
+    "sfixed64": "int64",
+    "uint32": "uint32",
+    "fixed32": "uint32",
+    "uint64": "uint64",
+    "fixed64": "uint64",
+}
+_WRONG = (
+    ("short", "needs more bytes than there are"),
+    ("wrong", "expected a varint of at most 10 bytes, found a longer one"),
+    ("wrong", "expected a field number of at least 1, found 0"),
+    ("wrong", "expected a wire type of 0, 1, 2 or 5"),
+    ("limit", f"messages inside of more than {DEEPEST} others"),
+)
+
+# What ``kernels.protobuf`` cannot know when it is compiled: copies the strings of a column. ``scan`` is its name
+# because generated modules have one function of that name.
+_GATHER = """\
+import numpy as np
+from numba import njit
+
+from wirekit.compiler.kernels.reads import copy
+
+
+@njit(nogil=True, cache=True)
+def scan(b, starts, lengths, present, offsets, data):
+    at = np.int64(0)
+    for i in range(present.size):
+        if present[i]:
+            size = np.int64(lengths[i])
+            if data.size:
+                copy(data, at, b, np.int64(starts[i]), size)
+            at += size
+        offsets[i + 1] = at
+    return at
+"""
+
+
+@dataclass(slots=True)
+class Place:
+    """A slot: a field at a path of a record.
+
+    Attributes:
+        field: None for the message itself.
+        message: the slot of the message that it stands in.
+        owner: of a field inside a list of messages, the slot of that list, else -1.
+        end: the slot behind the last one inside.
+    """
+
+    path: str
+    field: Field | None
+    message: int
+    owner: int
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Tables:
+    """A message type as tables.
+
+    Attributes:
+        path: where the message stands.
+        at: before which of the kernel's columns its columns stand.
+        places: by slot.
+        left_out: paths that have no column.
+        rows: (path, numbers) of the table of messages.
+    """
+
+    key: str
+    path: str
+    at: int = 0
+    places: list[Place] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    rows: list[tuple[str, list[int]]] = field(default_factory=list)
+    fields: list[list[int]] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    silent: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+
+    def reasons(self) -> Iterator[Reason]:
+        """By message, by what ``walk`` gives less one."""
+        for path, _ in self.rows:
+            yield from (Reason(path, kind, text) for kind, text in _WRONG)
+
+    def reads(self, names: tuple[str, ...]) -> Place | None:
+        """The field of the message that an expression names; None where there is none, or it is in a list."""
+        slot = self.slots.get(".".join((self.path, *names)) if self.path else ".".join(names))
+        return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
+
+
+def tables(key: str, name: str, path: str, at: int) -> Tables:
+    """The tables of a message type.
+
+    Raises:
+        Misuse: for one that tables cannot hold.
+    """
+    made = Tables(key, path, at)
+    message = Message._known[name]
+    made.places.append(Place(path, None, 0, -1))
+    _message(made, message, path, 0, -1, (name,))
+    made.places[0].end = len(made.places)
+    made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    return made
+
+
+def _message(made: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
+    """Adds a message's rows, those inside it too; gives its number. A slot of -1: nothing inside has a column."""
+    highest = max(message.fields, default=0)
+    required = [each for each in message.fields.values() if each.required]
+    if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
+        raise unfit(made.key, path, f"a message {message.name}", "of field numbers too large or too many required")
+    number = len(made.rows)
+    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1]
+    made.rows.append((path, row))
+    if slot < 0:
+        made.silent[message.name] = number
+    made.index += [-1] * (highest + 1)
+    for each in message.fields.values():
+        _field(made, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+    row[3] = len(made.places)
+    return number
+
+
+def _field(
+    made: Tables,
+    each: Field,
+    path: str,
+    first: int,
+    message: int,
+    owner: int,
+    outer: tuple[str, ...],
+    required: list[Field],
+) -> None:
+    inner = each.message
+    nested = (each.repeated and owner >= 0) or (inner is not None and inner.name in outer)
+    slot = -1
+    if message >= 0 and nested:
+        made.left_out.append(path)
+    elif message >= 0:
+        slot = len(made.places)
+        made.places.append(Place(path, each, message, owner))
+    kind = _KINDS.get(each.kind)
+    if kind is None:
+        kind = 4 if each.fixed else 1 if each.kind in ("int32", "int64", "enum") else 0
+    bit = 1 << required.index(each) if each.required else 0
+    made.index[first + each.number] = len(made.fields)
+    row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
+    made.fields.append(row)
+    if inner is not None:
+        if slot < 0 and inner.name in made.silent:
+            row[4] = made.silent[inner.name]
+        else:
+            listed = slot if each.repeated and slot >= 0 else owner
+            row[4] = _message(made, inner, path, slot, listed, (*outer, inner.name))
+    if slot >= 0:
+        made.places[slot].end = len(made.places)
+
+
+class Tray:
+    """The arrays of one message type for one scan: tables, what the record at hand holds, the columns.
+
+    Args:
+        made: the tables.
+        rows: records that there is room for.
+        fields: prefixes of the paths that are wanted, or None for all.
+    """
+
+    def __init__(self, made: Tables, rows: int, fields: tuple[str, ...] | None) -> None:
+        self.made = made
+        self.fields = fields
+        slots = len(made.places)
+        table = np.array(made.fields or [[0] * 8], np.int64)
+        where = np.full(slots, -1, np.int64)
+        if fields is not None:
+            for slot, place in enumerate(made.places):
+                if not chosen(place.path, fields) and not self._holds_chosen(slot):
+                    where[slot] = -2
+            slot_of = table[:, 3]
+            table[:, 7] = (slot_of >= 0) & (where[slot_of] > -2)
+        self.arrays: list[NDArray[Any]] = [
+            table,
+            np.array([row for _, row in made.rows], np.int64),
+            np.array(made.index or [-1], np.int64),
+            np.zeros(slots, np.uint64),
+            np.full(slots, -1, np.int64),
+            np.zeros(slots, np.int64),
+            np.zeros(slots, np.int64),
+            np.zeros((DEEPEST + 1, 4), np.int64),
+            np.zeros(8, np.int64),
+            np.empty((1024, 5), np.int64),
+            where,
+            np.empty((2 * min(COLUMNS, slots), rows), np.uint64),
+            np.zeros((min(COLUMNS, slots), rows), np.uint8),
+        ]
+
+    def _holds_chosen(self, slot: int) -> bool:
+        end = self.made.places[slot].end
+        return any(chosen(place.path, self.fields) for place in self.made.places[slot + 1 : end])
+
+    def given(self) -> tuple[NDArray[Any], ...]:
+        """What the kernel takes."""
+        return tuple(self.arrays)
+
+    def grow(self, rows: int) -> None:
+        """Makes room for rows, and for what the kernel came to the end of."""
+        state, items, dense, present = (self.arrays[index] for index in (8, 9, 11, 12))
+        if 2 * int(state[2]) > items.shape[0]:
+            self.arrays[9] = np.empty((4 * items.shape[0], 5), np.int64)
+            self.arrays[9][: int(state[1])] = items[: int(state[1])]
+        count = dense.shape[0] // 2
+        if int(state[5]) + 2 > dense.shape[0]:
+            count = min(2 * count, len(self.made.places))
+        if count > present.shape[0] or rows > present.shape[1]:
+            self.arrays[11] = np.empty((2 * count, rows), np.uint64)
+            self.arrays[11][: dense.shape[0], : dense.shape[1]] = dense
+            self.arrays[12] = np.zeros((count, rows), np.uint8)
+            self.arrays[12][: present.shape[0], : present.shape[1]] = present
+
+
+def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
+    """Whether a path is one of those, or lies inside one.
+
+    >>> chosen("a.b.c", ("a.b",)), chosen("a.bc", ("a.b",)), chosen("a", None)
+    (True, False, True)
+    """
+    return fields is None or any(path == name or path.startswith(f"{name}.") for name in fields)
+
+
+def arrays(tray: Tray, buffer: NDArray[Any], rows: int) -> Iterator[tuple[pa.Field, pa.Array]]:
+    """The columns of a message: those of each message inside that is there in any row, or those asked for."""
+    where, dense, present = tray.arrays[10], tray.arrays[11], tray.arrays[12]
+    items = _Items(tray, rows)
+    for slot, place in enumerate(tray.made.places):
+        each = place.field
+        if each is None or (each.message is not None and not (each.repeated and place.end == slot + 1)):
+            continue
+        if tray.fields is None and not _occurs(tray, where, place):
+            continue
+        if where[slot] == -2 or not chosen(place.path, tray.fields):
+            continue
+        row = int(where[slot])
+        if place.owner >= 0 or each.repeated:
+            yield items.column(slot, place, buffer)
+            continue
+        if row < 0:
+            yield _field_of(place), pa.nulls(rows, _type(each))
+            continue
+        there = present[row >> 1, :rows]
+        yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer)
+
+
+def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
+    """Whether the message that a field stands in is there in any row."""
+    if place.owner >= 0:
+        return bool(where[place.owner] >= 0)
+    return bool(where[place.message] >= 0) or place.message == 0
+
+
+def _type(each: Field) -> pa.DataType:
+    named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
+    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(_DTYPES[each.kind]))
+
+
+def _field_of(place: Place) -> pa.Field:
+    each = place.field
+    assert each is not None
+    return pa.field(place.path, _type(each), True, symbols_metadata(each.table))
+
+
+def _array(
+    each: Field, values: NDArray[Any], lengths: NDArray[Any], there: NDArray[Any], buffer: NDArray[Any]
+) -> pa.Array:
+    """An Arrow array of values as the kernel has them: numbers in 64 bits, strings as their place in the buffer."""
+    count = len(there)
+    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    if each.wire_type == BYTES:
+        return _strings(each, values, lengths, there, buffer, valid)
+    if each.kind == "bool":
+        bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
+    dtype = np.dtype(_DTYPES[each.kind])
+    numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
+
+
+def _strings(
+    each: Field,
+    starts: NDArray[Any],
+    lengths: NDArray[Any],
+    there: NDArray[Any],
+    buffer: NDArray[Any],
+    valid: pa.Buffer | None,
+) -> pa.Array:
+    gather = columns_cache.function(_GATHER, "int64")
+    starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+    there = np.ascontiguousarray(there)
+    offsets = np.zeros(len(there) + 1, np.int64)
+    size = gather(buffer, starts, lengths, there, offsets, np.empty(0, np.uint8))
+    data = np.empty(size, np.uint8)
+    if size:
+        gather(buffer, starts, lengths, there, offsets, data)
+    large = size > LARGE
+    kind = pa.large_binary() if large else pa.binary()
+    held = offsets if large else offsets.astype(np.int32)
+    array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(held), pa.py_buffer(data)])
+    if each.kind != "string":
+        return array
+    text = pa.large_string() if large else pa.string()
+    try:
+        return array.cast(text)
+    except pa.ArrowInvalid:
+        shown = [None if value is None else value.decode(errors="replace") for value in array.to_pylist()]
+        return pa.array(shown, text)
+
+
+class _Items:
+    """The elements of all lists, sorted by the list's slot."""
+
+    def __init__(self, tray: Tray, rows: int) -> None:
+        self.tray, self.rows = tray, rows
+        found = tray.arrays[9][: int(tray.arrays[8][1])]
+        order = np.argsort(found[:, 0], kind="stable")
+        self.found = found[order]
+        self.slots = self.found[:, 0]
+
+    def offsets(self, slot: int) -> NDArray[Any]:
+        """Where the list of each row begins among the elements of all rows."""
+        row = int(self.tray.arrays[10][slot])
+        offsets = np.zeros(self.rows + 1, np.int64)
+        if row >= 0:
+            there = self.tray.arrays[12][row >> 1, : self.rows].astype(bool)
+            np.cumsum(np.where(there, self.tray.arrays[11][row, : self.rows], 0), out=offsets[1:])
+        return offsets
+
+    def column(self, slot: int, place: Place, buffer: NDArray[Any]) -> tuple[pa.Field, pa.Array]:
+        """A list column; null where the message that the list stands in is not there."""
+        each = place.field
+        assert each is not None
+        owner = place.owner if place.owner >= 0 else slot
+        offsets = self.offsets(owner)
+        count = int(offsets[-1])
+        values, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        there = np.zeros(count, np.uint8)
+        first, last = np.searchsorted(self.slots, (slot, slot + 1))
+        found = self.found[first:last]
+        at = offsets[found[:, 1]] + found[:, 2]
+        values[at], lengths[at], there[at] = found[:, 3].view(np.uint64), found[:, 4].view(np.uint64), 1
+        if each.message is not None:  # a message without fields
+            inner = pa.array(np.ones(count, bool))
+        else:
+            inner = _array(each, values, lengths, there, buffer)
+        kind = pa.large_list if count > LARGE else pa.list_
+        held = offsets if count > LARGE else offsets.astype(np.int32)
+        column = pa.field("item", inner.type, True)
+        listed = pa.Array.from_buffers(kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner])
+        return _field_of(place).with_type(listed.type), listed
+
+    def _valid(self, owner: int) -> pa.Buffer | None:
+        message = self.tray.made.places[owner].message
+        row = int(self.tray.arrays[10][message])
+        there = self.tray.arrays[12][row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
+        return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

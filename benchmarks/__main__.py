@@ -14,6 +14,7 @@ NAMES = [
     "crc_against_libraries",
     "columns_against_peers",
     "jmq4_columns_against_rows",
+    "pulsar_columns_against_protobuf",
 ]
 
 

@@ -371,7 +371,7 @@ def run(
     while True:
         for number, tray in enumerate(level.trays):
             tray.grow(rows)
-            arrays[f"m{number}"] = tray.given()
+            arrays.update({f"{name}{number}": array for name, array in tray.given().items()})
         given = [scalars[name] if name in scalars else arrays[name] for name in made.kernel.arguments]
         full = compiled(*given)
         level.rows, level.errors = int(arrays["state"][3]), int(arrays["state"][4])

@@ -9,7 +9,7 @@ from wirekit.compiler.columns_branches import Branches
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import Contents
 from wirekit.compiler.columns_plan import unfit
-from wirekit.compiler.columns_protobuf import Place, Tables, tables
+from wirekit.compiler.columns_protobuf import Place, Tables, slot_at, tables
 from wirekit.compiler.expressions import Expression
 
 WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
@@ -32,25 +32,25 @@ class Contained(Branches):
         self.walked.append(there)
         self.uses |= {"walk", "ready", "keep", "holds"}
         self.put(f"{there} = np.int64(1)")
-        self.put(f"{wrong}, p, {where} = walk(b, p, {e}, n, m{number})")
+        self.put(f"{wrong}, p, {where} = walk(b, p, {e}, n, m{number}, t{number})")
         self.put(f"if {wrong} < 0:")
         self.put("    full = 3")
         self.put("    break")
         self.put(f"if {wrong}:")
         self.put(f"    reason = np.int64({first} + 5 * {where} + {wrong})")
         self.put("    break")
-        self.store(self.column(f"{path}.ok" if path else "ok", "flag", "uint8"), f"m{number}[8][4]")
+        self.store(self.column(f"{path}.ok" if path else "ok", "flag", "uint8"), f"np.int64(m{number}[4])")
         return Value(inside=_fields(made, number, 1))
 
     def kept(self) -> None:
         """Adds what the messages hold to their columns, now that the record is good."""
         for number, there in enumerate(self.walked):
-            self.put(f"if {there} and not ready(m{number}):")
+            self.put(f"if {there} and not ready(m{number}, y{number}):")
             self.put("    full = 3")
             self.put("    break")
         for number, there in enumerate(self.walked):
             self.put(f"if {there}:")
-            self.put(f"    keep(m{number}, n)")
+            self.put(f"    keep(m{number}, y{number}, x{number}, n)")
 
     def content(self, node: ir.Either | ir.Choice, path: str, e: str, scope: Scope) -> Value:
         """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
@@ -142,7 +142,7 @@ def _fields(made: Tables, number: int, first: int, end: int | None = None) -> di
 def _value(made: Tables, number: int, slot: int, place: Place) -> Value:
     each = place.field
     assert each is not None
-    present, code = f"holds(m{number}, {slot})", f"np.int64(m{number}[3][{slot}])"
+    present, code = f"holds(m{number}, {slot_at(slot)})", f"np.int64(m{number}[{slot_at(slot)}])"
     if each.repeated:
         return Value(length=f"({code} if {present} else np.int64(0))", high=LONGEST, unfit="a list")
     if each.message is not None:

@@ -231,7 +231,7 @@ def assembled(
     arguments += ["k0"] if packing else []
     arguments += ["gap"] if gaps else []
     arguments += list(CONTENTS) if contents else []
-    arguments += [f"m{number}" for number in range(len(messages))]
+    arguments += [f"{name}{number}" for number in range(len(messages)) for name in "mtyx"]
     if gaps:
         body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
     slots = [column.slot for column in columns if column.kind in ("bytes", "text")]

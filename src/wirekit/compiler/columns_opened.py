@@ -142,6 +142,9 @@ class Opening:
         below = columns.Level(buffer, starts, begins, parents)
         below.roots = self.level.arrays["offset"][parents]
         columns.run(inner, plan, below, self.limits, columns.inside(self.fields, self.path))
+        batch = columns.batch_of(inner, below)
+        if not self.lists:
+            return np.arange(self.level.rows), self._nothing(batch.schema)
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
@@ -156,7 +159,6 @@ class Opening:
         index = np.arange(below.rows) - firsts[ranges]
         places[before[parents[ranges]] + index] = np.arange(below.rows)
         missing = places < 0
-        batch = columns.batch_of(inner, below)
         take = pa.array(places, mask=missing)
         found = [
             (batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True), batch.column(name).take(take))
@@ -166,6 +168,13 @@ class Opening:
         number = np.zeros(len(outer), np.int32)
         number[~missing] = index
         return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+
+    def _nothing(self, schema: pa.Schema) -> list[tuple[pa.Field, pa.Array]]:
+        """The columns where no row holds any records."""
+        fields = [field for field in schema if field.name not in BOTH]
+        fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in fields]
+        fields.append(pa.field("@index", pa.int32()))
+        return [(field, pa.nulls(self.level.rows, field.type)) for field in fields]
 
     def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
         """Whether the records inside are as many as announced, and all good."""

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
+VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
 DEEPEST = 100  # messages inside of messages, as other readers bound it
-COLUMNS = 64  # fields that there is room for at first
+COLUMNS = 24  # fields that there is room for at first
+TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1
 
 _KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
@@ -74,11 +76,9 @@ def scan(b, starts, lengths, present, offsets, data):
     for i in range(present.size):
         if present[i]:
             size = np.int64(lengths[i])
-            if data.size:
-                copy(data, at, b, np.int64(starts[i]), size)
+            copy(data, at, b, np.int64(starts[i]), size)
             at += size
         offsets[i + 1] = at
-    return at
 """
 
 
@@ -122,6 +122,7 @@ class Tables:
     index: list[int] = field(default_factory=list)
     silent: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
+    templates: dict[tuple[str, ...] | None, tuple[NDArray[Any], list[int]]] = field(default_factory=dict)
 
     def reasons(self) -> Iterator[Reason]:
         """By message, by what ``walk`` gives less one."""
@@ -215,52 +216,88 @@ class Tray:
         self.made = made
         self.fields = fields
         slots = len(made.places)
-        table = np.array(made.fields or [[0] * 8], np.int64)
-        where = np.full(slots, -1, np.int64)
-        if fields is not None:
-            for slot, place in enumerate(made.places):
-                if not chosen(place.path, fields) and not self._holds_chosen(slot):
+        if fields not in made.templates:
+            if len(made.templates) >= TEMPLATES:
+                made.templates.clear()
+            made.templates[fields] = self._template()
+        memory, self.wanted = made.templates[fields]
+        self.memory = memory.copy()
+        self.items: NDArray[Any] = np.empty((1024, 5), np.int64)
+        self.dense = _room(2 * min(COLUMNS, slots), rows)
+        self.present: NDArray[Any] = np.zeros((min(COLUMNS, slots), rows), np.uint8)
+
+    def _template(self) -> tuple[NDArray[Any], list[int]]:
+        """The tables as they are before a scan, and the slots that are wanted."""
+        places, where = self.made.places, [-1] * len(self.made.places)
+        wanted = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
+        if self.fields is not None:
+            needed = set(wanted)
+            for slot, place in enumerate(places):
+                if needed.isdisjoint(range(slot, place.end)):
                     where[slot] = -2
-            slot_of = table[:, 3]
-            table[:, 7] = (slot_of >= 0) & (where[slot_of] > -2)
-        self.arrays: list[NDArray[Any]] = [
-            table,
-            np.array([row for _, row in made.rows], np.int64),
-            np.array(made.index or [-1], np.int64),
-            np.zeros(slots, np.uint64),
-            np.full(slots, -1, np.int64),
-            np.zeros(slots, np.int64),
-            np.zeros(slots, np.int64),
-            np.zeros((DEEPEST + 1, 4), np.int64),
-            np.zeros(8, np.int64),
-            np.empty((1024, 5), np.int64),
-            where,
-            np.empty((2 * min(COLUMNS, slots), rows), np.uint64),
-            np.zeros((min(COLUMNS, slots), rows), np.uint8),
-        ]
+        return _memory(self.made, where), wanted
 
-    def _holds_chosen(self, slot: int) -> bool:
-        end = self.made.places[slot].end
-        return any(chosen(place.path, self.fields) for place in self.made.places[slot + 1 : end])
+    def given(self) -> dict[str, NDArray[Any]]:
+        """What the kernel takes, by the names without their number."""
+        return {"m": self.memory, "t": self.items, "y": self.dense, "x": self.present}
 
-    def given(self) -> tuple[NDArray[Any], ...]:
-        """What the kernel takes."""
-        return tuple(self.arrays)
+    @property
+    def where(self) -> NDArray[Any]:
+        """Which of the columns a slot has; negative for none."""
+        return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.made.places)) : SLOT_WIDTH]
 
     def grow(self, rows: int) -> None:
         """Makes room for rows, and for what the kernel came to the end of."""
-        state, items, dense, present = (self.arrays[index] for index in (8, 9, 11, 12))
-        if 2 * int(state[2]) > items.shape[0]:
-            self.arrays[9] = np.empty((4 * items.shape[0], 5), np.int64)
-            self.arrays[9][: int(state[1])] = items[: int(state[1])]
-        count = dense.shape[0] // 2
-        if int(state[5]) + 2 > dense.shape[0]:
+        kept, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
+        if 2 * used > self.items.shape[0]:
+            items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
+            self.items[:kept] = items[:kept]
+        count = self.present.shape[0]
+        if columns + 2 > self.dense.shape[0]:
             count = min(2 * count, len(self.made.places))
-        if count > present.shape[0] or rows > present.shape[1]:
-            self.arrays[11] = np.empty((2 * count, rows), np.uint64)
-            self.arrays[11][: dense.shape[0], : dense.shape[1]] = dense
-            self.arrays[12] = np.zeros((count, rows), np.uint8)
-            self.arrays[12][: present.shape[0], : present.shape[1]] = present
+        if count > self.present.shape[0] or rows > self.present.shape[1]:
+            dense, self.dense = self.dense, _room(2 * count, rows)
+            self.dense[: dense.shape[0], : dense.shape[1]] = dense
+            present, self.present = self.present, np.zeros((count, rows), np.uint8)
+            self.present[: present.shape[0], : present.shape[1]] = present
+
+
+def _room(columns: int, rows: int) -> NDArray[Any]:
+    """Memory of Arrow's pool, which keeps what was freed."""
+    return np.frombuffer(pa.allocate_buffer(8 * columns * rows), np.uint64).reshape(columns, rows)
+
+
+def slot_at(slot: int) -> int:
+    """Where a slot's value stands in a tray."""
+    return VALUES + SLOT_WIDTH * slot
+
+
+def _memory(made: Tables, where: list[int]) -> NDArray[Any]:
+    """One array of all that a message type needs, as ``kernels.protobuf`` has it: several would cost more to pass on.
+
+    State, slots (value, length, stamp, column), slots touched, stack, fields, messages, index, in this order.
+    """
+    touched = slot_at(len(made.places))
+    stack = touched + len(made.places)
+    fields = stack + WIDTH * (DEEPEST + 1)
+    messages = fields + WIDTH * len(made.fields)
+    index = messages + WIDTH * len(made.rows)
+    memory = np.zeros(index + len(made.index), np.int64)
+    memory[0] = 1
+    memory[6:9] = messages, touched, stack
+    memory[VALUES + 1 : touched : SLOT_WIDTH] = -1
+    memory[VALUES + 3 : touched : SLOT_WIDTH] = where
+    for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(made.fields):
+        place = messages + WIDTH * message if message >= 0 else -1
+        listed = int(slot >= 0 and where[slot] > -2)
+        at = slot_at(slot) if slot >= 0 else -1
+        memory[fields + WIDTH * number :][:WIDTH] = wire_type, kind, bits, at, place, repeated, required, listed
+    for number, (_, (first, highest, slot, end, required)) in enumerate(made.rows):
+        begin = slot_at(slot) if slot >= 0 else -1
+        memory[messages + WIDTH * number :][:5] = index + first, highest, begin, slot_at(end), required
+    found = np.array(made.index, np.int64)
+    memory[index:] = np.where(found >= 0, fields + WIDTH * found, -1)
+    return memory.view(np.uint64)
 
 
 def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
@@ -274,15 +311,14 @@ def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
 
 def arrays(tray: Tray, buffer: NDArray[Any], rows: int) -> Iterator[tuple[pa.Field, pa.Array]]:
     """The columns of a message: those of each message inside that is there in any row, or those asked for."""
-    where, dense, present = tray.arrays[10], tray.arrays[11], tray.arrays[12]
+    where, dense, present = tray.where, tray.dense, tray.present
     items = _Items(tray, rows)
-    for slot, place in enumerate(tray.made.places):
+    for slot in tray.wanted:
+        place = tray.made.places[slot]
         each = place.field
         if each is None or (each.message is not None and not (each.repeated and place.end == slot + 1)):
             continue
         if tray.fields is None and not _occurs(tray, where, place):
-            continue
-        if where[slot] == -2 or not chosen(place.path, tray.fields):
             continue
         row = int(where[slot])
         if place.owner >= 0 or each.repeated:
@@ -337,18 +373,18 @@ def _strings(
     buffer: NDArray[Any],
     valid: pa.Buffer | None,
 ) -> pa.Array:
-    gather = columns_cache.function(_GATHER, "int64")
     starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
     there = np.ascontiguousarray(there)
-    offsets = np.zeros(len(there) + 1, np.int64)
-    size = gather(buffer, starts, lengths, there, offsets, np.empty(0, np.uint8))
-    data = np.empty(size, np.uint8)
-    if size:
-        gather(buffer, starts, lengths, there, offsets, data)
+    size = int((lengths if valid is None else lengths[there.astype(bool)]).sum())
     large = size > LARGE
+    gather = columns_cache.function(_GATHER, "int64" if large else "int32")
+    width = 8 if large else 4
+    offsets = np.frombuffer(pa.allocate_buffer(width * (len(there) + 1)), np.int64 if large else np.int32)
+    offsets[0] = 0
+    data = np.frombuffer(pa.allocate_buffer(size), np.uint8)
+    gather(buffer, starts, lengths, there, offsets, data)
     kind = pa.large_binary() if large else pa.binary()
-    held = offsets if large else offsets.astype(np.int32)
-    array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(held), pa.py_buffer(data)])
+    array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
     if each.kind != "string":
         return array
     text = pa.large_string() if large else pa.string()
@@ -364,18 +400,18 @@ class _Items:
 
     def __init__(self, tray: Tray, rows: int) -> None:
         self.tray, self.rows = tray, rows
-        found = tray.arrays[9][: int(tray.arrays[8][1])]
+        found = tray.items[: int(tray.memory[1])]
         order = np.argsort(found[:, 0], kind="stable")
         self.found = found[order]
         self.slots = self.found[:, 0]
 
     def offsets(self, slot: int) -> NDArray[Any]:
         """Where the list of each row begins among the elements of all rows."""
-        row = int(self.tray.arrays[10][slot])
+        row = int(self.tray.where[slot])
         offsets = np.zeros(self.rows + 1, np.int64)
         if row >= 0:
-            there = self.tray.arrays[12][row >> 1, : self.rows].astype(bool)
-            np.cumsum(np.where(there, self.tray.arrays[11][row, : self.rows], 0), out=offsets[1:])
+            there = self.tray.present[row >> 1, : self.rows].astype(bool)
+            np.cumsum(np.where(there, self.tray.dense[row, : self.rows], 0), out=offsets[1:])
         return offsets
 
     def column(self, slot: int, place: Place, buffer: NDArray[Any]) -> tuple[pa.Field, pa.Array]:
@@ -387,7 +423,7 @@ class _Items:
         count = int(offsets[-1])
         values, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         there = np.zeros(count, np.uint8)
-        first, last = np.searchsorted(self.slots, (slot, slot + 1))
+        first, last = np.searchsorted(self.slots, (slot_at(slot), slot_at(slot + 1)))
         found = self.found[first:last]
         at = offsets[found[:, 1]] + found[:, 2]
         values[at], lengths[at], there[at] = found[:, 3].view(np.uint64), found[:, 4].view(np.uint64), 1
@@ -403,6 +439,6 @@ class _Items:
 
     def _valid(self, owner: int) -> pa.Buffer | None:
         message = self.tray.made.places[owner].message
-        row = int(self.tray.arrays[10][message])
-        there = self.tray.arrays[12][row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
+        row = int(self.tray.where[message])
+        there = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
         return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

@@ -18,36 +18,42 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
+from wirekit.compiler import columns_protobuf as layout
 from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
 
 # What ``walk`` gives: how it went wrong, or that ``items`` is full.
-GOOD, SHORT, LONG_VARINT, NO_FIELD, NO_TYPE, DEEP = 0, 1, 2, 3, 4, 5
-FULL: Final = -1
+GOOD, SHORT, LONG_VARINT, NO_FIELD, NO_TYPE, DEEP, FULL = 0, 1, 2, 3, 4, 5, -1
 
-# Columns of the table of fields.
-WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = 0, 1, 2, 3, 4, 5, 6, 7
-# Of the table of messages.
-FIRST, LAST_NUMBER, PRESENCE, END, ALL_REQUIRED = 0, 1, 2, 3, 4
+# A tray is one array of numbers without sign: an index that has none needs not be looked at. What is negative
+# elsewhere is NONE.
+U: Final = np.uint64
+NONE: Final = U(0xFFFFFFFFFFFFFFFF)
+ZERO, ONE, SEVEN = U(0), U(1), U(7)
+# Its state, and where its sections begin.
+RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK = (U(at) for at in range(9))
+WIDTH: Final = U(layout.WIDTH)
+DEEPEST: Final = layout.DEEPEST
+# Numbers of a slot, of a field, of a message, of a place on the stack.
+VALUE, LENGTH, STAMP, WHERE = (U(at) for at in range(4))
+WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = (U(at) for at in range(8))
+FIRST, LAST_NUMBER, PRESENCE, END, ALL_REQUIRED = (U(at) for at in range(5))
+LIMIT, AT, SEEN, LIST = (U(at) for at in range(4))
+SLOT_WIDTH: Final = U(layout.SLOT_WIDTH)
 # Kinds of fields.
-UNSIGNED, SIGNED, ZIGZAG, BOOLEAN, FIXED, BYTES, TEXT, INNER = 0, 1, 2, 3, 4, 5, 6, 7
-# Elements of ``state``.
-RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, WHERE = 0, 1, 2, 3, 4, 5, 6
+SIGNED, ZIGZAG, BOOLEAN, BYTES, TEXT, INNER = U(1), U(2), U(3), U(5), U(6), U(7)
 # Columns of ``items``.
 ITEM_SLOT, ITEM_ROW, ITEM_INDEX, ITEM_VALUE, ITEM_LENGTH = 0, 1, 2, 3, 4
-# Columns of the stack: limit, message, required fields that are there, slot of the list that it is an element of.
-LIMIT, AT, SEEN, LIST = 0, 1, 2, 3
-
-UNKNOWN: Final = -1
+WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = U(0), U(1), U(2), U(5)
 
 
-@njit(nogil=True, inline="always")
+@njit(nogil=True)
 def _varint(b: Any, p: int, e: int) -> Any:
     """(value, position behind it, how it went wrong)."""
     value, shift = np.uint64(0), np.uint64(0)
     while True:
         if p >= e:
             return value, p, 1
-        byte = np.uint64(b[p])
+        byte = np.uint64(b[np.uint64(p)])
         p += 1
         value |= (byte & np.uint64(0x7F)) << shift
         if byte < np.uint64(0x80):
@@ -58,11 +64,11 @@ def _varint(b: Any, p: int, e: int) -> Any:
 
 
 @njit(nogil=True)
-def _number(raw: Any, kind: int, bits: int) -> Any:
+def _number(raw: Any, kind: Any, bits: Any) -> Any:
     """A varint as its field has it, in 64 bits of two's complement."""
     if kind == BOOLEAN:
         return np.uint64(raw != np.uint64(0))
-    if bits == 32:
+    if bits == U(32):
         raw &= np.uint64(0xFFFFFFFF)
         if kind == SIGNED and raw >> np.uint64(31):
             raw |= np.uint64(0xFFFFFFFF00000000)
@@ -72,212 +78,228 @@ def _number(raw: Any, kind: int, bits: int) -> Any:
 
 
 @njit(nogil=True)
-def _touch(slot: int, stamps: Any, touched: Any, state: Any) -> None:
-    now = state[RECORD]
-    if stamps[slot] == now:
-        return
-    if stamps[slot] != -now:
-        touched[state[TOUCHED]] = slot
-        state[TOUCHED] += 1
-    stamps[slot] = now
+def _touch(slot: Any, m: Any) -> None:
+    """Marks that a slot has a value: its stamp is the record's number, or one less when it lost it again."""
+    now, stamp = m[RECORD], m[slot + STAMP]
+    if stamp != now:
+        if stamp != now - ONE:
+            m[m[LIST_OF_TOUCHED] + m[TOUCHED]] = slot
+            m[TOUCHED] += ONE
+        m[slot + STAMP] = now
 
 
 @njit(nogil=True)
-def _cleared(first: int, last: int, stamps: Any, items: Any, state: Any) -> None:
+def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
     """Forgets what slots hold: a message that comes again replaces the one before."""
-    now = state[RECORD]
-    for slot in range(first, last):
-        if stamps[slot] == now:
-            stamps[slot] = -now
-    for item in range(state[KEPT], state[ITEMS]):
-        if first <= items[item, ITEM_SLOT] < last:
+    now, slot = m[RECORD], first
+    while slot < last:
+        if m[slot + STAMP] == now:
+            m[slot + STAMP] = now - ONE
+        slot += SLOT_WIDTH
+    for item in range(np.int64(m[KEPT]), np.int64(m[ITEMS])):
+        if first <= U(items[item, ITEM_SLOT]) < last:
             items[item, ITEM_SLOT] = -1
 
 
 @njit(nogil=True)
-def _item(slot: int, row: int, index: int, value: Any, length: int, items: Any, state: Any) -> bool:
+def _item(slot: Any, row: int, index: Any, value: Any, length: int, m: Any, items: Any) -> bool:
     """Adds an element of a list; False when there is no room."""
-    at = state[ITEMS]
+    at = np.int64(m[ITEMS])
     if at >= items.shape[0]:
         return False
-    items[at, ITEM_SLOT], items[at, ITEM_ROW], items[at, ITEM_INDEX] = slot, row, index
+    items[at, ITEM_SLOT], items[at, ITEM_ROW], items[at, ITEM_INDEX] = np.int64(slot), row, np.int64(index)
     items[at, ITEM_VALUE], items[at, ITEM_LENGTH] = np.int64(value), length
-    state[ITEMS] = at + 1
+    m[ITEMS] += ONE
     return True
 
 
 @njit(nogil=True)
-def _counted(slot: int, values: Any, stamps: Any, touched: Any, state: Any) -> int:
+def _counted(slot: Any, m: Any) -> Any:
     """The index of a list's next element."""
-    if stamps[slot] != state[RECORD]:
-        values[slot] = 0
-        _touch(slot, stamps, touched, state)
-    values[slot] += np.uint64(1)
-    return np.int64(values[slot]) - 1
+    if m[slot + STAMP] != m[RECORD]:
+        m[slot] = ZERO
+        _touch(slot, m)
+    m[slot] += ONE
+    return m[slot] - ONE
 
 
 @njit(nogil=True)
-def walk(b: Any, p: int, limit: int, row: int, tray: Any) -> Any:
+def _ended(at: Any, owner: Any, row: int, m: Any, items: Any) -> bool:
+    """Adds a message that is an element of a list; False when there is no room."""
+    place, now = m[owner] - ONE, m[RECORD]
+    slot, last = m[at + PRESENCE] + SLOT_WIDTH, m[at + END]
+    while slot < last:
+        if m[slot + STAMP] == now:
+            if not _item(slot, row, place, m[slot], np.int64(m[slot + LENGTH]), m, items):
+                return False
+            m[slot + STAMP] = now - ONE
+        slot += SLOT_WIDTH
+    return True
+
+
+@njit(nogil=True)
+def _packed(b: Any, p: int, until: int, field: Any, row: int, m: Any, items: Any) -> Any:
+    """The elements of a packed list; gives how it went wrong, and the position."""
+    wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
+    while p < until:
+        start = p
+        if wire_type == WIRE_VARINT:
+            raw, p, wrong = _varint(b, p, until)
+            if wrong:
+                return np.int64(wrong), p if wrong == SHORT else start
+            raw = _number(raw, m[field + KIND], m[field + BITS])
+        else:
+            size = 8 if wire_type == WIRE_64 else 4
+            if until - p < size:
+                return np.int64(SHORT), p
+            raw = uint64_le(b, p) if size == 8 else np.uint64(uint32_le(b, p))
+            p += size
+        if slot != NONE:
+            place = _counted(slot, m)
+            if m[field + LISTED] != ZERO and not _item(slot, row, place, raw, 0, m, items):
+                return np.int64(FULL), p
+    return np.int64(GOOD), p
+
+
+@njit(nogil=True)
+def walk(b: Any, p: int, limit: int, row: int, m: Any, items: Any) -> Any:
     """Reads a message in ``b[p:limit]``.
 
     Returns:
         (what went wrong, position, number of the message that it is in).
     """
-    fields, messages, index, values, lengths, stamps, touched, stack, state, items, _, _, _ = tray
-    state[RECORD] += 1
-    state[ITEMS], state[TOUCHED], state[OK] = state[KEPT], 0, 1
-    depth, at, end, seen = 0, 0, limit, 0
-    _touch(0, stamps, touched, state)
+    m[RECORD] += U(2)
+    m[ITEMS], m[TOUCHED], m[OK] = m[KEPT], ZERO, ONE
+    messages, now = m[MESSAGES], m[RECORD]
+    depth, at, end, seen = 0, messages, limit, ZERO
+    _touch(m[messages + PRESENCE], m)
     while True:
         if p >= end:
-            if seen & messages[at, ALL_REQUIRED] != messages[at, ALL_REQUIRED]:
-                state[OK] = 0
+            if seen & m[at + ALL_REQUIRED] != m[at + ALL_REQUIRED]:
+                m[OK] = ZERO
             if depth == 0:
-                return GOOD, p, at
-            owner = stack[depth, LIST]
-            if owner >= 0:
-                place = np.int64(values[owner]) - 1
-                for slot in range(messages[at, PRESENCE] + 1, messages[at, END]):
-                    if stamps[slot] == state[RECORD]:
-                        if not _item(slot, row, place, values[slot], lengths[slot], items, state):
-                            return FULL, p, at
-                        stamps[slot] = -state[RECORD]
-            end, at, seen = stack[depth, LIMIT], stack[depth, AT], stack[depth, SEEN]
+                return np.int64(GOOD), p, np.int64(0)
+            top = m[STACK] + WIDTH * U(depth)
+            if m[top + LIST] != NONE and not _ended(at, m[top + LIST], row, m, items):
+                return np.int64(FULL), p, np.int64(0)
+            end, at, seen = np.int64(m[top + LIMIT]), m[top + AT], m[top + SEEN]
             depth -= 1
             continue
         start = p
-        tag, p, wrong = _varint(b, p, end)
-        if wrong:
-            return wrong, p if wrong == SHORT else start, at
-        number, wire_type = np.int64(tag >> np.uint64(3)), np.int64(tag & np.uint64(7))
-        which = UNKNOWN
-        if number <= messages[at, LAST_NUMBER]:
-            which = index[messages[at, FIRST] + number]
-        packed = False
-        if which != UNKNOWN and fields[which, WIRE_TYPE] != wire_type:
-            if fields[which, REPEATED] and wire_type == 2 and fields[which, WIRE_TYPE] != 2:
-                packed = True
-            else:
-                which = UNKNOWN
-        if which == UNKNOWN and number == 0:
-            return NO_FIELD, p, at
-        raw, size = np.uint64(0), np.int64(0)
-        until = end
-        if wire_type == 0:
+        tag = U(b[U(p)])
+        p += 1
+        if tag >= U(0x80):
+            tag, p, wrong = _varint(b, start, end)
+            if wrong:
+                return np.int64(wrong), p if wrong == SHORT else start, np.int64((at - messages) // WIDTH)
+        number, wire_type = tag >> U(3), tag & SEVEN
+        field, packed = NONE, False
+        if number <= m[at + LAST_NUMBER]:
+            field = m[m[at + FIRST] + number]
+        if field != NONE and m[field + WIRE_TYPE] != wire_type:
+            packed = m[field + REPEATED] != ZERO and wire_type == WIRE_BYTES
+            if not packed:
+                field = NONE
+        if field == NONE and number == ZERO:
+            return np.int64(NO_FIELD), p, np.int64((at - messages) // WIDTH)
+        raw, size = ZERO, np.int64(-1)
+        if wire_type == WIRE_VARINT or wire_type == WIRE_BYTES:
             start = p
             raw, p, wrong = _varint(b, p, end)
             if wrong:
-                return wrong, p if wrong == SHORT else start, at
-        elif wire_type == 2:
-            start = p
-            raw, p, wrong = _varint(b, p, end)
-            if wrong:
-                return wrong, p if wrong == SHORT else start, at
-            if raw > np.uint64(end - p):
-                return SHORT, p, at
-            size = np.int64(raw)
-            raw = np.uint64(p)
-            if packed:
-                until = p + size
-            elif which == UNKNOWN or fields[which, KIND] != INNER:
-                p += size
-        elif wire_type == 1 or wire_type == 5:
-            size = np.int64(8 if wire_type == 1 else 4)
-            if end - p < size:
-                return SHORT, p, at
-            raw = uint64_le(b, p) if wire_type == 1 else np.uint64(uint32_le(b, p))
-            p += size
+                return np.int64(wrong), p if wrong == SHORT else start, np.int64((at - messages) // WIDTH)
+            if wire_type == WIRE_BYTES:
+                if raw > U(end - p):
+                    return np.int64(SHORT), p, np.int64((at - messages) // WIDTH)
+                size, raw = np.int64(raw), U(p)
+        elif wire_type == WIRE_64 or wire_type == WIRE_32:
+            width = 8 if wire_type == WIRE_64 else 4
+            if end - p < width:
+                return np.int64(SHORT), p, np.int64((at - messages) // WIDTH)
+            raw = uint64_le(b, p) if wire_type == WIRE_64 else U(uint32_le(b, p))
+            p += width
         else:
-            return NO_TYPE, p, at
-        if which == UNKNOWN:
+            return np.int64(NO_TYPE), p, np.int64((at - messages) // WIDTH)
+        if field == NONE:
+            p += max(size, 0)
             continue
-        kind, bits, slot = fields[which, KIND], fields[which, BITS], fields[which, SLOT]
-        seen |= fields[which, REQUIRED]
+        kind, slot = m[field + KIND], m[field + SLOT]
+        seen |= m[field + REQUIRED]
         if packed:
-            while p < until:
-                start = p
-                if fields[which, WIRE_TYPE] == 0:
-                    raw, p, wrong = _varint(b, p, until)
-                    if wrong:
-                        return wrong, p if wrong == SHORT else start, at
-                else:
-                    size = np.int64(8 if fields[which, WIRE_TYPE] == 1 else 4)
-                    if until - p < size:
-                        return SHORT, p, at
-                    raw = uint64_le(b, p) if size == 8 else np.uint64(uint32_le(b, p))
-                    p += size
-                if slot >= 0:
-                    place = _counted(slot, values, stamps, touched, state)
-                    if fields[which, LISTED]:
-                        if fields[which, WIRE_TYPE] == 0:
-                            raw = _number(raw, kind, bits)
-                        if not _item(slot, row, place, raw, 0, items, state):
-                            return FULL, p, at
+            problem, p = _packed(b, p, p + size, field, row, m, items)
+            if problem:
+                return problem, p, np.int64((at - messages) // WIDTH)
             continue
         if kind == INNER:
-            child = fields[which, MESSAGE]
-            owner = np.int64(-1)
-            if slot >= 0 and fields[which, REPEATED]:
-                _counted(slot, values, stamps, touched, state)
-                owner = slot if fields[which, LISTED] else -1
-            elif slot >= 0:
-                if stamps[slot] == state[RECORD]:
-                    _cleared(slot + 1, messages[child, END], stamps, items, state)
-                _touch(slot, stamps, touched, state)
-            if depth + 1 >= stack.shape[0]:
-                return DEEP, p, at
+            child, owner = m[field + MESSAGE], NONE
+            if slot != NONE:
+                if m[field + REPEATED] != ZERO:
+                    _counted(slot, m)
+                    if m[field + LISTED] != ZERO:
+                        owner = slot
+                else:
+                    if m[slot + STAMP] == now:
+                        _cleared(slot + SLOT_WIDTH, m[child + END], m, items)
+                    _touch(slot, m)
+            if depth >= DEEPEST:
+                return np.int64(DEEP), p, np.int64((at - messages) // WIDTH)
             depth += 1
-            stack[depth, LIMIT], stack[depth, AT], stack[depth, SEEN], stack[depth, LIST] = end, at, seen, owner
-            end, at, seen = p + size, child, 0
+            top = m[STACK] + WIDTH * U(depth)
+            m[top + LIMIT], m[top + AT], m[top + SEEN], m[top + LIST] = U(end), at, seen, owner
+            end, at, seen = p + size, child, ZERO
             continue
         if kind <= BOOLEAN:
-            raw = _number(raw, kind, bits)
-        elif kind == TEXT and not is_utf8(b, p - size, size):
-            state[OK] = 0
-        if slot < 0:
+            raw = _number(raw, kind, m[field + BITS])
+        elif kind >= BYTES:
+            if kind == TEXT and not is_utf8(b, p, size):
+                m[OK] = ZERO
+            p += size
+        if slot == NONE:
             continue
-        if fields[which, REPEATED]:
-            place = _counted(slot, values, stamps, touched, state)
-            if fields[which, LISTED] and not _item(slot, row, place, raw, size, items, state):
-                return FULL, p, at
+        if m[field + REPEATED] != ZERO:
+            place = _counted(slot, m)
+            if m[field + LISTED] != ZERO and not _item(slot, row, place, raw, size, m, items):
+                return np.int64(FULL), p, np.int64(0)
             continue
-        _touch(slot, stamps, touched, state)
-        values[slot], lengths[slot] = raw, size if kind >= BYTES else -1
+        _touch(slot, m)
+        m[slot], m[slot + LENGTH] = raw, U(size)
 
 
 @njit(nogil=True)
-def ready(tray: Any) -> bool:
+def ready(m: Any, dense: Any) -> bool:
     """Whether the columns have room for the fields that were found; new fields get a column."""
-    _, _, _, _, _, stamps, touched, _, state, _, where, dense, _ = tray
-    for place in range(state[TOUCHED]):
-        slot = touched[place]
-        if stamps[slot] == state[RECORD] and where[slot] == -1:
-            if state[DENSE] + 2 > dense.shape[0]:
+    place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
+    while place < last:
+        slot = m[place]
+        if m[slot + STAMP] == m[RECORD] and m[slot + WHERE] == NONE:
+            if m[DENSE] + U(2) > U(dense.shape[0]):
                 return False
-            where[slot] = state[DENSE]
-            state[DENSE] += 2
+            m[slot + WHERE] = m[DENSE]
+            m[DENSE] += U(2)
+        place += ONE
     return True
 
 
 @njit(nogil=True)
-def keep(tray: Any, row: int) -> None:
+def keep(m: Any, dense: Any, present: Any, row: int) -> None:
     """Adds what was found to the columns, as this row."""
-    _, _, _, values, lengths, stamps, touched, _, state, _, where, dense, present = tray
-    for place in range(state[TOUCHED]):
-        slot = touched[place]
-        column = where[slot]
-        if column >= 0 and stamps[slot] == state[RECORD]:
-            dense[column, row] = values[slot]
-            if lengths[slot] >= 0:
-                dense[column + 1, row] = np.uint64(lengths[slot])
-            present[column >> 1, row] = 1
-    state[KEPT] = state[ITEMS]
+    place, last, line = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED], U(row)
+    while place < last:
+        slot = m[place]
+        column = m[slot + WHERE]
+        if column < U(dense.shape[0]) and m[slot + STAMP] == m[RECORD]:
+            dense[column, line] = m[slot]
+            if m[slot + LENGTH] != NONE:
+                dense[column + ONE, line] = m[slot + LENGTH]
+            present[column >> ONE, line] = 1
+        place += ONE
+    m[KEPT] = m[ITEMS]
 
 
 @njit(nogil=True)
-def holds(tray: Any, slot: int) -> bool:
+def holds(m: Any, slot: int) -> bool:
     """Whether a field is there."""
-    return tray[5][slot] == tray[8][RECORD]
+    return m[U(slot) + STAMP] == m[RECORD]
 
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])

@@ -215,7 +215,8 @@ def columns(
     """The records in a buffer, one row each, one column a field.
 
     Args:
-        key: the key of a schema that is a list of records, or one record: then the buffer is one after the other.
+        key: the key of a schema that is a list of records, or one record: then the buffer is one after the other. The
+            name of a protocol stands for the frames that its clients send.
         buffer: bytes, or anything else that gives contiguous bytes by the buffer protocol, an ``mmap`` for example.
         limits: what the bytes may ask for; by default the protocol's.
         fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
@@ -270,6 +271,8 @@ def scan(
     """
     from wirekit.registry import registry
 
+    if "." not in key:
+        key = registry.protocol(key).stream("client")
     made = program(key)
     bounds = limits or registry[key].limits
     data = as_array(buffer)

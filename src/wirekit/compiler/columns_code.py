@@ -22,6 +22,7 @@ from wirekit.compiler.columns_plan import unfit
 from wirekit.values import SymbolTable
 
 CHECKSUMS = ("crc32", "crc32c", "internet")
+LONGEST_SOURCE = 1_500  # lines of a kernel; one of more would take minutes to compile
 NARROW = 32  # bits of a number with names, if it fits
 
 
@@ -521,6 +522,9 @@ def kernel(key: str, element: ir.Node) -> Kernel:
     """
     writer = _Writer(key)
     writer.element(element)
+    if len(writer.lines) > LONGEST_SOURCE:
+        why = f"alternatives inside of alternatives make a kernel of {len(writer.lines):,} lines"
+        raise unfit(key, "", element, why)
     return assembled(
         writer.columns,
         writer.reasons,

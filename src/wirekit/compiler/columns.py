@@ -19,7 +19,8 @@ A record that holds others is left out, they stand in its place. One that cannot
 they are. With ``wrappers=True`` all stay, each in front of what it holds, and two more columns tell of them:
 ``@parent``, the row of the wrapper, and ``@left``, in a wrapper, the bytes behind the last good record in it.
 
-The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (where the records end: a cut last one begins there) and
+The batch's metadata has ``wirekit.key``, ``wirekit.front`` (what stands in front of the records, as JSON, where that
+tells what they are), ``wirekit.left_out`` (paths without a column, see ``columns_protobuf``), ``wirekit.consumed`` (where the records end: a cut last one begins there) and
 ``wirekit.errors`` (how many there are).
 
 Kernels are compiled when they are first needed and kept on disk (see ``columns_cache``). They release the GIL.
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ import pyarrow as pa
 
 from wirekit.compiler import columns_cache, ir
 from wirekit.compiler.columns_code import kernel
+from wirekit.compiler.columns_front import Front, front, is_told
 from wirekit.compiler.columns_kernel import CONTENTS, Column, Kernel, symbols_metadata
 from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
@@ -54,6 +56,7 @@ LARGE = (1 << 31) - 1  # bytes from which on 32-bit offsets do not do
 WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for all of the buffer at once
 SPARE = 3  # how many times what is used an array may take
 SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
+FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
 
 ERRORS = pa.schema(
@@ -142,10 +145,18 @@ def program(key: str) -> Program:
     from wirekit.registry import registry
 
     schema = registry[key]
+    if is_told(schema.layout):
+        raise unfit(key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes")
+    return _program(key, key, lambda: records(key, schema.layout))
+
+
+def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
+    from wirekit.registry import registry
+
     with _lock:
-        found = _programs.get(key)
+        found = _programs.get(name)
         if found is None:
-            plan = records(key, schema.layout)
+            plan = planned()
             made = kernel(key, plan.element)
             inner = None
             if made.packing is not None:
@@ -157,8 +168,26 @@ def program(key: str) -> Program:
             least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, made)
             found = Program(plan, inner, made, least, _types(made), _schema(made), contents, held)
-            _programs[key] = found
+            _programs[name] = found
     return found
+
+
+def _told(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program | None, Start, Front]:
+    """The program for records of which something in front tells what they are."""
+    from wirekit.engine import Params
+    from wirekit.registry import registry
+
+    schema = registry[key]
+    read = front(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
+    if read.several is None:
+        error = read.error
+        assert error is not None
+        at = min(error.offset or 0, data.size)
+        wrong = (error.path, error.kind, at, data.size - at, error.reason)
+        return None, Start(0, 0, 0, wrong), read
+    several = read.several
+    plan = Records(key, several.element, read.path, False, several.stop, several.until, ())
+    return _program(key, f"{key} {read.case}", lambda: plan), Start(read.begin, data.size, -1), read
 
 
 def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
@@ -273,10 +302,17 @@ def scan(
 
     if "." not in key:
         key = registry.protocol(key).stream("client")
-    made = program(key)
     bounds = limits or registry[key].limits
     data = as_array(buffer)
-    found = start(made.plan, data.data, 0, data.size, bounds.frame)
+    ahead = None
+    if is_told(registry[key].layout):
+        known, found, ahead = _told(key, data, bounds)
+        if known is None:
+            return _unreadable(key, found)
+        made = known
+    else:
+        made = program(key)
+        found = start(made.plan, data.data, 0, data.size, bounds.frame)
     whole = Level(data, [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
     wanted = None if fields is None else tuple(fields)
     run(made, made.plan, whole, bounds, wanted)
@@ -302,10 +338,20 @@ def scan(
     if wanted is not None:
         batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
     told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
+    if ahead is not None:
+        told["wirekit.front"] = ahead.told
     left_out = _left_out(made)
     if left_out:
         told["wirekit.left_out"] = json.dumps(left_out)
     return batch.replace_schema_metadata(told), errors
+
+
+def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Nothing but an error: what the records are is not known."""
+    nowhere = Level(np.zeros(0, np.uint8), [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    errors = pa.RecordBatch.from_pylist(list(_in_front(nowhere, 0)), schema=ERRORS)
+    told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
+    return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), errors
 
 
 def _left_out(made: Program) -> list[str]:
@@ -540,13 +586,13 @@ def _assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordB
     order, positions = _order(levels, wrappers)
     parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
     if wrappers and made.kernel.packing is not None:
-        parts = [_told(part, depth, levels, positions) for depth, part in enumerate(parts)]
+        parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
     if order is None:
         return parts[0]
     return pa.concat_batches(parts).take(pa.array(order))
 
 
-def _told(part: pa.RecordBatch, depth: int, levels: list[Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
+def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
     """A level's batch with the two columns that tell of wrappers."""
     level = levels[depth]
     left = level.left if level.left.size else np.full(level.rows, -1, np.int64)

@@ -31,8 +31,9 @@ class Branches(Writer):
         known = len(self.columns)
         self.maybe = True
         found = []
+        loose, left = self.loose, list(self.loose)
         for at, (condition, work) in enumerate(arms):
-            self.merging = [*merging, *self.columns[known:]]
+            self.merging, self.loose = [*merging, *self.columns[known:]], list(loose)
             self.put(f"{'elif' if at else 'if'} {condition}:" if condition else "else:" if at else "if True:")
             self.depth += 1
             present = self.fresh("h")
@@ -40,6 +41,8 @@ class Branches(Writer):
             value = work()
             self.depth -= 1
             found.append((present, value))
+            left += [each for each in self.loose if not any(each is other for other in left)]
+        self.loose = left
         inside, self.lines = self.lines, lines
         self.maybe, self.merging = outer, merging
         if outer:
@@ -155,6 +158,10 @@ class Branches(Writer):
         self.put(f"p = {limit}")
         return value
 
+    def written(self) -> None:
+        """Writes what has been put off."""
+        raise NotImplementedError
+
     def raw(self, number: ir.Number, path: str, e: str) -> str:
         """Reads a number that has no column."""
         raise NotImplementedError
@@ -171,6 +178,7 @@ class Branches(Writer):
             self.put("while True:  # once")
             self.depth += 1
             self.node(node.node, path, e, scope)
+            self.written()
             self.put("break")
             self.depth -= 1
             if messages < len(self.messages) or self.contents is not None:

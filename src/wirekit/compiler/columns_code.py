@@ -19,10 +19,11 @@ from wirekit.compiler.columns_contents import Contained, holds_records
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Packing, assembled
 from wirekit.compiler.columns_plan import unfit
+from wirekit.compiler.columns_shared import parts
 from wirekit.values import SymbolTable
 
 CHECKSUMS = ("crc32", "crc32c", "internet")
-LONGEST_SOURCE = 1_500  # lines of a kernel; one of more would take minutes to compile
+LONGEST_SOURCE = 3_000  # lines of a kernel; one of more would take minutes to compile
 NARROW = 32  # bits of a number with names, if it fits
 
 
@@ -33,8 +34,9 @@ class _Writer(Contained):
     """
 
     def element(self, node: ir.Node) -> None:
-        scope = Scope({}, None)
-        self.node(node, "", "limit", scope)
+        self.once = parts(node)
+        self.node(node, "", "limit", Scope({}, None))
+        self.written()
         if self.packing is not None:
             self.put(f"k0[i] = {self.codec}")
         room = [f"{each.length} > d{each.column.slot}.size - w{each.column.slot}" for each in self.copies]
@@ -68,6 +70,8 @@ class _Writer(Contained):
                 return self.constant(node, path, e, scope, checked)
             case ir.Blob():
                 return self.blob(node, path, e, scope)
+            case ir.Structure() if id(node) in self.once and self.maybe:
+                return self.met(self.once[id(node)], e)
             case ir.Structure():
                 return self.structure(node, path, e, scope)
             case ir.When():
@@ -269,7 +273,10 @@ class _Writer(Contained):
                     self.bound(size, name, e, False)
             if index in wanted:
                 begins[index] = self.mark("a")
-            values.append(self.node(member.node, name, e, inner, checked=run > 0))
+            if self.loose and index:
+                values.append(self.behind(member.node, name, e, inner))
+            else:
+                values.append(self.node(member.node, name, e, inner, checked=run > 0))
             inner.fields[member.name] = values[-1]
             run -= run > 0
             if index in wanted:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns_branches import Branches
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import Contents
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_protobuf import Place, Tables, slot_at, tables
+from wirekit.compiler.columns_shared import Sharing
 from wirekit.compiler.expressions import Expression
 
 WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
@@ -18,7 +18,7 @@ WIDTHS |= {"sint64": WIDTHS["int64"]}
 
 
 @dataclass(slots=True)
-class Contained(Branches):
+class Contained(Sharing):
     """Messages, and the lists that a record holds."""
 
     def protobuf(self, node: ir.Protobuf, path: str, e: str) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_expressions import Scope, Value, expression
@@ -31,6 +32,7 @@ class Writer:
         maybe: whether what is written now stands behind a condition.
         merging: columns that an alternative to what is written now has, and which it may share.
         stored: columns that were written to, for who has to take them back.
+        loose: what is put off, and tells where ``p`` should stand; see ``columns_shared``.
     """
 
     key: str
@@ -44,6 +46,7 @@ class Writer:
     maybe: bool = False
     merging: list[Column] = field(default_factory=list)
     stored: list[Column] = field(default_factory=list)
+    loose: list[Any] = field(default_factory=list)
     packing: Packing | None = None
     codec: str = ""
     contents: Contents | None = None

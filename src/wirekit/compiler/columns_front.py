@@ -1,0 +1,109 @@
+"""Lists of records of which what stands in front tells the layout: a kernel for each that there is.
+
+What stands in front is read by the reference engine, once a buffer. It picks the list, and in a record every choice
+that depends on it alone; so the kernel has nothing of the other cases.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Field
+from wirekit.errors import WireError
+from wirekit.values import Record, to_json
+from wirekit.wire.composite import Struct
+from wirekit.wire.stream import Limits, Reader, Scope, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What stands in front of the records of a buffer.
+
+    Attributes:
+        told: its fields, as JSON.
+        several: the list of records, choices made.
+        path: where it stands in the value.
+        case: what the choices were made by.
+        begin: where it ends, in bytes.
+        error: why it cannot be read, or None.
+    """
+
+    told: str
+    several: ir.Several | None
+    path: str
+    case: str
+    begin: int
+    error: WireError | None = None
+
+
+def is_told(layout: ir.Node) -> bool:
+    """Whether a layout is a list of records that something in front chooses among several."""
+    if not isinstance(layout, ir.Structure) or layout.measures or layout.sums or not layout.members:
+        return False
+    last = layout.members[-1].node
+    if not isinstance(last, ir.Choice) or last.otherwise is not None:
+        return False
+    lists = all(
+        isinstance(node, ir.Several) and node.count is None and node.announced is None for _, node in last.cases
+    )
+    return lists and all(isinstance(tree, Field) and tree.up == 0 for tree in last.on)
+
+
+def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, limits: Limits, params: Any) -> Front:
+    """Reads what stands in front of the records.
+
+    Args:
+        layout, node: a schema's, as ``is_told`` has it.
+        data: the buffer.
+    """
+    assert isinstance(layout, ir.Structure)
+    assert isinstance(node, Struct)
+    path, last = layout.members[-1].name, layout.members[-1].node
+    assert isinstance(last, ir.Choice)
+    reader = Reader(Session(protocol, limits), bytes(data))
+    scope = Scope.root(params).inner()
+    try:
+        for name, member in node.members[:-1]:
+            reader.session.path.append(name)
+            scope[name] = member._parse(reader, scope, "")
+            reader.session.path.pop()
+    except WireError as error:
+        return Front("", None, path, "", reader.position, error)
+    values = {name: scope[name] for name, _ in node.members[:-1]}
+    made: list[str] = []
+    several = _chosen(last, values, 0, made)
+    assert isinstance(several, ir.Several)
+    told = json.dumps({name: to_json(value) for name, value in values.items()})
+    return Front(told, several, path, ",".join(made), reader.position)
+
+
+def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) -> ir.Node:
+    """A node in which the choices by values in front, ``depth`` structures out, are made."""
+    match node:
+        case ir.Choice(on=on) if all(isinstance(tree, Field) and tree.up == depth for tree in on):
+            key = tuple(_value(tree, values) for tree in on)
+            made.append(",".join(map(str, key)))
+            for case, inner in node.cases:
+                if case == key:
+                    return _chosen(inner, values, depth, made)
+            return node if node.otherwise is None else _chosen(node.otherwise, values, depth, made)
+        case ir.Structure(members=members):
+            inside = tuple(replace(each, node=_chosen(each.node, values, depth + 1, made)) for each in members)
+            same = all(one.node is other.node for one, other in zip(inside, members, strict=True))
+            return node if same else replace(node, members=inside)
+        case ir.Several(element=element):
+            return replace(node, element=_chosen(element, values, depth, made))
+        case ir.Fallback(node=inner):
+            return replace(node, node=_chosen(inner, values, depth, made))
+    return node
+
+
+def _value(tree: Expression, values: dict[str, Any]) -> Any:
+    assert isinstance(tree, Field)
+    value: Any = values.get(tree.names[0])
+    for name in tree.names[1:]:
+        value = value.get(name) if isinstance(value, Record) else None
+    return int(value) if isinstance(value, int) else value

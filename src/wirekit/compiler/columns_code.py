@@ -258,7 +258,7 @@ class _Writer(Contained):
         values: list[Value] = []
         begins: dict[int, str] = {}
         ends: dict[int, str] = {}
-        limits: list[tuple[int, str, str, ir.Measure]] = []
+        limits: list[tuple[int, str, str, str]] = []
         wanted = {index for index, _ in _marks(node)}
         run = 0
         for index, member in enumerate(node.members):
@@ -326,7 +326,7 @@ class _Writer(Contained):
         path: str,
         e: str,
         values: list[Value],
-        limits: list[tuple[int, str, str, ir.Measure]],
+        limits: list[tuple[int, str, str, str]],
         top: bool,
     ) -> str:
         """A length begins to bound; gives the variable of the limit."""
@@ -344,7 +344,7 @@ class _Writer(Contained):
             self.put(f"{limit} = p + {size}{less}")
         if top and measure.last == len(node.members) - 1 and measure.first <= measure.last:
             self.put(f"after = {limit}")
-        limits.append((measure.last, limit, e, measure))
+        limits.append((measure.last, limit, e, size if measure.zero_is_rest else ""))
         return limit
 
     def clipped(self, measure: ir.Measure, name: str, covered: str, size: str, limit: str, e: str) -> None:
@@ -358,12 +358,16 @@ class _Writer(Contained):
             verdict = "np.int64(1)" if measure.exceeds else f"np.int64({fits})"
             self.store(self.column(f"{name}.ok", "flag", "uint8"), verdict)
 
-    def closed(self, entry: tuple[int, str, str, ir.Measure]) -> str:
+    def closed(self, entry: tuple[int, str, str, str]) -> str:
         """A length's bytes are over; gives the limit around it."""
-        _, limit, outer, _ = entry
+        _, limit, outer, unless = entry
         self.gaps = True
-        self.put(f"gap0 += {limit} - p")
-        self.put(f"p = {limit}")
+        if unless:  # 0: there is no limit of its own
+            self.put(f"if {unless} != 0:")
+            self.put(f"    gap0, p = gap0 + {limit} - p, {limit}")
+        else:
+            self.put(f"gap0 += {limit} - p")
+            self.put(f"p = {limit}")
         return outer
 
     def agreed(

@@ -106,7 +106,9 @@ PROTOCOL = Protocol(
         "ways": Layout(RecordsToEnd(Struct("size" / Length(uint8), "of" / OrBytes(WAYS)))),
         "front": Layout(FRONT),
         "closed": Layout(RecordsToEnd(Struct("k" / uint8, "v" / Switch(this.k, {1: int8})))),
-        "default": Layout(RecordsToEnd(Struct("k" / uint8, "v" / Default(Switch(this.k, {1: int8}, default=int16), 0)))),
+        "default": Layout(
+            RecordsToEnd(Struct("k" / uint8, "v" / Default(Switch(this.k, {1: int8}, default=int16), 0)))
+        ),
     },
 )
 

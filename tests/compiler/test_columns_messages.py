@@ -85,7 +85,9 @@ def compare(key: str, parts: list[bytes]) -> tuple[pa.RecordBatch, pa.RecordBatc
     listed = {name: batch[name].to_pylist() for name in batch.schema.names}
     row = position = 0
     failed = {
-        offset for offset, depth in zip(errors["offset"].to_pylist(), errors["depth"].to_pylist(), strict=True) if not depth
+        offset
+        for offset, depth in zip(errors["offset"].to_pylist(), errors["depth"].to_pylist(), strict=True)
+        if not depth
     }
     inside = set(errors["wrapper"].to_pylist())
     for part in parts:
@@ -267,7 +269,9 @@ ODD = {
     "a required field inside is missing": b"\x08\x12" + field(6, b"\x08\x01"),
     "a message inside comes again": b"\x08\x12" + field(6, b"\x08\x01\x10\x02\x18\x03") + field(6, b"\x08\x05"),
     "text that is no UTF-8": b"\x08\x12" + field(2, field(1, b"a\xff\xfeb") + b"\x10\x01"),
-    "a list, then the message again": b"\x08\x12" + field(7, field(3, b"\x28\x07\x28\x08")) + field(7, field(3, b"\x28\x09")),
+    "a list, then the message again": b"\x08\x12"
+    + field(7, field(3, b"\x28\x07\x28\x08"))
+    + field(7, field(3, b"\x28\x09")),
     "a packed list": b"\x08\x12" + field(7, field(3, field(5, b"\x07\x81\x01\xff\x7f") + b"\x28\x03")),
     "a packed list that is cut": b"\x08\x12" + field(7, field(3, field(5, b"\x07\x81"))),
     "a message inside of its own type": b"\x08\x12" + field(7, field(3, field(7, b"\x08\x01\x10\x02"))),
@@ -329,5 +333,5 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def test_a_message_alone_is_no_list() -> None:
-    with pytest.raises(Misuse, match="pulsar.command gives no columns: its layout is a Protobuf"):
+    with pytest.raises(Misuse, match=r"pulsar\.command gives no columns: its layout is a Protobuf"):
         wirekit.columns("pulsar.command", b"")

@@ -19,9 +19,9 @@ A record that holds others is left out, they stand in its place. One that cannot
 they are. With ``wrappers=True`` all stay, each in front of what it holds, and two more columns tell of them:
 ``@parent``, the row of the wrapper, and ``@left``, in a wrapper, the bytes behind the last good record in it.
 
-The batch's metadata has ``wirekit.key``, ``wirekit.front`` (what stands in front of the records, as JSON, where that
-tells what they are), ``wirekit.left_out`` (paths without a column, see ``columns_protobuf``), ``wirekit.consumed`` (where the records end: a cut last one begins there) and
-``wirekit.errors`` (how many there are).
+The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (where the records end: a cut last one begins there),
+``wirekit.errors`` (how many there are), ``wirekit.front`` (what stands in front of the records, as JSON, where that
+tells what they are) and ``wirekit.left_out`` (paths without a column, see ``columns_protobuf``).
 
 Kernels are compiled when they are first needed and kept on disk (see ``columns_cache``). They release the GIL.
 """
@@ -146,7 +146,9 @@ def program(key: str) -> Program:
 
     schema = registry[key]
     if is_told(schema.layout):
-        raise unfit(key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes")
+        raise unfit(
+            key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes"
+        )
     return _program(key, key, lambda: records(key, schema.layout))
 
 
@@ -382,9 +384,7 @@ def as_array(buffer: Any) -> NDArray[Any]:
     return data
 
 
-def run(
-    made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None
-) -> None:
+def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None) -> None:
     """Has the kernel scan the ranges of a level, and its arrays grow as they are filled."""
     total = sum(each.end - each.start for each in level.starts)
     ranges = len(level.starts)

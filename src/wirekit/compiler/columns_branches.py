@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_expressions import Scope, Value
@@ -81,7 +82,7 @@ class Branches(Writer):
             if inner is None:
                 arms.append((condition, lambda: self.no_case(node, path)))
             else:
-                arms.append((condition, lambda inner=inner: self.node(inner, path, e, scope)))
+                arms.append((condition, partial(self.node, inner, path, e, scope)))
         found = self.arms(arms)
         if len(found) == 1:
             return _maybe(found[0][1], found[0][0])
@@ -92,9 +93,7 @@ class Branches(Writer):
         self.fail("True", path, "wrong", f"expected one of {cases}")
         return Value(unfit="nothing")
 
-    def alternatives(
-        self, node: ir.Choice | ir.Either, scope: Scope, path: str
-    ) -> list[tuple[str, ir.Node | None]]:
+    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> list[tuple[str, ir.Node | None]]:
         """(condition, node) of each alternative; the last one's condition is "". None: another value is wrong."""
         if isinstance(node, ir.Either):
             condition = f"{self.expression(node.condition, scope, path)[0]} != 0"
@@ -142,9 +141,7 @@ class Branches(Writer):
         size = self.raw(node.length, path, e)
         if node.null is None:
             return self.within(node, size, path, e, scope)
-        ((present, value),) = self.arms(
-            [(f"{size} > {node.null}", lambda: self.within(node, size, path, e, scope))]
-        )
+        ((present, value),) = self.arms([(f"{size} > {node.null}", lambda: self.within(node, size, path, e, scope))])
         return _maybe(value, present)
 
     def within(self, node: ir.Bounded, size: str, path: str, e: str, scope: Scope) -> Value:

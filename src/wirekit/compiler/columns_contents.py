@@ -98,7 +98,9 @@ class Contained(Sharing):
                     raise unfit(self.key, path, node, "compressed in two ways")
                 found.codecs = names
                 for values, name in node.codecs:
-                    tests = [self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)]
+                    tests = [
+                        self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)
+                    ]
                     self.put(f"if {' and '.join(tests)}:")
                     self.put(f"    {codec} = {names.index(name) + 1}")
                 self.put(f"if {codec}:")

@@ -161,7 +161,10 @@ class Opening:
         missing = places < 0
         take = pa.array(places, mask=missing)
         found = [
-            (batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True), batch.column(name).take(take))
+            (
+                batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True),
+                batch.column(name).take(take),
+            )
             for name in batch.schema.names
             if name not in BOTH
         ]

@@ -434,7 +434,9 @@ class _Items:
         kind = pa.large_list if count > LARGE else pa.list_
         held = offsets if count > LARGE else offsets.astype(np.int32)
         column = pa.field("item", inner.type, True)
-        listed = pa.Array.from_buffers(kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner])
+        listed = pa.Array.from_buffers(
+            kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner]
+        )
         return _field_of(place).with_type(listed.type), listed
 
     def _valid(self, owner: int) -> pa.Buffer | None:

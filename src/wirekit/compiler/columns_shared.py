@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_branches import Branches
@@ -213,7 +214,7 @@ class Sharing(Branches):
             del self.deferred[id(entry.part.node)]
             self.loose = [each for each in self.loose if each is not entry]
             others, self.loose = self.loose, []
-            self.arms([(entry.flag, lambda entry=entry: self.part(entry))])
+            self.arms([(entry.flag, partial(self.part, entry))])
             self.loose = others + self.loose
 
     def part(self, entry: Deferred) -> Value:
@@ -226,7 +227,14 @@ class Sharing(Branches):
         for each in entry.after:
             flags = "".join(f" and not {inner.flag}" for inner in self.loose)
             merging, self.merging = self.merging, [*self.merging, *each.columns]
-            self.arms([(f"{each.mark}{flags}", lambda each=each: self.node(each.node, each.path, each.limit, Scope({}, None)))])
+            self.arms(
+                [
+                    (
+                        f"{each.mark}{flags}",
+                        partial(self.node, each.node, each.path, each.limit, Scope({}, None)),
+                    )
+                ]
+            )
             self.merging = merging
             for inner in self.loose:
                 inner.after.append(each)

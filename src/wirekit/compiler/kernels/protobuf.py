@@ -47,7 +47,7 @@ WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = U(0), U(1), U(2), U(5)
 
 
 @njit(nogil=True)
-def _varint(b: Any, p: int, e: int) -> Any:
+def _varint(b: Any, p: Any, e: Any) -> Any:
     """(value, position behind it, how it went wrong)."""
     value, shift = np.uint64(0), np.uint64(0)
     while True:
@@ -102,7 +102,7 @@ def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
 
 
 @njit(nogil=True)
-def _item(slot: Any, row: int, index: Any, value: Any, length: int, m: Any, items: Any) -> bool:
+def _item(slot: Any, row: Any, index: Any, value: Any, length: Any, m: Any, items: Any) -> bool:
     """Adds an element of a list; False when there is no room."""
     at = np.int64(m[ITEMS])
     if at >= items.shape[0]:
@@ -124,7 +124,7 @@ def _counted(slot: Any, m: Any) -> Any:
 
 
 @njit(nogil=True)
-def _ended(at: Any, owner: Any, row: int, m: Any, items: Any) -> bool:
+def _ended(at: Any, owner: Any, row: Any, m: Any, items: Any) -> bool:
     """Adds a message that is an element of a list; False when there is no room."""
     place, now = m[owner] - ONE, m[RECORD]
     slot, last = m[at + PRESENCE] + SLOT_WIDTH, m[at + END]
@@ -138,7 +138,7 @@ def _ended(at: Any, owner: Any, row: int, m: Any, items: Any) -> bool:
 
 
 @njit(nogil=True)
-def _packed(b: Any, p: int, until: int, field: Any, row: int, m: Any, items: Any) -> Any:
+def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any) -> Any:
     """The elements of a packed list; gives how it went wrong, and the position."""
     wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
     while p < until:
@@ -162,7 +162,7 @@ def _packed(b: Any, p: int, until: int, field: Any, row: int, m: Any, items: Any
 
 
 @njit(nogil=True)
-def walk(b: Any, p: int, limit: int, row: int, m: Any, items: Any) -> Any:
+def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
     """Reads a message in ``b[p:limit]``.
 
     Returns:
@@ -202,8 +202,9 @@ def walk(b: Any, p: int, limit: int, row: int, m: Any, items: Any) -> Any:
                 field = NONE
         if field == NONE and number == ZERO:
             return np.int64(NO_FIELD), p, np.int64((at - messages) // WIDTH)
-        raw, size = ZERO, np.int64(-1)
-        if wire_type == WIRE_VARINT or wire_type == WIRE_BYTES:
+        raw: Any = ZERO
+        size: Any = np.int64(-1)
+        if wire_type in (WIRE_VARINT, WIRE_BYTES):
             start = p
             raw, p, wrong = _varint(b, p, end)
             if wrong:
@@ -212,7 +213,7 @@ def walk(b: Any, p: int, limit: int, row: int, m: Any, items: Any) -> Any:
                 if raw > U(end - p):
                     return np.int64(SHORT), p, np.int64((at - messages) // WIDTH)
                 size, raw = np.int64(raw), U(p)
-        elif wire_type == WIRE_64 or wire_type == WIRE_32:
+        elif wire_type in (WIRE_64, WIRE_32):
             width = 8 if wire_type == WIRE_64 else 4
             if end - p < width:
                 return np.int64(SHORT), p, np.int64((at - messages) // WIDTH)
@@ -281,7 +282,7 @@ def ready(m: Any, dense: Any) -> bool:
 
 
 @njit(nogil=True)
-def keep(m: Any, dense: Any, present: Any, row: int) -> None:
+def keep(m: Any, dense: Any, present: Any, row: Any) -> None:
     """Adds what was found to the columns, as this row."""
     place, last, line = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED], U(row)
     while place < last:
@@ -297,7 +298,7 @@ def keep(m: Any, dense: Any, present: Any, row: int) -> None:
 
 
 @njit(nogil=True)
-def holds(m: Any, slot: int) -> bool:
+def holds(m: Any, slot: Any) -> bool:
     """Whether a field is there."""
     return m[U(slot) + STAMP] == m[RECORD]
 

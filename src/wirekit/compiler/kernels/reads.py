@@ -160,6 +160,7 @@ def begins(buffer: Any, position: int, limit: int, prefix: Any) -> bool:
     return True
 
 
+_word: Final = _bytes(8, True)
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 
 
@@ -168,7 +169,7 @@ def is_utf8(buffer: Any, start: int, length: int) -> bool:
     """Whether a range is well-formed UTF-8, as Python's decoder has it: no surrogates, no long forms."""
     position, end = start, start + length
     while position < end:
-        if end - position >= 8 and not uint64_le(buffer, position) & _HIGH_BITS:  # noqa: F821 - made above
+        if end - position >= 8 and not _word(buffer, position) & _HIGH_BITS:
             position += 8
             continue
         lead = buffer[position]

@@ -22,8 +22,8 @@ NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
 MOST_APPS = 10_000
 """Apps, and topics of a command, that are remembered."""
-UNANSWERED = {"joyqueue": 0, "jmq4": 2}
-"""The quality of service that asks for no answer: ONE_WAY, which the document calls ACK_NO and numbers 2."""
+ONE_WAY = 0
+"""The quality of service that asks for no answer, in both dialects: nobody gives the one that the document promises."""
 PRODUCE_MESSAGE = 50
 FETCH_TOPIC_MESSAGE_ACK = -30
 FETCH_PARTITION_MESSAGE_ACK = -31
@@ -65,7 +65,7 @@ class JmqDialogue(Dialogue):
             version=value.version,
             correlation_id=value.request_id,
             role="response" if answer else "request",
-            answered=value.identity.qos_level != UNANSWERED[self.protocol.name],
+            answered=value.identity.qos_level != ONE_WAY,
             pair=(asker, value.request_id),
         )
 

@@ -140,6 +140,7 @@ def documented_message(body: Node = nullable_bytes) -> Struct:
 MESSAGE = message(string1)
 DOCUMENTED_MESSAGE = documented_message()
 
+
 def batched(business_id: String | Bytes) -> Struct:
     """A message inside a batch."""
     return Struct(

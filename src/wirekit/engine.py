@@ -93,7 +93,7 @@ class Decoded:
     def checks(self) -> list[Check]:
         """Verdicts on checksums, lengths, constants, in the order in which they were reached."""
         if self._checks is None:
-            self._checks = self._state.verdicts(self.offset) if self._state is not None else []
+            self._checks = self._state.verdicts(self.offset, self.data) if self._state is not None else []
         return self._checks
 
     @property

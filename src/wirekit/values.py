@@ -20,7 +20,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -103,7 +103,30 @@ class Symbol(int):
         return f"{self.symbol} ({int(self)})" if self.symbol else str(int(self))
 
 
-class Record:
+class _RecordType(type):
+    """The class of record classes: it makes records, so that they need no ``__init__``.
+
+    Attributes:
+        _blank: makes a record without any field set, not even ``_extra``; generated code sets them all.
+    """
+
+    _blank: Callable[[], Any]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._blank = type.__call__.__get__(cls)
+
+    def __call__(cls, /, **values: Any) -> Any:
+        record = cls._blank()
+        record._extra = None
+        for name, value in values.items():
+            if name not in record._fields:
+                raise Misuse(f"{cls.__name__} has no field {name!r}; it has {', '.join(record._fields)}")
+            setattr(record, name, value)
+        return record
+
+
+class Record(metaclass=_RecordType):
     """Named fields of one structure, in wire order, with attribute and item access.
 
     Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
@@ -121,16 +144,11 @@ class Record:
     _sparse: ClassVar[bool] = False
 
     if TYPE_CHECKING:
+        _extra: dict[str, Any] | None
 
+        def __init__(self, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
-
-    def __init__(self, **values: Any) -> None:
-        self._extra: dict[str, Any] | None = None
-        for name, value in values.items():
-            if name not in self._fields:
-                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
-            setattr(self, name, value)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -211,7 +229,7 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
         sparse: whether JSON leaves out fields that are None or an empty list, because the format has presence.
     """
     attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
-    return type(name, (Record,), attributes)
+    return _RecordType(name, (Record,), attributes)
 
 
 def _restore(

@@ -109,7 +109,7 @@ def unit0(S, b, p, e, q):
     v3 = b[p:e2]
     p = e2
     if p != e2: raise Unusual
-    r4 = new(R0)
+    r4 = new0()
     r4._extra = None
     r4.size = n1
     r4.token = v3

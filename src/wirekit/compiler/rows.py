@@ -40,6 +40,7 @@ from wirekit.wire.stream import Limits, Reader, Session, join_path
 
 Unit = Callable[..., tuple[Any, int]]
 Prefix = tuple[Any, ...]
+NULL = -1  # the length that means null nearly everywhere
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
 
@@ -53,18 +54,24 @@ REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, Unicod
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index."""
+    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index.
+
+    Attributes:
+        number: reads the checked number, where the verdicts of a list's elements are kept together.
+    """
 
     path: str
     kind: str
     status: str
+    number: struct.Struct | None = None
 
 
 class State:
     """What one decode keeps: verdicts not yet spelled out, decompressed data, limits.
 
     Attributes:
-        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict.
+        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
+            elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
         source: the number of the buffer at work, 0 for the input.
     """
 
@@ -81,19 +88,28 @@ class State:
         self.depth = 0
         self.nested = 0
 
-    def verdicts(self, origin: int) -> list[Check]:
+    def verdicts(self, origin: int, data: bytes) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
-        above: dict[Prefix, str] = {}
+        above: dict[Prefix, str] = {(): ""}
         for site, prefix, number, position, source, *indexes in self.checks:
-            path = site.path % tuple(indexes)
-            if prefix:
-                outer = above.get(prefix)
-                if outer is None:
-                    outer = above[prefix] = join_path(list(prefix))
-                path = outer + path if path.startswith("[") or not path else f"{outer}.{path}"
-            offset = position if source else origin + position
-            found.append(Check(path, site.kind, number, number, site.status, offset, source))
+            outer = above.get(prefix)
+            if outer is None:
+                outer = above[prefix] = join_path(list(prefix))
+            path = outer + site.path if not (outer and site.path) or site.path[0] == "[" else f"{outer}.{site.path}"
+            start = 0 if source else origin
+            if site.number is None:
+                path %= tuple(indexes)
+                found.append(Check(path, site.kind, number, number, site.status, start + position, source))
+                continue
+            buffer = self.sources[source - 1][0] if source else data
+            size, read = site.number.size, site.number.unpack_from
+            before, after = path.rsplit("%d", 1)
+            before, after = before % tuple(indexes), after.replace("%%", "%")
+            for index, end in enumerate(number, position):
+                (stored,) = read(buffer, end - size)
+                path = f"{before}{index}{after}"
+                found.append(Check(path, site.kind, stored, stored, site.status, start + end - size, source))
         return found
 
     def open(
@@ -148,6 +164,23 @@ class State:
         return record
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The verdicts on the elements of a list, one each, which are kept in one entry.
+
+    Attributes:
+        entry: adds it.
+        ends: the variable with the positions behind the numbers.
+        first: the variable with the index of the first.
+        index: the variable with the index of the element at work.
+    """
+
+    entry: str
+    ends: str
+    first: str
+    index: str
+
+
 @dataclass(slots=True)
 class Decoding(Code):
     """A function that decodes.
@@ -158,6 +191,9 @@ class Decoding(Code):
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
         read: numbers behind the position that a struct call has read already, and the variables that hold them.
+        plain: the variable of a symbol → the one of its number, which is compared faster.
+        together: the verdicts on the elements of the list that is being written, if they are kept together.
+        judged: whether the element that is being written has its verdict by now.
     """
 
     leave: str = ""
@@ -165,6 +201,9 @@ class Decoding(Code):
     rewinds: bool = False
     verdicts: bool = False
     read: list[tuple[ir.Number, str]] = field(default_factory=list)
+    plain: dict[str, str] = field(default_factory=dict)
+    together: Together | None = None
+    judged: bool = False
 
     def short(self, condition: str, e: str) -> None:
         """What must not hold, or the bytes end too early."""
@@ -192,7 +231,6 @@ class Writer(Generator):
             "Unusual": Unusual,
             "Opened": Opened,
             "Symbol": Symbol,
-            "new": object.__new__,
             "missing": missing,
             "resolve": resolve,
         }
@@ -317,7 +355,8 @@ class Writer(Generator):
 
                 values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured)
                 for offset, (name, _) in enumerate(members):
-                    inner.variables[name] = values[index + offset]
+                    value = inner.variables[name] = values[index + offset]
+                    inner.plain[name] = code.plain.get(value, value)
                     self._measured(code, node, index + offset, values[index + offset])
                 self._positions(code, node, index, run, begin_at, end_at, marks, ends)
                 index += run
@@ -543,7 +582,11 @@ class Writer(Generator):
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * number.size) - 1}" if number.signed else ""
         code.put(f"if {value}{mask} != {computed}: raise Unusual")
-        self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
+        if code.together is not None:
+            code.judged = code.records = True
+            code.put(f"{code.together.ends}.append({ends[total.at]})")
+        else:
+            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
         if conditional:
             code.depth -= 1
 
@@ -558,18 +601,47 @@ class Writer(Generator):
         status: str = "ok",
         deeper: bool = False,
     ) -> None:
-        parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
-        site = Site("".join(parts).removeprefix("."), kind, status)
-        name = self._constant(self._sites.setdefault(site, site), "K")
+        name = self._site(Site(_template(path), kind, status))
         indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
         code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
 
+    def _site(self, site: Site) -> str:
+        return self._constant(self._sites.setdefault(site, site), "K")
+
+    def _together(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> Together | None:
+        """Begins to keep the verdicts on a list's elements together, if each gets one, and of the same kind."""
+        places = _verdicts(node.element, {})
+        if places is None or len(places) != 1:
+            return None
+        ((inside, algorithm, number),) = places
+        where = (*path, f"{{{index}}}", *inside)
+        site = self._site(Site(_template(where), algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
+        ends, first = code.fresh("c"), code.fresh("f")
+        outer = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        code.put(f"{ends}, {first} = [], 0")
+        code.verdicts = True
+        entry = f"checks.append(({site}, q, {ends}, {first}, source{outer}))"
+        return Together(entry, ends, first, index)
+
+    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> tuple[Together | None, bool]:
+        """What held before a list."""
+        outer = code.together, code.judged
+        code.together, code.judged = self._together(code, node, index, path), False
+        return outer
+
+    @staticmethod
+    def _ended(code: Decoding, outer: tuple[Together | None, bool]) -> None:
+        """Ends a list: what was kept together becomes an entry."""
+        if code.together is not None:
+            code.put(code.together.entry)
+        code.together, code.judged = outer
+
     def _made(self, code: Decoding, record: type[Record], values: list[str]) -> str:
         """A variable with a record of values in order, or of those of one tuple."""
         made = code.fresh("r")
-        code.put(f"{made} = new({self._constant(record, 'R')})")
+        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
         code.put(f"{made}._extra = None")
         if len(values) == 1 and values[0].startswith("*"):
             targets = ", ".join(f"{made}.{name}" for name in record._fields)
@@ -677,6 +749,7 @@ class Writer(Generator):
         else:
             code.put(f"{value} = {known}.get({number})")
             code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+        code.plain[value] = number
         return value
 
     def _constant_of(
@@ -737,15 +810,18 @@ class Writer(Generator):
 
     def _prefixed(self, code: Decoding, node: ir.Blob, value: str, size: str, e: str, late: bool) -> None:
         if node.null is not None:
-            code.put(f"if {size} == {node.null}:")
-            if late:
-                code.put(f"    if p > {e}: raise Unusual")
+            code.put(f"if {size} {'< 0' if node.null == NULL else f'== {node.null}'}:")
+            tests = [f"{size} != {NULL}"] if node.null == NULL else []
+            tests += [f"p > {e}"] if late else []
+            if tests:
+                code.put(f"    if {' or '.join(tests)}: raise Unusual")
             code.put(f"    {value} = None")
             code.put("else:")
             code.depth += 1
         after = code.fresh("p")
         code.put(f"{after} = p + {size}")
-        code.put(f"if {size} < 0: raise Unusual")
+        if node.null != NULL:
+            code.put(f"if {size} < 0: raise Unusual")
         code.short(f"{after} > {e}", e)
         code.put(f"{value} = b[p:{after}]{'.decode()' if node.text else ''}")
         code.put(f"p = {after}")
@@ -801,9 +877,11 @@ class Writer(Generator):
             code.put(f"p += {count} * {number.size}")
         else:
             index = code.fresh("i")
+            outer = self._begun(code, node, index, path)
             code.put(f"{items} = []")
             code.put(f"for {index} in range({count}):")
             self._element(code, node, items, index, scope, path, e)
+            self._ended(code, outer)
         if node.null is not None:
             code.depth -= 1
         return items
@@ -823,10 +901,12 @@ class Writer(Generator):
         self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
     ) -> None:
         index, start = code.fresh("i"), code.fresh("s")
+        outer_list = self._begun(code, node, index, path)
         code.put(f"{items} = []")
         code.put(f"{index} = 0")
-        code.put(f"while p < {e}:")
+        code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         code.depth += 1
+        code.put(f"if p >= {e}: break")
         code.loops += 1
         if node.until:
             code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
@@ -843,9 +923,10 @@ class Writer(Generator):
         code.put(f"{index} += 1")
         code.loops -= 1
         code.depth -= 1
+        self._ended(code, outer_list)
         if node.announced is not None:
             number = code.fresh("n")
-            code.put(f"{number} = {self._expression(node.announced, scope)}")
+            code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
@@ -873,6 +954,9 @@ class Writer(Generator):
         code.put(f"    p = {start}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
+            if code.together is not None:  # what it opened has ended an entry that holds elements before it
+                code.put(f"    if len(S.checks) != {known}: raise Unusual")
+                code.put(f"    del {code.together.ends}[{index} - {code.together.first}:]")
             code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
         code.put("    break")
         recorded = code.records
@@ -929,6 +1013,10 @@ class Writer(Generator):
         code.records = True
         size = "None" if node.size is None else self._expression(node.size, scope)
         arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {_prefix(path)}{above}"
+        if code.together is not None:  # the verdicts inside stand between those before and after
+            at = f"{code.together.index} + 1" if code.judged else code.together.index
+            code.put(f"    {code.together.entry}")
+            code.put(f"    {code.together.ends}, {code.together.first} = [], {at}")
         code.put(f"    {value} = S.open({arguments})")
         return value
 
@@ -940,6 +1028,59 @@ class Writer(Generator):
         code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
         code.put(f"p = {e}")
         return value
+
+
+def _template(path: Prefix) -> str:
+    """The path of a site; ``%d`` stands for an index."""
+    parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
+    return "".join(parts).removeprefix(".")
+
+
+Places = list[tuple[Prefix, str, ir.Number]]
+
+
+def _verdicts(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    """(path, algorithm, number) of the checksums whose verdict every value gets; None if it may get others.
+
+    What is inside compressed data does not count: that is a function of its own.
+    """
+    if id(node) not in known:
+        known[id(node)] = _verdicts_of(node, known)
+    return known[id(node)]
+
+
+def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    match node:
+        case ir.Structure(measures=measures, sums=sums):
+            if any(not measure.bounds or measure.last < measure.at or measure.clip for measure in measures):
+                return None
+            found: Places = []
+            for member in node.members:
+                inside = _verdicts(member.node, known)
+                if inside is None:
+                    return None
+                found += [((member.name, *path), algorithm, number) for path, algorithm, number in inside]
+            for total in sums:
+                number = node.members[total.at].node
+                if not isinstance(number, ir.Number):
+                    return None
+                found.append(((node.members[total.at].name,), total.algorithm, number))
+            return found
+        case ir.Fallback(node=inner) | ir.Optional(node=inner):
+            return _verdicts(inner, known)
+        case ir.Packed() | ir.Protobuf():
+            return []
+        case ir.Reference() | ir.Constant(fatal=False):
+            return None
+        case ir.Several() if node.announced is not None:
+            return None
+    silent = all(_verdicts(inner, known) == [] for _, inner in ir.parts(node))
+    return [] if silent else None
+
+
+def _order(number: ir.Number) -> str:
+    """struct's letter for the byte order."""
+    return "<" if number.little else ">"
 
 
 def _one_order(numbers: list[ir.Number]) -> bool:

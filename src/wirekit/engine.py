@@ -163,6 +163,7 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
 
 _decoded_times: Counter[str] = Counter()
 _encoded_times: Counter[str] = Counter()
+_loaded_times: Counter[str] = Counter()
 
 
 def _uses_rows(engine: str | None, key: str, times: Counter[str]) -> bool:
@@ -370,7 +371,7 @@ def encoded(
     generated = _uses_rows(engine, key, _encoded_times)
     scope = Scope.root(params)
     if isinstance(value, (Mapping, list, str)):
-        value = schema.node.load(value, scope)
+        value = _loaded(schema, value, params, generated)
     if generated:
         data = _rows_built(schema, value, params, bounds)
         if data is not None:
@@ -378,6 +379,18 @@ def encoded(
     writer = Writer(key, bounds)
     schema.node._build(value, writer, scope, "")
     return bytes(writer.buffer), "reference"
+
+
+def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
+    """The value for its JSON form; generated code loads what is plain, the nodes the rest."""
+    if generated:
+        from wirekit.compiler import rows_load
+
+        try:
+            return rows_load.unit(schema.key)(rows_load.State(params), obj)
+        except rows_load.REASONS:
+            pass  # the nodes say what is wrong with it, if anything is
+    return schema.node.load(obj, Scope.root(params))
 
 
 def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> bytes | None:
@@ -393,12 +406,19 @@ def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> b
     return bytes(buffer)
 
 
-def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None) -> Any:
+def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, engine: str | None = None) -> Any:
     """The value for its JSON form: the inverse of ``to_json``, which needs the layout to tell bytes from text.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        obj: the JSON form; it may hold values, bytes for example, as they are.
+        context: as for ``decode``.
+        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
         Misuse: for fields that the layout does not have, or bytes that are not hex.
     """
     if "." not in key:
         key = registry.protocol(key).stream("client")
-    return registry[key].node.load(obj, Scope.root(Params(context or {})))
+    generated = _uses_rows(engine, key, _loaded_times)
+    return _loaded(registry[key], obj, Params(context or {}), generated)

@@ -6,7 +6,6 @@ the optional parts, PulsarDecoder.java for which commands carry a payload.
 
 from __future__ import annotations
 
-from wirekit.proto import PulsarApi_pb2 as api
 from wirekit.wire import (
     Bytes,
     Checked,
@@ -37,10 +36,11 @@ MESSAGE = 9
 
 CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 
-COMMAND = Protobuf(api.BaseCommand.DESCRIPTOR)
-MESSAGE_METADATA = Protobuf(api.MessageMetadata.DESCRIPTOR)
-SINGLE_METADATA = Protobuf(api.SingleMessageMetadata.DESCRIPTOR)
-BROKER_METADATA = Protobuf(api.BrokerEntryMetadata.DESCRIPTOR)
+API = "wirekit.proto.PulsarApi_pb2"
+COMMAND = Protobuf(f"{API}:BaseCommand")
+MESSAGE_METADATA = Protobuf(f"{API}:MessageMetadata")
+SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata")
+BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata")
 
 BATCHED_MESSAGE = Struct(
     "metadata_size" / Length(uint32, of="metadata"),

@@ -10,12 +10,13 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
-from wirekit.engine import Decoded, decode, frame_size, frames
+from wirekit.engine import Decoded, decode, frame_size, frames, overruns
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
@@ -444,35 +445,36 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         names: the protocols to try; by default all that have a byte stream.
     """
     best: tuple[int, str, bool] | None = None
-    hopeful = {"client": not client, "server": not server}
-    for name in names or tuple(registry.protocols()):
-        protocol = registry.protocol(name)
+    tails: list[tuple[str, _Tail]] = []
+    protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
+    for protocol in protocols:
         if not protocol.recognised_by:
             continue
         for swapped, asking, answering in ((False, client, server), (True, server, client)):
             clean, asks = _clean_frames(protocol, asking, "client")
             answered, answers = _clean_frames(protocol, answering, "server")
-            hopeful["server" if swapped else "client"] |= asks
-            hopeful["client" if swapped else "server"] |= answers
+            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
             if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
                 clean += answered
             if clean and (best is None or clean > best[0]):
-                best = (clean, name, swapped)
+                best = (clean, protocol.name, swapped)
     if best is None:
-        return Recognised("", False, not all(hopeful.values()), "no known protocol fits")
+        hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
+        hopeful |= {side for side, tail in tails if tail()}
+        return Recognised("", False, len(hopeful) < len(SIDES), "no known protocol fits")
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
     found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
-    others = [other for other in names or tuple(registry.protocols()) if other != name]
-    rivals = [_as_rival(registry.protocol(other), client or server) for other in others]
+    rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
     return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
     """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
-    if not protocol.recognised_by:
+    key = protocol.stream("client")
+    if not protocol.recognised_by or overruns(data, key):
         return ""
-    decoded = next(frames(protocol.stream("client"), data))
+    decoded = next(frames(key, data))
     if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
         return ""
     if decoded.clean:
@@ -494,10 +496,7 @@ def best_fit(data: bytes) -> str:
     decoding came.
     """
     best = (0, 0, "")
-    for name in registry.protocols():
-        protocol = registry.protocol(name)
-        if not protocol.recognised_by:
-            continue
+    for protocol in registry.with_stream():
         key = protocol.stream("client")
         decoded = next(frames(key, data))
         if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
@@ -505,8 +504,13 @@ def best_fit(data: bytes) -> str:
         reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
         grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
         if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
-            best = (grade, reached, name)
+            best = (grade, reached, protocol.name)
     return best[2]
+
+
+def _is_cut(data: bytes, key: str) -> bool:
+    """Whether the end of the data is all that is wrong with them."""
+    return isinstance(decode(data, key).error, Short)
 
 
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
@@ -522,28 +526,32 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     return votes > 0 if votes else guess
 
 
-def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, bool]:
-    """How many of the first frames decode cleanly, and whether a frame has begun that may be one."""
+_Tail = Callable[[], bool]
+"""Whether a frame has begun that may be one of the protocol's."""
+
+
+def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tail]:
+    """How many of the first frames decode cleanly, and whether what follows them may become one."""
     clean = position = 0
     key = protocol.stream(side)
     proofs = [protocol.key(name) for name in protocol.recognised_by]
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
-            return clean, True
+            return clean, lambda: True
         try:
             size = frame_size(data[position : position + 64], key, limits=protocol.limits)
         except WireError:
-            return clean, False
+            return clean, lambda: False
         if size is None:
-            return clean, True
+            return clean, lambda: True
         if size <= 0:
-            return clean, False
+            return clean, lambda: False
         frame = data[position : position + size]
         if len(frame) < size:
-            decoded = decode(frame, key)
-            return clean, isinstance(decoded.error, Short)
-        known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
-        if known and any(decode(frame, proof).clean for proof in proofs):
-            clean += 1
+            return clean, partial(_is_cut, frame, key)
+        if not overruns(frame, key):
+            known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
+            if known and any(decode(frame, proof).clean for proof in proofs):
+                clean += 1
         position += size
-    return clean, False
+    return clean, lambda: False

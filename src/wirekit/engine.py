@@ -271,6 +271,14 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
     return schema.node.frame_size(reader, Scope.root(Params()))
 
 
+def overruns(frame: bytes, key: str) -> bool:
+    """Whether one of the lengths that a frame begins with leads beyond the bytes there are, so it cannot be clean."""
+    schema = registry[key]
+    if not isinstance(schema.node, Struct):
+        return False
+    return schema.node.overruns(Reader(Session(key, schema.limits), frame), Scope.root(Params()))
+
+
 def frames(
     name: str,
     data: Buffer,

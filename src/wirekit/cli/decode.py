@@ -120,6 +120,8 @@ def _guess(data: bytes) -> str | None:
 
 def _check_context(schema: str, context: dict[str, Any]) -> None:
     """Refuses context that the schema does not ask for, and says what it could have been told."""
+    if not context:
+        return
     from wirekit.compiler.expressions import contexts_of
 
     names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}

@@ -15,8 +15,9 @@ from wirekit.registry import registry
     type=click.Choice(["rows", "build", "load", "columns", "ir"]),
     default="rows",
     help=(
-        "rows: the generated decoder (default); build: the generated encoder; load: what makes the encoder's records of "
-        "JSON; columns: the generated kernel that fills Arrow columns; ir: the layout that all are generated from."
+        "rows: the generated decoder (default); build: the generated encoder; load: what makes the encoder's "
+        "records of JSON; columns: the generated kernel that fills Arrow columns; ir: the layout that all are "
+        "generated from."
     ),
 )
 def command(key: str, engine: str) -> int:

@@ -11,8 +11,6 @@ strings and bytes take their length prefix, conditions and sizes are construct's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from construct import len_, this
 
 from wirekit.wire.composite import (
@@ -32,6 +30,7 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.message import Protobuf
 from wirekit.wire.node import (
     Bit,
     Bits,
@@ -63,9 +62,6 @@ from wirekit.wire.node import (
     unexplained,
 )
 from wirekit.wire.stream import Limits
-
-if TYPE_CHECKING:
-    from wirekit.wire.protobuf import Protobuf
 
 __all__ = [
     "Array",
@@ -119,12 +115,3 @@ __all__ = [
     "uint64le",
     "unexplained",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """``Protobuf`` is loaded when it is used: the protobuf runtime is heavier than all the rest."""
-    if name == "Protobuf":
-        from wirekit.wire.protobuf import Protobuf
-
-        return Protobuf
-    raise AttributeError(name)

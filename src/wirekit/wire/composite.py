@@ -382,6 +382,20 @@ class Struct(Node):
                     return int(reader.position - begin + value - length.add)
         raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
 
+    def overruns(self, reader: Reader, context: Scope) -> bool:
+        """Whether one of the integers that the structure begins with is a length that leads beyond the limit."""
+        for index, (_, node) in enumerate(self.members):
+            core = node.inner if isinstance(node, Length) else node
+            if not isinstance(core, Integer) or core.length > reader.left:
+                return False
+            number = core._parse(reader, context, "")
+            length, first, last = self.lengths.get(index, (None, 0, 0))
+            if length is None or not length.bounds or length.clip or last < index:
+                continue
+            if first == index + 1 and number - length.add > reader.left:
+                return True
+        return False
+
 
 def _assume(scope: Scope, name: str, node: Node) -> None:
     """Puts the default of a field that was left out into the scope, for the expressions of the fields behind it."""

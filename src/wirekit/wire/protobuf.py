@@ -19,8 +19,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from wirekit.errors import Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
 from wirekit.wire.composite import load_extra
-from wirekit.wire.node import Node, decode_text, encode_text
-from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+from wirekit.wire.node import decode_text, encode_text
+from wirekit.wire.stream import Limits, Reader, Session, Writer
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
@@ -112,28 +112,6 @@ class Message:
 def symbols_of(enum: Any) -> SymbolTable:
     """The names of a protobuf enum."""
     return SymbolTable(enum.full_name, {value.number: value.name for value in enum.values})
-
-
-class Protobuf(Node):
-    """A protobuf message that takes all bytes before the limit.
-
-    Args:
-        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``.
-    """
-
-    def __init__(self, descriptor: Any) -> None:
-        super().__init__()
-        self.message = Message.of(descriptor)
-
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
-        return parse_message(self.message, stream)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        stream.write(build_message(self.message, obj, stream))
-        return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return load_message(self.message, obj)
 
 
 def parse_message(message: Message, stream: Reader) -> Record:

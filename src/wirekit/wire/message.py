@@ -1,0 +1,53 @@
+"""A protobuf message as a node. The runtime of protobuf is heavier than all the rest: it is loaded with the first one."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from wirekit.wire.node import Node
+from wirekit.wire.stream import Reader, Scope, Writer
+
+if TYPE_CHECKING:
+    from wirekit.values import Record
+    from wirekit.wire.protobuf import Message
+
+
+class Protobuf(Node):
+    """A protobuf message that takes all bytes before the limit.
+
+    Args:
+        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
+            when it is needed, ``module:Message``.
+    """
+
+    def __init__(self, descriptor: Any) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+
+    @cached_property
+    def message(self) -> Message:
+        """The message type."""
+        from wirekit.wire.protobuf import Message
+
+        if isinstance(self.descriptor, str):
+            module, name = self.descriptor.split(":")
+            return Message.of(getattr(importlib.import_module(module), name).DESCRIPTOR)
+        return Message.of(self.descriptor)
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        from wirekit.wire.protobuf import parse_message
+
+        return parse_message(self.message, stream)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        from wirekit.wire.protobuf import build_message
+
+        stream.write(build_message(self.message, obj, stream))
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        from wirekit.wire.protobuf import load_message
+
+        return load_message(self.message, obj)

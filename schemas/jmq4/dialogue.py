@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wirekit.compression import decompress
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import WireError
@@ -168,6 +167,8 @@ def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
     codec = FRAMINGS.get(symbol or "")
     if codec is None:
         return str(number), None
+    from wirekit.compression import decompress
+
     try:
         return NAMES[codec], decompress(codec, body)
     except WireError:

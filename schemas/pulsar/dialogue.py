@@ -10,7 +10,6 @@ import binascii
 from collections.abc import Hashable, Iterator
 from typing import Any
 
-from wirekit.compression import Decompression, decompress
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
@@ -171,6 +170,8 @@ class PulsarDialogue(Dialogue):
         codec = CODECS.get(metadata.compression or 0)
         if codec is None:
             return data
+        from wirekit.compression import Decompression, decompress
+
         try:
             return decompress(codec, data, limits=Decompression(), size=metadata.uncompressed_size)
         except WireError:

@@ -1,4 +1,4 @@
-"""A protobuf message as a node. The runtime of protobuf is heavier than all the rest: it is loaded with the first one."""
+"""A protobuf message as a node. Protobuf's runtime is heavier than all the rest, and loaded with the first message."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class Decoded:
     def clean(self) -> bool:
         """No error, no bytes unexplained, no check failed."""
         if self._state is not None:
-            return True  # generated code gives up on everything else
+            return self._state.clean  # generated code gives up on everything else
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from wirekit.errors import Misuse
 
@@ -229,7 +229,7 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
         sparse: whether JSON leaves out fields that are None or an empty list, because the format has presence.
     """
     attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
-    return _RecordType(name, (Record,), attributes)
+    return cast("type[Record]", _RecordType(name, (Record,), attributes))
 
 
 def _restore(

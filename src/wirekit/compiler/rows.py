@@ -58,12 +58,16 @@ class Site:
 
     Attributes:
         number: reads the checked number, where the verdicts of a list's elements are kept together.
+        differs: whether what is stored and what is computed are two numbers.
+        note: in words, where these do not tell it.
     """
 
     path: str
     kind: str
     status: str
     number: struct.Struct | None = None
+    differs: bool = False
+    note: str = ""
 
 
 class State:
@@ -73,9 +77,10 @@ class State:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
             elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
         source: the number of the buffer at work, 0 for the input.
+        bad: whether a verdict that is not good was recorded, if only on what was given up later.
     """
 
-    __slots__ = ("checks", "depth", "frame", "limits", "nested", "params", "protocol", "source", "sources")
+    __slots__ = ("bad", "checks", "depth", "frame", "limits", "nested", "params", "protocol", "source", "sources")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
         self.protocol = protocol
@@ -85,8 +90,14 @@ class State:
         self.checks: list[tuple[Any, ...]] = []
         self.sources: list[tuple[bytes, str]] = []
         self.source = 0
+        self.bad = False
         self.depth = 0
         self.nested = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether all verdicts are good ones."""
+        return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
 
     def verdicts(self, origin: int, data: bytes) -> list[Check]:
         """The verdicts as the other engines give them."""
@@ -100,7 +111,9 @@ class State:
             start = 0 if source else origin
             if site.number is None:
                 path %= tuple(indexes)
-                found.append(Check(path, site.kind, number, number, site.status, start + position, source))
+                stored, computed = number if site.differs else (number, number)
+                verdict = Check(path, site.kind, stored, computed, site.status, start + position, source, site.note)
+                found.append(verdict)
                 continue
             buffer = self.sources[source - 1][0] if source else data
             size, read = site.number.size, site.number.unpack_from
@@ -162,6 +175,21 @@ class State:
         if session.checks:
             raise Unusual
         return record
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes that a length bounds.
+
+    Attributes:
+        inside, outside: the variables with their limit, and with that around them.
+        cut: the variable with their begin if the limit around cuts them, None if not; "" if it may not.
+    """
+
+    measure: ir.Measure
+    inside: str
+    outside: str
+    cut: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,23 +355,20 @@ class Writer(Generator):
         begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
         end_at = {index for measure in verified for index in (measure.at, measure.last)}
         end_at |= {index for total in node.sums for index in (total.at, total.last)}
+        open_ended = [measure for measure in node.measures if measure.zero_is_rest]
+        begin_at |= {measure.first for measure in open_ended}
+        end_at |= {measure.last for measure in open_ended}
         marks: dict[int, str] = {}
         ends: dict[int, str] = {}
-        limits: list[tuple[int, str, str]] = []  # last member, limit inside, limit outside
+        limits: list[Window] = []
+        kept = self._kept(code, node)
         index = 0
         while index < len(node.members):
             for measure in node.measures:
                 if measure.first == index and measure.at < index and measure.bounds:
-                    limit = code.fresh("e")
-                    number = values[measure.at]
-                    code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
-                    if measure.clip:
-                        code.put(f"if {limit} > {e}: raise Unusual")
-                    else:
-                        code.short(f"{limit} > {e}", e)
-                    limits.append((measure.last, limit, e))
-                    e = limit
-            run = self._run_from(node, index, {last for last, _, _ in limits})
+                    limits.append(self._window(code, measure, values[measure.at], e))
+                    e = limits[-1].inside
+            run = self._run_from(node, index, {limit.measure.last for limit in limits})
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
                 judged = self._judged(node, index, run)
@@ -377,30 +402,83 @@ class Writer(Generator):
                     ends[index] = code.fresh("f")
                     code.put(f"{ends[index]} = p")
                 index += 1
-            while limits and limits[-1][0] == index - 1:
-                _, limit, e = limits.pop()
-                code.put(f"if p != {limit}: raise Unusual")
+            while limits and limits[-1].measure.last == index - 1:
+                closed = limits.pop()
+                self._closed(code, node, closed, values[closed.measure.at], kept, path)
+                e = closed.outside
             for measure in node.measures:
                 if measure.at == index - 1 and measure.last < measure.at:
-                    self._agree(code, node, measure, values, marks, ends, path)
+                    self._agree(code, node, measure, values, marks, ends, kept, path)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
-                self._agree(code, node, measure, values, marks, ends, path)
+                self._agree(code, node, measure, values, marks, ends, kept, path)
+            elif measure.zero_is_rest:
+                covered = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
+                code.put(f"if {values[measure.at]} == 0 and {covered}:")
+                code.put(f"    {_keep(kept, node.members[measure.at].name)}")
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, path)
-        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values)
+        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
+
+    @staticmethod
+    def _kept(code: Decoding, node: ir.Structure) -> str:
+        """The variable with the names of lengths that are not what they should be and may be so; "" if none can."""
+        if not any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
+            return ""
+        kept = code.fresh("k")
+        code.put(f"{kept} = None")
+        return kept
+
+    @staticmethod
+    def _window(code: Decoding, measure: ir.Measure, number: str, e: str) -> Window:
+        """Begins the bytes that a length bounds."""
+        window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
+        limit = window.inside
+        code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
+        if measure.zero_is_rest:
+            code.put(f"if {number} == 0: {limit} = {e}")
+        if measure.clip:
+            code.put(f"{window.cut} = None")
+            code.put(f"if {limit} > {e}: {window.cut}, {limit} = p, {e}")
+        else:
+            code.short(f"{limit} > {e}", e)
+        return window
+
+    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Prefix) -> None:
+        """Ends the bytes that a length bounds."""
+        measure, limit, cut = window.measure, window.inside, window.cut
+        code.put(f"if p != {limit}{f' and {number}' if measure.zero_is_rest else ''}: raise Unusual")
+        if measure.clip:
+            name = node.members[measure.at].name
+            code.put(f"if {cut} is not None:")
+            code.depth += 1
+            announced = f"{number} - {measure.add}" if measure.add else number
+            status = "ok" if measure.exceeds else "bad"
+            numbers = f"({announced}, {limit} - {cut})"
+            self._verdict(
+                code,
+                (*path, name),
+                "length",
+                numbers,
+                cut,
+                status=status,
+                differs=True,
+                note="cut by the end of the data",
+            )
+            code.put(_keep(kept, name))
+            code.depth -= 1
 
     def _following(
         self,
         code: Decoding,
         node: ir.Structure,
         index: int,
-        limits: list[tuple[int, str, str]],
+        limits: list[Window],
         e: str,
         run: list[tuple[str, ir.Node]],
     ) -> list[ir.Number]:
         """The numbers that are read next whatever was read before, so that one struct call can read them too."""
-        if index >= len(node.members) or (limits and limits[-1][0] == index - 1):
+        if index >= len(node.members) or (limits and limits[-1].measure.last == index - 1):
             return []
         numbers = self._begins(node.members[index].node)
         opening = [measure for measure in node.measures if measure.first == index and measure.bounds]
@@ -520,10 +598,10 @@ class Writer(Generator):
             if measure.at != at or not measure.bounds or measure.last < at:
                 continue
             tests = [f"{value} < {measure.least}"]
+            if measure.zero_is_rest:
+                tests = [f"({value} < {measure.least} and {value} != 0)"]
             if measure.frame:
                 tests.append(f"{value} > S.frame")
-            if measure.zero_is_rest:
-                tests.append(f"{value} == 0")
             code.put(f"if {' or '.join(tests)}: raise Unusual")
             if measure.first > measure.last:
                 code.put(f"if {value} != {measure.add}: raise Unusual")
@@ -536,15 +614,30 @@ class Writer(Generator):
         values: list[str],
         marks: dict[int, str],
         ends: dict[int, str],
+        kept: str,
         path: Prefix,
     ) -> None:
         """A length that is only verified."""
-        value = values[measure.at]
+        value, where = values[measure.at], (*path, node.members[measure.at].name)
         actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
-        code.put(f"if {value} is not None:")
-        code.put(f"    if {value} != {actual}: raise Unusual")
         position = f"{ends[measure.at]} - {ir.minimum(bare(node.members[measure.at].node))}"
-        self._verdict(code, (*path, node.members[measure.at].name), "length", value, position, deeper=True)
+        code.put(f"if {value} is not None:")
+        code.depth += 1
+        if measure.exceeds:
+            number = code.fresh("n")
+            code.put(f"{number} = {actual}")
+            code.put(f"if {value} > {number}:")
+            code.depth += 1
+            self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
+            code.put(_keep(kept, where[-1]))
+            code.depth -= 1
+            code.put(f"elif {value} != {number}: raise Unusual")
+            code.put("else:")
+            self._verdict(code, where, "length", value, position, deeper=True)
+        else:
+            code.put(f"if {value} != {actual}: raise Unusual")
+            self._verdict(code, where, "length", value, position)
+        code.depth -= 1
 
     def _sum(
         self,
@@ -600,12 +693,16 @@ class Writer(Generator):
         *,
         status: str = "ok",
         deeper: bool = False,
+        differs: bool = False,
+        note: str = "",
     ) -> None:
-        name = self._site(Site(_template(path), kind, status))
+        name = self._site(Site(_template(path), kind, status, None, differs, note))
         indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
         code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
+        if status == "bad":
+            code.put(f"{indent}S.bad = True")
 
     def _site(self, site: Site) -> str:
         return self._constant(self._sites.setdefault(site, site), "K")
@@ -638,11 +735,11 @@ class Writer(Generator):
             code.put(code.together.entry)
         code.together, code.judged = outer
 
-    def _made(self, code: Decoding, record: type[Record], values: list[str]) -> str:
+    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "") -> str:
         """A variable with a record of values in order, or of those of one tuple."""
         made = code.fresh("r")
         code.put(f"{made} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{made}._extra = None")
+        code.put(f"{made}._extra = {kept} and {{'keep': {kept}}}" if kept else f"{made}._extra = None")
         if len(values) == 1 and values[0].startswith("*"):
             targets = ", ".join(f"{made}.{name}" for name in record._fields)
             if not any(keyword.iskeyword(name) for name in record._fields):
@@ -1028,6 +1125,11 @@ class Writer(Generator):
         code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
         code.put(f"p = {e}")
         return value
+
+
+def _keep(kept: str, name: str) -> str:
+    """Notes that a length is to be written as it stands."""
+    return f"{kept} = [*({kept} or ()), {name!r}]"
 
 
 def _template(path: Prefix) -> str:

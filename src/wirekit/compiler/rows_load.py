@@ -210,7 +210,7 @@ class Loader(Generator):
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
         """What expressions find in place of a field that is left out."""
         member = node.members[index].node
-        follows = any(rule.at == index for rule in (*node.measures, *node.sums))
+        follows = index in {measure.at for measure in node.measures} | {total.at for total in node.sums}
         default = "None" if follows and isinstance(member, ir.Number) else self._default(member)
         return "raise Unusual" if default is None else f"{value} = {default}"
 

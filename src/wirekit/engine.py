@@ -10,7 +10,7 @@ reference engine.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Misuse, Short, WireError, Wrong
@@ -378,10 +378,18 @@ def encoded(
     params, bounds = Params(context or {}), limits or schema.limits
     generated = _uses_rows(engine, key, _encoded_times)
     scope = Scope.root(params)
+    if generated and isinstance(value, dict):
+        from wirekit.compiler import rows_direct
+
+        data = _rows_built(schema, value, params, bounds, rows_direct.unit)
+        if data is not None:
+            return data, "rows"
     if isinstance(value, (Mapping, list, str)):
         value = _loaded(schema, value, params, generated)
     if generated:
-        data = _rows_built(schema, value, params, bounds)
+        from wirekit.compiler import rows_build
+
+        data = _rows_built(schema, value, params, bounds, rows_build.unit)
         if data is not None:
             return data, "rows"
     writer = Writer(key, bounds)
@@ -401,11 +409,13 @@ def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
     return schema.node.load(obj, Scope.root(params))
 
 
-def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> bytes | None:
+def _rows_built(
+    schema: Schema, value: Any, params: Params, limits: Limits, unit_of: Callable[[str], Callable[..., None]]
+) -> bytes | None:
     """What the generated code builds; None when the value is not as it should be, for the reference engine to say."""
     from wirekit.compiler import rows_build
 
-    unit = rows_build.unit(schema.key)
+    unit = unit_of(schema.key)
     buffer = bytearray()
     try:
         unit(rows_build.State(schema.key, params, limits), buffer, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wirekit.compiler import ir, rows, rows_build, rows_load
+from wirekit.compiler import ir, rows, rows_build, rows_direct, rows_load
 from wirekit.registry import registry
 
 
@@ -12,12 +12,12 @@ from wirekit.registry import registry
 @click.argument("key")
 @click.option(
     "--engine",
-    type=click.Choice(["rows", "build", "load", "columns", "ir"]),
+    type=click.Choice(["rows", "build", "direct", "load", "columns", "ir"]),
     default="rows",
     help=(
-        "rows: the generated decoder (default); build: the generated encoder; load: what makes the encoder's "
-        "records of JSON; columns: the generated kernel that fills Arrow columns; ir: the layout that all are "
-        "generated from."
+        "rows: the generated decoder (default); build: the generated encoder; direct: the same for plain mappings; "
+        "load: what makes the encoder's records of other JSON; columns: the generated kernel that fills Arrow columns; "
+        "ir: the layout that all are generated from."
     ),
 )
 def command(key: str, engine: str) -> int:
@@ -29,6 +29,11 @@ def command(key: str, engine: str) -> int:
 
         click.echo(columns.source(key), nl=False)
     else:
-        write = {"rows": rows.writer, "build": rows_build.builder, "load": rows_load.loader}[engine]
+        write = {
+            "rows": rows.writer,
+            "build": rows_build.builder,
+            "direct": rows_direct.builder,
+            "load": rows_load.loader,
+        }[engine]
         click.echo(write(key).source, nl=False)
     return 0

@@ -213,7 +213,9 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _read_outside(self, node: ir.Node) -> Iterator[tuple[int, str]]:
+    def _read_outside(
+        self, node: ir.Node, trees: Callable[[ir.Node], Iterator[Expression]] | None = None
+    ) -> Iterator[tuple[int, str]]:
         """(how far outside the node, field) of what its expressions read of structures around it."""
         seen: set[tuple[int, int]] = set()
         waiting = [(node, 0)]
@@ -222,7 +224,7 @@ class Generator:
             if (id(at), inside) in seen:
                 continue
             seen.add((id(at), inside))
-            for tree in self._trees(at):
+            for tree in (trees or self._trees)(at):
                 for each in fields_of(tree):
                     if each.up >= inside:
                         yield each.up - inside, each.names[0]

@@ -2,7 +2,7 @@
 
 ``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
 ``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
-batch, ``registry`` holds the layouts.
+batch and ``build_columns`` turns it back, ``registry`` holds the layouts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns import columns
+    from wirekit.compiler.columns_build import build_columns
     from wirekit.conversation import NEED_DATA, Conversation
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "WireError",
     "WirekitError",
     "Wrong",
+    "build_columns",
     "columns",
     "decode",
     "encode",
@@ -61,4 +63,8 @@ def __getattr__(name: str) -> Any:
         from wirekit.compiler.columns import columns
 
         return columns
+    if name == "build_columns":
+        from wirekit.compiler.columns_build import build_columns
+
+        return build_columns
     raise AttributeError(f"module 'wirekit' has no attribute {name!r}")

@@ -117,6 +117,8 @@ class Protocol:
         stored_names: {layout of a file that holds messages: regular expression that the names of such files match}.
         directory: ``module:function`` that checks a directory of a broker's files against each other; it takes the path
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
+        built: {layout that gives columns: ``module:function``}; the function takes a key, a batch and the options of
+            ``build_columns`` by name, and gives the bytes.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
     """
@@ -133,6 +135,7 @@ class Protocol:
     stored_columns: Mapping[str, str] = field(default_factory=dict)
     stored_names: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
+    built: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
     rules: str = ""
 

@@ -12,12 +12,12 @@ from wirekit.registry import registry
 @click.argument("key")
 @click.option(
     "--engine",
-    type=click.Choice(["rows", "build", "direct", "load", "columns", "ir"]),
+    type=click.Choice(["rows", "build", "direct", "load", "columns", "build-columns", "ir"]),
     default="rows",
     help=(
         "rows: the generated decoder (default); build: the generated encoder; direct: the same for plain mappings; "
         "load: what makes the encoder's records of other JSON; columns: the generated kernel that fills Arrow columns; "
-        "ir: the layout that all are generated from."
+        "build-columns: the one that builds from them; ir: the layout that all are generated from."
     ),
 )
 def command(key: str, engine: str) -> int:
@@ -28,6 +28,10 @@ def command(key: str, engine: str) -> int:
         from wirekit.compiler import columns
 
         click.echo(columns.source(key), nl=False)
+    elif engine == "build-columns":
+        from wirekit.compiler import columns_build
+
+        click.echo(columns_build.source(key), nl=False)
     else:
         write = {
             "rows": rows.writer,

@@ -62,9 +62,11 @@ def __getattr__(name: str) -> Any:
     if name == "columns":
         from wirekit.compiler.columns import columns
 
+        globals()[name] = columns  # found without this function from now on
         return columns
     if name == "build_columns":
         from wirekit.compiler.columns_build import build_columns
 
+        globals()[name] = build_columns
         return build_columns
     raise AttributeError(f"module 'wirekit' has no attribute {name!r}")

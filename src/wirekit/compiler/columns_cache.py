@@ -58,16 +58,18 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, protobuf, reads, writes
+    from wirekit.compiler.kernels import arrays, crc, message, protobuf, reads, writes
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
     told = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
-        f"messages {protobuf.FINGERPRINT}, arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT}",
+        f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
+        f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT}",
         f"offsets {offsets}",
     ]
+    source = source.replace("int32_at as offsets_at", f"{offsets}_at as offsets_at")
     return "".join(f"# {line}\n" for line in told) + source
 
 

@@ -34,19 +34,23 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), lower
 
 
-def _view(kind: str) -> Any:
-    """The function that gives the array of a type, of which the table has the address at an index, the size behind."""
+def _views(kind: str) -> Any:
+    """The functions that give the array of a type: at an address; from the table, which has address and size."""
     dtype: Any = getattr(np, kind)
 
     @njit(nogil=True)
-    def view(table: Any, index: int) -> Any:
+    def view_on(address: int, size: int) -> Any:
+        return carray(_pointer(address), (size,), dtype)
+
+    @njit(nogil=True)
+    def view_at(table: Any, index: int) -> Any:
         return carray(_pointer(table[index]), (table[index + 1],), dtype)
 
-    return view
+    return view_on, view_at
 
 
 for _kind in KINDS:
-    globals()[f"{_kind}_at"] = _view(_kind)
+    globals()[f"{_kind}_on"], globals()[f"{_kind}_at"] = _views(_kind)
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])
 FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -126,7 +126,7 @@ class Block:
 
     def plan(self, total: int) -> tuple[int, NDArray[Any], NDArray[Any]]:
         """Bytes of a block for buffers of so many bytes, its table without the block's address, and the places in it."""
-        step = max(1 << total.bit_length() - 3, ALIGNED) if total else ALIGNED  # few sizes, so that plans can be kept
+        step = max(1 << max(total.bit_length() - 3, 0), ALIGNED)  # few sizes, so that plans can be kept
         room = (total // step + 1) * step
         found = self.plans.get(room)
         if found is None:

@@ -106,7 +106,6 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     batch = wirekit.columns(KEY, data)
     assert wirekit.build_columns(KEY, batch) == data
     building = best(lambda: wirekit.build_columns(KEY, batch)) / COUNT
-    del batch
     least = best(lambda: limit(data)) / COUNT
     rows = [
         (f"wirekit.columns, {COUNT:,} messages of {len(sample) // 1000} bytes", f"{mine * 1e9:.0f} ns a message"),
@@ -115,7 +114,10 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         ("one pass of CRC-32 and one copy", f"{least * 1e9:.0f} ns a message; ours is {mine / least:.2f} ×"),
     ]
     rows += [
-        ("wirekit.rows of columns, the fields that aiokafka has", f"{some * 1e9:.0f} ns a message, {cython / some:.2f} ×"),
+        (
+            "wirekit.rows of columns, the fields that aiokafka has",
+            f"{some * 1e9:.0f} ns a message, {cython / some:.2f} ×",
+        ),
         ("wirekit.rows of columns, all fields", f"{walking * 1e9:.0f} ns a message, {cython / walking:.2f} × aiokafka"),
         ("wirekit.build_columns", f"{building * 1e9:.0f} ns a message"),
     ]

@@ -193,16 +193,24 @@ def test_any_damage_comes_back_or_is_refused(key: str) -> None:
         if errors.num_rows:
             continue
         used = int(batch.schema.metadata[b"wirekit.consumed"])
-        try:
-            got = columns_build.assembled(key, top(batch))
-        except Misuse as error:
-            assert "lost" in str(error) or "no column has" in str(error)
+        got = built_or_lost(key, top(batch))
+        if got is None:
             continue
         if got != changed[:used]:  # another number for null, or for true
             assert columns_build.assembled(key, top(scan(key, got, wrappers=True)[0])) == got
             continue
         built += 1
     assert built > 10
+
+
+def built_or_lost(key: str, batch: pa.RecordBatch) -> bytes | None:
+    """What is built, or None when the columns have lost something."""
+    try:
+        return columns_build.assembled(key, batch)
+    except Misuse as error:
+        if "lost" in str(error) or "no column has" in str(error):
+            return None
+        raise
 
 
 # Kafka's codecs.
@@ -289,7 +297,7 @@ def build(batch: Any, key: str = "buildtest.named") -> bytes:
     return wirekit.build_columns(key, batch)
 
 
-WANTED = bytes.fromhex("0a" "0001" "01" "0161" "012c" "000000" "1d" "0007" "01" "026263" "012c") + bytes(21)
+WANTED = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(21)
 
 
 @pytest.mark.parametrize(
@@ -371,8 +379,8 @@ def test_columns_that_have_to_be_there() -> None:
     with pytest.raises(Misuse, match=r"row 1: message\.timestamp: there is no such column"):
         build(pa.RecordBatch.from_pydict(told), SETS)
     for codec in ("none", "gzip"):
+        batch = pa.RecordBatch.from_pydict(told | {"message.timestamp": pa.nulls(2)})
         with pytest.raises(Misuse, match=r"row 1: message\.timestamp: is null"):
-            batch = pa.RecordBatch.from_pydict(told | {"message.timestamp": pa.nulls(2)})
             wirekit.build_columns(SETS, batch, codec=codec)
 
 
@@ -397,13 +405,13 @@ def test_offsets_that_point_nowhere() -> None:
     for offsets in ([0, 5, 3], [0, -1, 3], [3, 2, 3]):
         ends = pa.py_buffer(np.array(offsets, np.int32).tobytes())
         names = pa.Array.from_buffers(pa.string(), 2, [None, ends, data])
-        with pytest.raises(Misuse, match="name.*offsets.*outside of"):
+        with pytest.raises(Misuse, match=r"name.*offsets.*outside of"):
             build(named(name=names))
 
 
 def test_counts_and_sizes_that_do_not_fit() -> None:
     many = pa.RecordBatch.from_pydict({"data": pa.array([b""] * 40_000)})
-    with pytest.raises(Misuse, match="entries: 40000 records is not in -32768..32767; build fewer rows"):
+    with pytest.raises(Misuse, match=r"entries: 40000 records is not in -32768\.\.32767; build fewer rows"):
         wirekit.build_columns("columnstest.counted", many)
 
 

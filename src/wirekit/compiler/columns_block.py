@@ -21,7 +21,8 @@ from wirekit.compiler.columns_kernel import ERRORS, RANGES, SCALARS, Kernel, by_
 from wirekit.compiler.columns_plan import Records, Start
 from wirekit.compiler.kernels import message
 
-if TYPE_CHECKING:    from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LARGEST = 1 << 20  # bytes of a small buffer
 ALIGNED = 64  # bytes: what each array in a block begins at a multiple of
@@ -85,8 +86,7 @@ class Block:
         until = 2 * self.names.index("until")
         self.table[until : until + 2] = self.until.__array_interface__["data"][0], self.until.size
         self.at = np.append(self.at, where[ZEROS])
-        each = self.counts[:, self.table_of]
-        self.counts = each.copy()
+        self.counts = self.counts[:, self.table_of].copy()
 
     def _tables(self, kernel: Kernel, schema: pa.Schema) -> tuple[NDArray[Any], NDArray[Any]]:
         """What each field of the schema is made of."""
@@ -125,7 +125,7 @@ class Block:
         return np.array(fields, np.int64), np.array(buffers, np.int64)
 
     def plan(self, total: int) -> tuple[int, NDArray[Any], NDArray[Any]]:
-        """Bytes of a block for buffers of so many bytes, its table without the block's address, and the places in it."""
+        """Of a block for buffers of so many bytes: its size, its table without the address, the places in it."""
         step = max(1 << max(total.bit_length() - 3, 0), ALIGNED)  # few sizes, so that plans can be kept
         room = (total // step + 1) * step
         found = self.plans.get(room)

@@ -202,5 +202,3 @@ def _value(lead: Lead, rows: int, behind: int) -> int:
     if lead.measure is not None:
         return behind + lead.measure.add
     return int(lead.value)
-
-

@@ -325,13 +325,15 @@ class _Writer:
                 self.fail(self.there(each), each.path, "has a value, where the layout has none")
             self.depth -= 1
         gone = "a field that may not be there"
-        return Value(unfit=gone) if not value.inside else Value(inside={name: Value(unfit=gone) for name in value.inside})
+        return (
+            Value(unfit=gone) if not value.inside else Value(inside={name: Value(unfit=gone) for name in value.inside})
+        )
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         inner, found = Scope({}, scope), _Sums()
         wanted = {index for index, _ in marks(node)}
         wanted |= {at for measure in node.measures for at in (measure.first, measure.last)}
-        derived = {rule.at for rule in (*node.measures, *node.sums)}
+        derived = _derived(node)
         for index, member in enumerate(node.members):
             name = f"{path}.{member.name}" if path else member.name
             if index in wanted:
@@ -423,7 +425,7 @@ class _Writer:
 
 def _literal(default: Any) -> str | None:
     """A default as code."""
-    if isinstance(default, bool) or (isinstance(default, int) and not isinstance(default, str)):
+    if isinstance(default, int):
         return str(int(default))
     return default if isinstance(default, str) else repr(default) if isinstance(default, float) else None
 
@@ -435,6 +437,11 @@ def _known(number: ir.Number, value: str) -> Value:
     return Value(value, number.low, number.high)
 
 
+def _derived(node: ir.Structure) -> set[int]:
+    """The indexes of lengths and checksums."""
+    return {measure.at for measure in node.measures} | {total.at for total in node.sums}
+
+
 def _computed(columns: dict[str, Column], node: ir.Node, path: str) -> Iterable[Column]:
     """The columns of what is computed inside a node: lengths, checksums, constants, and all verdicts."""
     yield from (column for name, column in columns.items() if name.endswith(".ok"))
@@ -444,7 +451,7 @@ def _computed(columns: dict[str, Column], node: ir.Node, path: str) -> Iterable[
         case ir.Constant() if path in columns:
             yield columns[path]
         case ir.Structure():
-            derived = {rule.at for rule in (*node.measures, *node.sums)}
+            derived = _derived(node)
             for index, member in enumerate(node.members):
                 name = f"{path}.{member.name}" if path else member.name
                 if index in derived and name in columns:

@@ -50,7 +50,7 @@ def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> I
     slot = column.slot
     if array is None:
         if column.kind in ("bytes", "text"):
-            empty = {f"d{slot}": NOTHING, f"o{slot}": np.zeros(0, np.int64)}
+            empty: dict[str, NDArray[Any]] = {f"d{slot}": NOTHING, f"o{slot}": np.zeros(0, np.int64)}
         else:
             empty = {f"c{slot}": np.zeros(0, column.dtype)}
         return Input(MISSING, {**empty, f"v{slot}": NOTHING})
@@ -139,14 +139,16 @@ def _casts(array: pa.Array, kind: pa.DataType) -> bool:
 
 def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: int) -> pa.Array:
     """The numbers of names; what is no name may be a number in digits."""
-    known = {symbol.symbol: int(symbol) for symbol in table}
+    known = {symbol.symbol or "": int(symbol) for symbol in table}
     numbers: dict[str | None, int | None] = {None: None}
     for name in pc.unique(array).to_pylist():
         if name is None:
             continue
         if name not in known and not name.removeprefix("-").isdecimal():
             row = pc.index(array, name).as_py()
-            raise Misuse(f"{key}: row {first + row}: {column.path}: {name!r} is no name of {table.name}: {', '.join(known)}")
+            raise Misuse(
+                f"{key}: row {first + row}: {column.path}: {name!r} is no name of {table.name}: {', '.join(known)}"
+            )
         numbers[name] = known[name] if name in known else int(name)
     encoded = array.dictionary_encode()
     return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)

@@ -203,9 +203,9 @@ TAIL = """\
     return full
 """
 
-# What is called, of a kernel without protobuf messages: one type of arguments for all of them. ``state`` has the scalars
-# behind what ``scan`` looks at. ``scan_block`` scans into a block and makes that an Arrow message (``columns_block``); it
-# gives 4 when the block would hold what is not usual.
+# What is called, of a kernel without protobuf messages: one type of arguments for all of them. ``state`` has the
+# scalars behind what ``scan`` looks at. ``scan_block`` scans into a block and makes that an Arrow message (see
+# ``columns_block``); it gives -1 when the block would hold what is not usual, else where the records end.
 ENTRY = '''
 
 @njit(nogil=True, cache=True)

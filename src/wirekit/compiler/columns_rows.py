@@ -68,7 +68,7 @@ def row_type(columns: tuple[str, ...]) -> Any:
     for name, column in zip(names, columns, strict=True):
         if names.count(name) > 1:
             raise Misuse(f"two columns would be called {name}, one of them {column!r}; choose with fields")
-    return namedtuple("Row", names)  # type: ignore[misc]  # the names are known when it runs  # noqa: PYI024
+    return namedtuple("Row", names)
 
 
 def _attribute(column: str) -> str:

@@ -15,7 +15,7 @@ import sys
 from typing import Any, Final
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic as typed_intrinsic
 
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.

@@ -97,7 +97,7 @@ def finish(base: int, size: int, body: int, rows: int, places: Any, at: Any, fie
         head[at[NODES] + 2 * index], head[at[NODES] + 2 * index + 1] = rows, nulls
     for index in range(buffers.shape[0]):
         kind, array, width = buffers[index, KIND], buffers[index, ARRAY], buffers[index, WIDTH]
-        length = 0
+        length: Any = 0
         if kind == VALUES:
             length = rows * width
         elif kind == BITS:

@@ -772,7 +772,7 @@ import struct, wirekit
 from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import source
 batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
-function = columns_cache.function(source("kafka.offset_index"), "int32")
+function = columns_cache.function(source("kafka.offset_index"), "int32", "scan_block")
 print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
 """
 

@@ -328,6 +328,41 @@ def test_types_are_coerced_and_defaults_taken(columns: dict[str, Any]) -> None:
     assert build(pa.Table.from_batches([named(**columns)])) == WANTED
 
 
+@pytest.mark.parametrize("key", [SETS, "columnstest.readings"])
+def test_names_are_built_from(key: str) -> None:
+    data = (
+        readings(40) if key != SETS else wirekit.encode(SETS, {"messages": [message(n, n % 2, b"") for n in range(9)]})
+    )
+    batch = wirekit.columns(key, data, enums="dictionary")
+    numbers = wirekit.columns(key, data)
+    changed = [field.name for field in batch.schema if pa.types.is_dictionary(field.type)]
+    assert changed == [field.name for field in numbers.schema if field.metadata]
+    assert set(batch[changed[0]].to_pylist()) <= {"V0", "V1", "RED", "GREEN", "BLUE", "-3"}
+    assert wirekit.build_columns(key, batch) == data
+    with pytest.raises(Misuse, match="enums is 'int' or 'dictionary', not 'text'"):
+        wirekit.columns(key, data, enums="text")
+
+
+def test_rows_are_those_of_the_batch() -> None:
+    batch = wirekit.columns("columnstest.readings", readings(3000, 2))
+    names = [name for name in batch.schema.names if not name.startswith("@")]
+    columns = [batch[name].to_pylist() for name in names]
+    assert list(wirekit.rows(batch)) == list(zip(*columns, strict=True))
+    assert list(wirekit.rows(pa.Table.from_batches([batch.slice(5, 9), batch.slice(0, 0)]))) == list(
+        wirekit.rows(batch.slice(5, 9))
+    )
+    first = next(wirekit.rows(batch, ["body.large", "@offset"]))
+    assert (first.body_large, first.scan_offset) == (batch["body.large"][0].as_py(), 0)
+    assert list(wirekit.rows(batch.slice(0, 2), [])) == [(), ()]
+    for wrong in (["nothing"], ["kind", "kind"]):
+        with pytest.raises(Misuse):
+            wirekit.rows(batch, wrong)
+    with pytest.raises(Misuse, match="two columns would be called a_b"):
+        wirekit.rows(pa.table({"a.b": [1], "a_b": [2]}))
+    with pytest.raises(Misuse, match="not of a list"):
+        wirekit.rows([])
+
+
 def table(batch: Any) -> pa.Table:
     return pa.Table.from_batches([batch.slice(0, 1), batch.slice(1, 0), batch.slice(1)])
 

@@ -43,6 +43,7 @@ from wirekit.compiler.columns_block import LARGEST, Block, block
 from wirekit.compiler.columns_code import kernel
 from wirekit.compiler.columns_front import Front, front, is_told
 from wirekit.compiler.columns_kernel import CONTENTS, SCALARS, STATE, Column, Kernel, by_arrays, symbols_metadata
+from wirekit.compiler.columns_names import named
 from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
 from wirekit.compiler.columns_protobuf import Tray, chosen
@@ -247,7 +248,7 @@ def source(key: str) -> str:
 
 
 def columns(
-    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None
+    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None, enums: str = "int"
 ) -> pa.RecordBatch:
     """The records in a buffer, one row each, one column a field.
 
@@ -258,13 +259,14 @@ def columns(
         limits: what the bytes may ask for; by default the protocol's.
         fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
             all, except for those of protobuf messages that occur nowhere in it.
+        enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
         them, and the metadata ``wirekit.errors`` tells how many there are.
 
     Raises:
-        Misuse: for a schema that gives no columns; the text names what is in the way.
+        Misuse: for a schema that gives no columns; the text names what is in the way. For another ``enums``.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -273,7 +275,10 @@ def columns(
     >>> batch["message.value"].to_pylist(), batch["message.crc.ok"].to_pylist(), batch["@offset"].to_pylist()
     ([b'hi', b'hi'], [True, True], [0, 28])
     """
-    return scan(key, buffer, limits=limits, fields=fields)[0]
+    if enums not in ("int", "dictionary"):
+        raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
+    batch = scan(key, buffer, limits=limits, fields=fields)[0]
+    return named(batch) if enums == "dictionary" else batch
 
 
 def scan(

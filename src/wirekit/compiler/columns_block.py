@@ -24,7 +24,7 @@ from wirekit.compiler.kernels import message
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LARGEST = 1 << 20  # bytes of a small buffer
+LARGEST = 1 << 22  # bytes of a small buffer
 ALIGNED = 64  # bytes: what each array in a block begins at a multiple of
 ROW_GUESS = 64  # bytes a record takes, where it is not known
 SPARE_ROWS = 128

@@ -25,6 +25,7 @@ from tests.compiler.test_columns import (
     message,
     message_sets,
     mixed,
+    packets,
     readings,
     summed,
 )
@@ -433,6 +434,12 @@ def test_two_columns_of_a_name_and_other_things() -> None:
         wirekit.build_columns(SETS, produced(1, 1), kodek="gzip")
     with pytest.raises(Misuse, match="gives no columns"):
         build(named(), "kafka.metadata.request.v0")
+    with pytest.raises(Misuse, match=r"pulsar\.batch is not built from columns: metadata is a Protobuf; .*encode"):
+        build(named(), "pulsar.batch")
+
+
+def test_packets_of_a_capture() -> None:
+    again("net.pcap.packets.le", packets()[:1500])
 
 
 def test_offsets_that_point_nowhere() -> None:

@@ -106,8 +106,8 @@ def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
     Raises:
         Misuse: as ``build_columns``.
     """
-    batch = record_batch(key, batch)
     plan, made = program(key).plan, building(key)
+    batch = record_batch(key, batch)
     inputs = {column.path: taken(key, column, _column(batch, column.path), first) for column in made.columns.values()}
     front = sum(lead.number.size for lead in plan.lead if lead.number is not None)
     room = front + batch.num_rows * made.most + sum(each.total for each in inputs.values())

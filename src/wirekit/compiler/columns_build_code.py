@@ -17,9 +17,9 @@ from wirekit.compiler import ir
 from wirekit.compiler.columns_code import CHECKSUMS, agreeing, marks, none_of, reader, wide
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value, expression
 from wirekit.compiler.columns_kernel import Column
-from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.source import bare
+from wirekit.errors import Misuse
 
 INDENT = 3  # levels inside ``build`` where a record's fields are
 MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
@@ -172,7 +172,7 @@ class _Writer:
                 return self.when(f"{self.expression(node.condition, scope, path)[0]} != 0", node.node, path, scope)
             case ir.WhenMore():
                 return self.when("", node.node, path, scope)
-        raise unfit(self.key, path, node, "columns do not build it")
+        raise unfit(self.key, path, node)
 
     def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
         column = self.column(path)
@@ -421,6 +421,13 @@ class _Writer:
         self.read[column.slot] = column
         text = "it held bytes that no column has; without this column it is built without them"
         self.fail(f"{self.there(column)} and c{column.slot}[i] != {total}", GAPS, text)
+
+
+def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
+    """The error for a layout that cannot be built from columns."""
+    kind = node if isinstance(node, str) else f"a {type(node).__name__}"
+    text = f"{key} is not built from columns: {path or 'its layout'} is {kind}{f' ({why})' if why else ''}"
+    return Misuse(f"{text}; build it with wirekit.encode")
 
 
 def _literal(default: Any) -> str | None:

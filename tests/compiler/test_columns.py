@@ -795,7 +795,7 @@ def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
 
 
 def test_a_damaged_module_in_the_cache_is_written_anew(own_cache: Path) -> None:
-    wirekit.columns("kafka.offset_index", b"")
+    columns_cache._module(columns_cache.module_text(source("kafka.offset_index"), "int32"))
     (path,) = [
         p
         for p in own_cache.glob("*.py")

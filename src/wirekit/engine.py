@@ -1,10 +1,10 @@
 """decode, encode, frames, from_json: bytes to values and back, by schema key.
 
 Two engines decode and encode, and give the same value, bytes, verdicts and errors. ``reference`` runs each node's own
-``_parse`` and ``_build``; it needs no preparation, records spans, and says what is wrong with bytes or values that are
-not in order. ``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer
-than decoding a few values does, so a key gets it when it has been decoded, or encoded, a few times. Tracing runs on the
-reference engine.
+``_parse`` and ``_build``; it needs no preparation, and says what is wrong with bytes or values that are not in order.
+``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer than decoding
+a few values does, so a key gets it when it has been decoded, or encoded, a few times. ``trace`` is rows and the spans
+of all fields, by generated code too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from wirekit.compiler.rows import State
 
 Buffer = bytes | bytearray | memoryview
-ENGINES = (None, "rows", "reference")
+DECODERS = ("rows", "trace", "reference")
+ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 
 
@@ -51,6 +52,7 @@ class Decoded:
     """
 
     __slots__ = (
+        "_asked",
         "_checks",
         "_spans",
         "_state",
@@ -75,6 +77,7 @@ class Decoded:
         self.value: Any = None
         self._checks: list[Check] | None = None
         self._state: State | None = None
+        self._asked: str | None = None
         self.gaps: list[Gap] = []
         self.error: WireError | None = None
         self.consumed = 0
@@ -83,10 +86,11 @@ class Decoded:
 
     @property
     def spans(self) -> list[Span]:
-        """The bytes of every field; made when first asked for, by decoding once more."""
+        """The bytes of every field (docs/spans.md); made when first asked for, by decoding once more."""
         if self._spans is None:
-            _, session = _run(registry[self.schema], self.data, self.offset, self.context, self.limits, trace=True)
-            self._spans = session.spans or []
+            again = self.schema, self.data, self.offset, self.context, self.limits
+            generated = self.clean and _is_generated(self._asked, self.schema, _traced_times, DECODERS)
+            self._spans = _traced(*again, generated=generated)._spans or []
         return self._spans
 
     @property
@@ -98,8 +102,8 @@ class Decoded:
 
     @property
     def engine(self) -> str:
-        """The engine that decoded the value: ``rows`` or ``reference``."""
-        return "reference" if self._state is None else "rows"
+        """The engine that decoded the value: ``rows``, ``trace`` or ``reference``."""
+        return "reference" if self._state is None else "trace" if self._asked == "trace" else "rows"
 
     @property
     def clean(self) -> bool:
@@ -129,8 +133,8 @@ class Decoded:
 
 
 def _run(
-    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, trace: bool
-) -> tuple[Decoded, Session]:
+    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, trace: bool = False
+) -> Decoded:
     session = Session(schema.key, limits, trace=trace)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
@@ -141,7 +145,8 @@ def _run(
         decoded.value = error.partial
     decoded.consumed = reader.position
     decoded._checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
-    return decoded, session
+    decoded._spans = session.spans
+    return decoded
 
 
 def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> Decoded | None:
@@ -161,17 +166,34 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
     return decoded
 
 
+def _traced(
+    key: str, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, generated: bool = True
+) -> Decoded:
+    """A value and its spans, by generated code if that is asked for and the bytes are in order."""
+    from wirekit.compiler import trace
+
+    schema = registry[key]
+    decoded = _rows(schema, data, offset, context, limits) if generated else None
+    if decoded is None:
+        return _run(schema, data, offset, context, limits, trace=True)
+    state = trace.State(key, Params(context), limits, offset, decoded.sources)
+    trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
+    decoded._spans = state.spans
+    return decoded
+
+
 _decoded_times: Counter[str] = Counter()
 _encoded_times: Counter[str] = Counter()
 _loaded_times: Counter[str] = Counter()
+_traced_times: Counter[str] = Counter()
 
 
-def _uses_rows(engine: str | None, key: str, times: Counter[str]) -> bool:
+def _is_generated(engine: str | None, key: str, times: Counter[str], engines: tuple[str, ...]) -> bool:
     """Whether generated code is asked for, or the key was used often enough to have it generated."""
-    if engine not in ENGINES:
-        raise Misuse(f"no engine {engine!r}; there are {', '.join(filter(None, ENGINES))}")
     if engine is not None:
-        return engine == "rows"
+        if engine not in engines:
+            raise Misuse(f"no engine {engine!r}; there are {', '.join(engines)}")
+        return engine != "reference"
     times[key] += 1
     return times[key] > TIMES_BEFORE_COMPILING
 
@@ -195,7 +217,8 @@ def decode(
         limits: what the bytes may ask for; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
-        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
+        engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference, which
+            makes no difference but speed.
 
     Raises:
         Misuse: for a key or engine that does not exist.
@@ -211,11 +234,15 @@ def decode(
         key = stream_key(key, data, context or {})
     schema = registry[key]
     said, bounds = dict(context or {}), limits or schema.limits
+    generated = _is_generated(engine, key, _decoded_times, DECODERS)
     decoded = None
-    if _uses_rows(engine, key, _decoded_times):
+    if engine == "trace":
+        decoded = _traced(key, data, offset, said, bounds)
+    elif generated:
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
-        decoded, _ = _run(schema, data, offset, said, bounds, trace=False)
+        decoded = _run(schema, data, offset, said, bounds)
+    decoded._asked = engine
     if strict:
         _raise(decoded)
     return decoded
@@ -252,7 +279,7 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     if context:
         return server
     limits = protocol.limits
-    found, _ = _run(registry[client], data, 0, {}, limits, trace=False)
+    found = _run(registry[client], data, 0, {}, limits)
     cut = found.error is not None and isinstance(found.error, Short)
     return client if (found.error is None and not found.gaps) or (cut and found.value is not None) else server
 
@@ -376,7 +403,7 @@ def encoded(
         key = registry.protocol(key).stream("client")
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
-    generated = _uses_rows(engine, key, _encoded_times)
+    generated = _is_generated(engine, key, _encoded_times, ENCODERS)
     scope = Scope.root(params)
     if generated and isinstance(value, dict):
         from wirekit.compiler import rows_direct
@@ -438,5 +465,5 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
     """
     if "." not in key:
         key = registry.protocol(key).stream("client")
-    generated = _uses_rows(engine, key, _loaded_times)
+    generated = _is_generated(engine, key, _loaded_times, ENCODERS)
     return _loaded(registry[key], obj, Params(context or {}), generated)

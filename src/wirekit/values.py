@@ -22,7 +22,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from wirekit.errors import Misuse
 
@@ -295,9 +295,21 @@ class Gap:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The bytes [start, end) of one field in ``source``; for a bit field also first bit (from the LSB) and width."""
+CONTAINERS = frozenset(("record", "list", "bits"))
+
+
+class Span(NamedTuple):
+    """The bytes [start, end) of one field, or of a length, count or tag in front of one (see docs/spans.md).
+
+    Attributes:
+        path: the field; ``key.$length`` is the length in front of ``key``.
+        start: absolute offset of the first byte.
+        end: absolute offset behind the last byte.
+        source: 0 for the input, n for the n-th piece of decompressed data.
+        bit_start: of a bit field the first bit, counted from the least significant.
+        bit_length: of a bit field its bits.
+        kind: ``record``, ``list`` and ``bits`` hold others; all other kinds are leaves, which tile the bytes.
+    """
 
     path: str
     start: int
@@ -306,6 +318,11 @@ class Span:
     bit_start: int | None = None
     bit_length: int | None = None
     kind: str = ""
+
+    @property
+    def leaf(self) -> bool:
+        """Whether no other span lies inside."""
+        return self.kind not in CONTAINERS
 
 
 def printable(text: str) -> str:

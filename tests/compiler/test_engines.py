@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
+from tests.trace.tiling import check_tiling
 from wirekit.compiler import rows
 from wirekit.errors import WireError
 
@@ -31,7 +32,19 @@ def same(key: str, data: bytes, context: dict[str, Any], *, used: bool = True) -
     assert generated.sources == reference.sources
     assert generated.clean == reference.clean
     assert told(generated.error) == told(reference.error)
+    same_spans(reference, generated, wirekit.decode(data, key, context=context, engine="trace", offset=1000))
     return generated
+
+
+def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: wirekit.Decoded) -> None:
+    """The trace engine gives what rows gives, and the spans that the reference engine gives, which tile the bytes."""
+    assert traced.engine == generated.engine.replace("rows", "trace")
+    assert wirekit.to_json(traced.value) == wirekit.to_json(generated.value)
+    assert (traced.consumed, traced.checks, traced.gaps) == (generated.consumed, generated.checks, generated.gaps)
+    assert traced.sources == generated.sources
+    assert told(traced.error) == told(generated.error)
+    assert traced.spans == reference.spans
+    check_tiling(traced)
 
 
 def told(error: WireError | None) -> Any:
@@ -96,7 +109,7 @@ def test_a_key_gets_generated_code_when_it_is_decoded_often() -> None:
 
 
 def test_unknown_engine_is_misuse() -> None:
-    with pytest.raises(wirekit.Misuse, match="there are rows, reference"):
+    with pytest.raises(wirekit.Misuse, match="there are rows, trace, reference"):
         wirekit.decode(b"", "kafka.message", engine="fast")
 
 

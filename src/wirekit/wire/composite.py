@@ -96,6 +96,7 @@ class Struct(Node):
         pending: dict[int, tuple[str, int, int]] = {}
         opened: list[_Open] = []
         field = ""
+        begin, depth = stream.position, len(names)
         try:
             for index, (field, node) in enumerate(self.members):
                 if index in pending:
@@ -108,8 +109,6 @@ class Struct(Node):
                 ends.append(stream.position)
                 setattr(record, field, value)
                 scope[field] = value
-                if session.spans is not None:
-                    stream.span(start, type(bare(node)).__name__)
                 names.pop()
                 if index in self.lengths and value is not None:
                     self._length(stream, index, value, pending, starts, ends, extra)
@@ -137,6 +136,7 @@ class Struct(Node):
             raise
         finally:
             session.frames.pop()
+            stream.span(begin, "record", depth=depth)
             if extra:
                 record._extra = extra
         return record
@@ -196,7 +196,7 @@ class Struct(Node):
         if stream.position < entry.end:
             left = bytes(stream.buffer[stream.position : entry.end])
             names.append(entry.name)
-            stream.gap(stream.position, entry.end)
+            stream.trailing(stream.position, entry.end)
             names.pop()
             extra.setdefault("trailing", {})[entry.name] = left
             stream.position = entry.end
@@ -456,11 +456,11 @@ class Array(Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
         start = stream.position
-        number = self.count._parse(stream, context, path)
+        number = self.count.read(stream, "$count")
         if Null.is_null(number, self.null) and number < 0:
             if number != self.null:
                 stream.note("raw", number)
-            return None
+            return absent(stream)
         if number < 0:
             raise stream.wrong("a count of at least 0", number, start)
         return parse_elements(self.element, number, stream, context)
@@ -523,17 +523,23 @@ def parse_elements(element: Node, number: int, stream: Reader, context: Scope) -
         raise stream.short(needed)
     items: list[Any] = []
     names = stream.session.path
-    for index in range(number):
-        names.append(index)
-        start = stream.position
-        try:
+    begin, depth = stream.position, len(names)
+    try:
+        for index in range(number):
+            names.append(index)
             items.append(element._parse(stream, context, ""))
-        except WireError as error:
-            error.partial = items if error.partial is None else [*items, error.partial]
-            raise
-        stream.span(start, type(element).__name__)
-        names.pop()
+            names.pop()
+    except WireError as error:
+        error.partial = items if error.partial is None else [*items, error.partial]
+        raise
+    finally:
+        stream.span(begin, "list", depth=depth)
     return items
+
+
+def absent(stream: Reader) -> None:
+    """The value of a field that is not there, or null."""
+    stream.span(stream.position, "absent")
 
 
 def build_elements(element: Node, items: Any, stream: Writer, context: Scope) -> None:
@@ -571,6 +577,7 @@ class RecordsToEnd(Node):
         bounded, nested, leave = stream.bounded, stream.nested, stream.leave
         if self.short_tail == "stop":
             stream.leave = bounded
+        begin, depth = stream.position, len(session.path)
         while stream.position < stream.limit:
             start = stream.position
             if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
@@ -587,12 +594,13 @@ class RecordsToEnd(Node):
                     stream.nested = nested
                     break
                 error.partial = items if error.partial is None else [*items, error.partial]
+                stream.span(begin, "list", depth=depth)
                 raise
             if stream.position == start:
                 raise stream.wrong("a record of at least one byte", "an empty one")
-            stream.span(start, type(self.element).__name__)
             session.path.pop()
         stream.leave = leave
+        stream.span(begin, "list")
         if self.count is not None:
             announced = evaluate(self.count, context)
             stream.check("count", announced, len(items), announced == len(items), stream.position)
@@ -619,7 +627,7 @@ class If(Wrapping):
         self.condition = condition
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path) if evaluate(self.condition, context) else None
+        return self.inner._parse(stream, context, path) if evaluate(self.condition, context) else absent(stream)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if evaluate(self.condition, context):
@@ -731,7 +739,7 @@ class IfNext(Wrapping):
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         end = stream.position + len(self.magic)
         if end > stream.limit or stream.buffer[stream.position : end] != self.magic:
-            return None
+            return absent(stream)
         return self.inner._parse(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
@@ -751,7 +759,7 @@ class IfMore(Wrapping):
     """A field that is there when any byte is left before the limit, and None otherwise."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path) if stream.position < stream.limit else None
+        return self.inner._parse(stream, context, path) if stream.position < stream.limit else absent(stream)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
@@ -790,6 +798,7 @@ class OrBytes(Wrapping):
             data = stream.take(stream.left)
             if data:
                 stream.gap(start, stream.position)
+            stream.span(start, "gap")
             return data
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
@@ -819,10 +828,14 @@ class Lookahead(Wrapping):
         start = stream.position
         if start + self.at + self.inner.minimum() > stream.limit:
             raise stream.short(self.at + self.inner.minimum())
+        mark = stream.session.mark()
         stream.position += self.at
-        value = self.inner._parse(stream, context, path)
-        stream.position = start
-        return value
+        try:
+            return self.inner._parse(stream, context, path)
+        finally:
+            stream.position = start
+            stream.session.forget_spans(mark)
+            stream.span(start, "ahead", depth=mark[0])
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return obj
@@ -850,11 +863,11 @@ class Sized(Wrapping):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        size = self.length._parse(stream, context, path)
+        size = self.length.read(stream, "$length")
         if Null.is_null(size, self.null):
             if size != self.null:
                 stream.note("raw", size)
-            return None
+            return absent(stream)
         if size < 0:
             raise stream.wrong("a length of at least 0", size, start)
         begin = stream.position
@@ -870,7 +883,7 @@ class Sized(Wrapping):
             stream.limit = outer
         stream.bounded -= not cut
         if stream.position < end:
-            stream.gap(stream.position, end)
+            stream.trailing(stream.position, end)
             stream.note("trailing", bytes(stream.buffer[stream.position : end]))
             stream.position = end
         if cut:

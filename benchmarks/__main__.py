@@ -9,6 +9,7 @@ NAMES = [
     "message_set_against_kafka_python",
     "message_set_against_construct",
     "fetch_response_against_kafka_python",
+    "trace_against_reference",
     "produce_request_against_kafka_python",
     "capture_to_frames",
     "crc_against_libraries",

@@ -217,8 +217,8 @@ def decode(
         limits: what the bytes may ask for; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
-        engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference, which
-            makes no difference but speed.
+        engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference,
+            which makes no difference but speed.
 
     Raises:
         Misuse: for a key or engine that does not exist.

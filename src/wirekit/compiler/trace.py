@@ -248,16 +248,14 @@ class Writer(Generator):
         code.span(place.path, start, end, kind)
 
     @staticmethod
-    def _numbers( code: Tracing, place: Place, items: str, end: str, size: int) -> None:
+    def _numbers(code: Tracing, place: Place, items: str, end: str, size: int) -> None:
         code.put("extend([")
         code.put(f'    span((f"{place.path}[{{i}}]", {end} + i * {size}, {end} + i * {size} + {size}, n, None, None,')
         code.put(f'    "number")) for i in range(len({items}))')
         code.put("])")
         code.put(f"{end} += len({items}) * {size}")
 
-    def _elements(
-        self, code: Tracing, node: ir.Several, scope: Scope | None, place: Place, e: str, items: str
-    ) -> None:
+    def _elements(self, code: Tracing, node: ir.Several, scope: Scope | None, place: Place, e: str, items: str) -> None:
         end, index, item = code.at, code.fresh("i"), code.fresh("v")
         path = code.fresh("q")
         code.put(f"for {index}, {item} in enumerate({items}):")

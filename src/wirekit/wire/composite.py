@@ -460,7 +460,8 @@ class Array(Node):
         if Null.is_null(number, self.null) and number < 0:
             if number != self.null:
                 stream.note("raw", number)
-            return absent(stream)
+            absent(stream)
+            return None
         if number < 0:
             raise stream.wrong("a count of at least 0", number, start)
         return parse_elements(self.element, number, stream, context)

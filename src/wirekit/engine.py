@@ -112,8 +112,8 @@ class Decoded:
             return self._state.clean  # generated code gives up on everything else
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
-    def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit decode --output json`` prints; ``wirekit encode`` takes it back."""
+    def to_json(self, *, spans: bool = False) -> dict[str, Any]:
+        """The line that ``wirekit decode --output json`` prints, with ``--spans``; ``wirekit encode`` takes it back."""
         line: dict[str, Any] = {
             "schema": self.schema,
             "offset": self.offset,
@@ -125,6 +125,8 @@ class Decoded:
         }
         if self.context:
             line["context"] = dict(self.context)
+        if spans:
+            line["spans"] = [span.to_json() for span in self.spans]
         return line
 
     def __repr__(self) -> str:

@@ -324,6 +324,15 @@ class Span(NamedTuple):
         """Whether no other span lies inside."""
         return self.kind not in CONTAINERS
 
+    def to_json(self) -> dict[str, Any]:
+        """path, start, end, kind; ``source`` in decompressed data, ``bits`` (first, how many) of a bit field."""
+        shown: dict[str, Any] = {"path": self.path, "start": self.start, "end": self.end, "kind": self.kind}
+        if self.source:
+            shown["source"] = self.source
+        if self.bit_start is not None:
+            shown["bits"] = [self.bit_start, self.bit_length]
+        return shown
+
 
 def printable(text: str) -> str:
     """The text without what a terminal would obey: parts of it come from the wire.

@@ -12,6 +12,7 @@ NAMES = [
     "trace_against_reference",
     "produce_request_against_kafka_python",
     "capture_to_frames",
+    "search_for_frames",
     "crc_against_libraries",
     "columns_against_peers",
     "jmq4_columns_against_rows",

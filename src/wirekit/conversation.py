@@ -10,10 +10,11 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, ClassVar
 
 from wirekit.engine import Decoded, decode, frame_size, frames, overruns
@@ -24,6 +25,8 @@ from wirekit.wire.stream import Limits
 
 SIDES = ("client", "server")
 LARGEST_SEARCH = 1024 * 1024
+LARGEST_HEAD = 64
+"""Bytes up to the end of a frame's own length."""
 FRAMES_TO_RECOGNISE = 8
 LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
@@ -236,15 +239,22 @@ class Dialogue:
 
 
 class _Direction:
-    """Bytes of one direction that are not decoded yet."""
+    """Bytes of one direction that are not decoded yet.
 
-    __slots__ = ("buffer", "lost", "offset", "rejected", "time_us")
+    Attributes:
+        lost: why the bytes make no sense, "" while they do.
+        searched: how far they were looked through for a frame since.
+        waiting: (end, start) of what may be a frame and is not all there, a heap.
+    """
+
+    __slots__ = ("buffer", "lost", "offset", "searched", "time_us", "waiting")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.offset = 0
         self.lost = ""
-        self.rejected: set[int] = set()
+        self.searched = 0
+        self.waiting: list[tuple[int, int]] = []
         self.time_us: int | None = None
 
 
@@ -338,16 +348,17 @@ class Conversation:
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
             try:
-                size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self._framing())
+                head = bytes(direction.buffer[:LARGEST_HEAD])
+                size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
                 direction.lost = f"no frame begins here: {error.path} {error.reason}"
-                direction.rejected = {0}
+                direction.searched = 1
                 continue
             if size is None or len(direction.buffer) < size:
                 return
             if size <= 0:
                 direction.lost = f"no frame begins here: its length is {size}"
-                direction.rejected = {0}
+                direction.searched = 1
                 continue
             data = bytes(direction.buffer[:size])
             frame = self._frame(side, direction, data)
@@ -384,23 +395,34 @@ class Conversation:
 
     def _search(self, side: str, direction: _Direction) -> int | None:
         """The first offset at which a whole frame stands that decodes cleanly."""
-        buffer = bytes(direction.buffer)
-        key = self.dialogue.frame_key(side)
-        limits = self._framing()
-        for start in range(len(buffer)):
-            if start in direction.rejected:
-                continue
-            try:
-                size = frame_size(buffer[start : start + 64], key, limits=limits)
-            except WireError:
-                direction.rejected.add(start)
-                continue
-            if size is None or start + size > len(buffer):
-                continue
-            if size > 0 and self.dialogue.plausible(side, buffer[start : start + size]):
+        from wirekit.compiler.heading import heading
+
+        buffer, waiting = bytes(direction.buffer), direction.waiting
+        whole = []
+        while waiting and waiting[0][0] <= len(buffer):
+            whole.append(heapq.heappop(waiting)[1])
+        begin = heading(self.dialogue.frame_key(side), self._framing().frame)
+        found = begin.pattern.finditer(buffer, direction.searched)
+        for start in chain(sorted(whole), (match.start() for match in found)):
+            size = begin.frame_size(buffer, start)
+            end = start + size if size is not None else self._end(side, buffer, start)
+            if end > len(buffer):
+                heapq.heappush(waiting, (end, start))
+            elif end > start and self.dialogue.plausible(side, buffer[start:end]):
                 return start
-            direction.rejected.add(start)
+        direction.searched = max(direction.searched, len(buffer) - begin.size + 1)
         return None
+
+    def _end(self, side: str, buffer: bytes, start: int) -> int:
+        """Where a frame at ``start`` ends by its own length: not behind ``start`` if it makes no sense."""
+        try:
+            head = buffer[start : start + LARGEST_HEAD]
+            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+        except WireError:
+            return start
+        if size is None:
+            return start + LARGEST_HEAD if len(head) < LARGEST_HEAD else start
+        return start + size
 
     def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
         if not size:
@@ -414,7 +436,7 @@ class Conversation:
     def _drop(self, direction: _Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
-        direction.rejected = set()
+        direction.searched, direction.waiting = 0, []
 
 
 @dataclass(frozen=True, slots=True)

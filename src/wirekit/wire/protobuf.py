@@ -135,10 +135,8 @@ def parse_message(message: Message, stream: Reader) -> Record:
             field_ = message.fields.get(number)
             if field_ is None or not _accepts(field_, wire_type):
                 stream.plain = False
-                names += ["$unknown", len(unknown)]
-                stream.span(start, "tag", "$tag")
-                unknown.append(_unknown(number, wire_type, stream))
-                del names[depth:]
+                stream.span(start, "tag", "$unknown", len(unknown), "$tag")
+                unknown.append(_unknown(number, wire_type, stream, len(unknown)))
                 continue
             if number < last or (number == last and not field_.repeated):
                 stream.plain = False
@@ -231,10 +229,10 @@ def _varint(stream: Reader) -> int:
             raise stream.wrong("a varint of at most 10 bytes", "a longer one", start)
 
 
-def _length(stream: Reader) -> int:
+def _length(stream: Reader, *names: str | int) -> int:
     start = stream.position
     size = _varint(stream)
-    stream.span(start, "length", "$length")
+    stream.span(start, "length", *names, "$length")
     if size > stream.left:
         raise stream.short(size)
     return size
@@ -286,7 +284,7 @@ def _encoded(field: Field, number: Any) -> int:
     return int(number) & LARGEST
 
 
-def _unknown(number: int, wire_type: int, stream: Reader) -> dict[str, Any]:
+def _unknown(number: int, wire_type: int, stream: Reader, index: int) -> dict[str, Any]:
     start = stream.position
     if number == 0:
         raise stream.wrong("a field number of at least 1", 0)
@@ -295,12 +293,12 @@ def _unknown(number: int, wire_type: int, stream: Reader) -> dict[str, Any]:
     if wire_type in (FIXED64, FIXED32):
         size = 8 if wire_type == FIXED64 else 4
     elif wire_type == BYTES:
-        size = _length(stream)
+        size = _length(stream, "$unknown", index)
     elif wire_type != VARINT:
         raise stream.wrong("a wire type of 0, 1, 2 or 5", wire_type, start)
     start = stream.position
     value = _varint(stream) if wire_type == VARINT else stream.take(size).hex()
-    stream.span(start, "number" if wire_type == VARINT else "bytes")
+    stream.span(start, "number" if wire_type == VARINT else "bytes", "$unknown", index)
     return {"number": number, "wire_type": wire_type, "value": value}
 
 

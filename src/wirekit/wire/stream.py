@@ -196,7 +196,7 @@ class Reader:
         self.span(start, "gap", "$trailing")
         self.position = position
 
-    def span(self, start: int, kind: str, *names: str, depth: int | None = None) -> None:
+    def span(self, start: int, kind: str, *names: str | int, depth: int | None = None) -> None:
         """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names."""
         spans = self.session.spans
         if spans is not None:

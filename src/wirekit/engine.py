@@ -172,12 +172,12 @@ def _traced(
     key: str, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, generated: bool = True
 ) -> Decoded:
     """A value and its spans, by generated code if that is asked for and the bytes are in order."""
-    from wirekit.compiler import trace
-
     schema = registry[key]
     decoded = _rows(schema, data, offset, context, limits) if generated else None
     if decoded is None:
         return _run(schema, data, offset, context, limits, trace=True)
+    from wirekit.compiler import trace
+
     state = trace.State(key, Params(context), limits, offset, decoded.sources)
     trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
     decoded._spans = state.spans

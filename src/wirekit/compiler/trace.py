@@ -15,7 +15,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.source import Code, Generator, Scope, attribute, fixed, is_large, trees_in
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, fixed, is_large, trees_in
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
 from wirekit.wire.stream import Limits, Reader, Session
@@ -59,8 +59,16 @@ class State:
 
     def message(self, kind: Any, b: bytes, p: int, e: int, q: str) -> None:
         """Traces a protobuf message."""
+        from wirekit.compiler.trace_protobuf import trace_message
         from wirekit.wire.protobuf import parse_message
 
+        known = len(self.spans)
+        try:
+            trace_message(kind, b, p - self.origin, e - self.origin, q, self.source, self.origin, self.spans)
+        except Unusual:
+            del self.spans[known:]
+        else:
+            return
         session = Session(self.protocol, self.limits)
         session.spans = self.spans
         session.path.append(q)
@@ -216,13 +224,22 @@ class Writer(Generator):
             for measure in node.measures:
                 if measure.first == index and measure.at < index and measure.bounds and measure.last >= index:
                     limits.append((measure.last, e))
-                    e = code.fresh("e")
-                    number = names[node.members[measure.at].name]
-                    code.put(f"{e} = {code.place(-measure.add)} + {number}")
+                    e = self._limit(code, measure, names[node.members[measure.at].name], e)
             self._node(code, member.node, inner, place.member(member.name), e, names[member.name])
             while limits and limits[-1][0] == index:
                 _, e = limits.pop()
         code.span(place.path, start, code.place(), '"record"')
+
+    @staticmethod
+    def _limit(code: Tracing, measure: ir.Measure, number: str, e: str) -> str:
+        """The variable with the limit that a length sets inside another."""
+        limit = code.fresh("e")
+        code.put(f"{limit} = {code.place(-measure.add)} + {number}")
+        if measure.zero_is_rest:
+            code.put(f"if {number} == 0: {limit} = {e}")
+        if measure.clip:
+            code.put(f"if {limit} > {e}: {limit} = {e}")
+        return limit
 
     def _several(self, code: Tracing, node: ir.Several, scope: Scope | None, place: Place, e: str, v: str) -> None:
         items = code.fresh("l")

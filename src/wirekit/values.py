@@ -299,7 +299,7 @@ CONTAINERS = frozenset(("record", "list", "bits"))
 
 
 class Span(NamedTuple):
-    """The bytes [start, end) of one field, or of a length, count or tag in front of one (see docs/spans.md).
+    """The bytes [start, end) of one field, or of a length, count or tag of one (see docs/spans.md).
 
     Attributes:
         path: the field; ``key.$length`` is the length in front of ``key``.

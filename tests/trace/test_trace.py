@@ -20,6 +20,7 @@ from wirekit.wire import (
     Bits,
     Bytes,
     Compressed,
+    Delimited,
     If,
     IfMore,
     IfNext,
@@ -96,6 +97,11 @@ CASES: dict[str, tuple[Any, str, list[str]]] = {
         Struct("k" / int8, "a" / If(this.k > 0, int8), "b" / IfThenElse(this.k > 0, int8, int16)),
         "01 02 03",
         ["k number 0-1", "a number 1-2", "b number 2-3"],
+    ),
+    "up to a delimiter": (
+        Struct("k" / Delimited("="), "v" / Delimited("\n", number=True)),
+        "6162 3d 2d3132 0a",
+        ["k text 0-2", "k.$delimiter delimiter 2-3", "v number 3-6", "v.$delimiter delimiter 6-7"],
     ),
     "what is looked at": (
         Struct("a" / Lookahead(int8, 1), "b" / int16),

@@ -15,7 +15,7 @@ from wirekit.values import Check, Record, Span, Symbol, readable
 
 PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
 GAP = "reverse red"
-FRONTS = ("length", "count", "tag")
+FRAMING = ("length", "count", "tag", "delimiter")
 BYTES_A_LINE = 16
 HEXDUMP_WIDTH = 78
 LONGEST_VALUE = 48
@@ -26,14 +26,14 @@ LINES_OF_SOURCE = 16
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the tree: a field with its place, what stands in front of it, its value and verdicts."""
+    """One line of the tree: a field with its place, framing, value and verdicts."""
 
     depth: int
     name: str
     text: str
     note: str
     span: Span | None = None
-    front: tuple[Span, ...] = ()
+    framing: tuple[Span, ...] = ()
     checks: tuple[Check, ...] = ()
     leaf: bool = False
 
@@ -43,20 +43,20 @@ class _Known:
 
     def __init__(self, decoded: Decoded) -> None:
         self.spans: dict[str, Span] = {}
-        self.fronts: dict[str, list[Span]] = {}
+        self.framing: dict[str, list[Span]] = {}
         self.checks: dict[str, list[Check]] = {}
         for span in decoded.spans:
-            if span.kind in FRONTS:
-                self.fronts.setdefault(_behind(span), []).append(span)
+            if span.kind in FRAMING:
+                self.framing.setdefault(_framed(span), []).append(span)
             else:
                 self.spans[span.path] = span
         for check in decoded.checks:
             self.checks.setdefault(check.path, []).append(check)
 
 
-def _behind(front: Span) -> str:
-    """The path of the field that a length, count or tag stands in front of."""
-    return front.path.rpartition("$")[0].removesuffix(".")
+def _framed(span: Span) -> str:
+    """The path of the field that a length, count, tag or delimiter belongs to."""
+    return span.path.rpartition("$")[0].removesuffix(".")
 
 
 def tree_lines(decoded: Decoded) -> list[Line]:
@@ -68,8 +68,8 @@ def _walk(value: Any, path: str, name: str, depth: int, known: _Known) -> Iterat
     children = _children(value, path)
     text, note = _shown(value)
     if path:
-        front, checks = tuple(known.fronts.get(path, ())), tuple(known.checks.get(path, ()))
-        yield Line(depth, name, text, note, known.spans.get(path), front, checks, children is None)
+        framing, checks = tuple(known.framing.get(path, ())), tuple(known.checks.get(path, ()))
+        yield Line(depth, name, text, note, known.spans.get(path), framing, checks, children is None)
     for child_name, child_path, child in children or ():
         yield from _walk(child, child_path, child_name, depth + bool(path), known)
     if isinstance(value, Record):
@@ -125,7 +125,7 @@ def _colours(decoded: Decoded) -> dict[str, str]:
     colours: dict[str, str] = {}
     turn, at = 0, (0, 0)
     for span in decoded.spans:
-        if span.end > span.start and span.leaf and span.kind not in FRONTS:
+        if span.end > span.start and span.leaf and span.kind not in FRAMING:
             turn += span.kind != "bit" or at != (span.source, span.start)
             at = span.source, span.start
             colours[span.path] = GAP if span.kind == "gap" else PALETTE[turn % len(PALETTE)]
@@ -147,8 +147,8 @@ def tree(decoded: Decoded, lines: list[Line], colours: dict[str, str]) -> Text:
             text.append(line.text, colour)
         if line.note:
             text.append(f"  {line.note}", "dim")
-        if line.front:
-            text.append("  " + ", ".join(f"{front.kind} at {front.start:x}" for front in line.front), "dim")
+        if line.framing:
+            text.append("  " + ", ".join(f"{part.kind} at {part.start:x}" for part in line.framing), "dim")
         for check in line.checks:
             _verdict(text, check, line)
         text.append("\n")
@@ -186,12 +186,12 @@ def _number(value: Any) -> str:
 
 
 def hexdump(data: bytes, offset: int, source: int, spans: list[Span], colours: dict[str, str], most: int = 0) -> Text:
-    """A hexdump in the colours of the fields, what stands in front of them dim; at most ``most`` lines, 0 for all."""
+    """A hexdump in the colours of the fields, lengths and the like dim; at most ``most`` lines, 0 for all."""
     painted = [GAP] * len(data)
     for span in spans:
         if span.source == source and span.leaf:
-            front = span.kind in FRONTS
-            style = f"dim {colours.get(_behind(span), '')}".strip() if front else colours.get(span.path, "")
+            framing = span.kind in FRAMING
+            style = f"dim {colours.get(_framed(span), '')}".strip() if framing else colours.get(span.path, "")
             painted[span.start - offset : span.end - offset] = [style] * (span.end - span.start)
     text = Text()
     rows = range(0, len(data), BYTES_A_LINE)

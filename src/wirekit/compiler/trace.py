@@ -127,7 +127,7 @@ class Place:
         return Place(self.inner + name, f"{self.inner}{name}.")
 
     def part(self, name: str) -> str:
-        """The path of a length, count or tag in front."""
+        """The path of a length or count in front, or a delimiter behind."""
         return f"{self.inner}${name}"
 
 
@@ -172,6 +172,8 @@ class Writer(Generator):
             case ir.Blob():
                 start, end, kind = self._blob(code, node, place, v)
                 code.span(place.path, start, end, kind)
+            case ir.Delimited():
+                self._delimited(code, node, place, v)
             case ir.BitFields():
                 self._bits(code, node, place)
             case ir.When():
@@ -307,6 +309,16 @@ class Writer(Generator):
         shown = f'"{kind}" if {v} is not None else "absent"' if nullable else f'"{kind}"'
         code.move(end)
         return start, end, shown
+
+    @staticmethod
+    def _delimited(code: Tracing, node: ir.Delimited, place: Place, v: str) -> None:
+        start, end = code.place(), code.fresh("p")
+        text = f"str({v})" if node.decimal else f"{v}.encode()"
+        code.put(f"{end} = {start} + len({text})")
+        code.span(place.path, start, end, '"number"' if node.decimal else '"text"')
+        code.move(end)
+        code.span(place.part("delimiter"), code.place(), code.place(len(node.end)), '"delimiter"')
+        code.past += len(node.end)
 
     def _bits(self, code: Tracing, node: ir.BitFields, place: Place) -> None:
         (number,) = fixed(node)

@@ -449,7 +449,9 @@ class Delimited(Node):
         if found < 0:
             raise stream.short(stream.left + len(self.end))
         data = stream.take(found - start)
+        stream.span(start, "number" if self.number else "text")
         stream.take(len(self.end))
+        stream.span(found, "delimiter", "$delimiter")
         if b"\n" in data:
             raise stream.wrong(f"{self.end!r} in the line", "none", start)
         if not self.number:

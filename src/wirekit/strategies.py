@@ -752,6 +752,7 @@ class _Maker:
         self.leading = wish.leading
         self.dive = wish.dive
         self.depth = 0
+        self.sunk = 0
         self.packed = 0
         self.pieces = PIECES
         self.messages = 0
@@ -766,7 +767,7 @@ class _Maker:
     def whole(self) -> Any:
         """A value of the schema."""
         value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
-        if any(want.must for want in self.wants):
+        if any(want.must for want in self.wants) or self.sunk < self.dive:
             reject()
         return value
 
@@ -1170,6 +1171,8 @@ class _Maker:
         for names, pool in pools.items():
             if names[0] in offsets:
                 pools[names] = self._wanted(node, names, pool, offsets[names[0]])
+        if self.aim:
+            self._nameless(node, pools)
         touched = {names for names in pools if pools[names] is not plan.candidates[names]}
         self._settle(plan.decisions, pools, touched, scope, places)
         fixed = dict(forced)
@@ -1179,6 +1182,13 @@ class _Maker:
             if names in touched and pool:
                 fixed[names] = self.one_of(pool)
         return fixed
+
+    def _nameless(self, node: ir.Structure, pools: dict[Names, list[Any]]) -> None:
+        """Leaves only values without a name where these are asked for."""
+        for member in node.members:
+            core, names = _core(member.node), (member.name,)
+            if isinstance(core, ir.Named) and names in pools and self.aims(core, "unknown"):
+                pools[names] = [value for value in pools[names] if value not in core.table] or pools[names]
 
     def _left_open(self, names: Names) -> bool:
         """Whether a field that decides nothing here is drawn like any other: half of the time."""
@@ -1260,8 +1270,8 @@ class _Maker:
         return allowed or branches
 
     def _branch(self, decision: _Decision, branches: list[tuple[_Branch, Any]]) -> tuple[_Branch, Any]:
-        """One of them by weight; the lightest come first, because that is where shrinking goes."""
-        ordered = sorted(branches, key=lambda item: item[0].weight)
+        """One of them by weight; what is absent or light comes first, because that is where shrinking goes."""
+        ordered = sorted(branches, key=lambda item: (item[0].node is not None, item[0].weight))
         if self.aim:
             name = self.layout.names[id(decision.node)]
             aimed = [item for item in ordered if f"{name}={item[0].name}" in self.aim or self.leads(item[0].node)]
@@ -1316,10 +1326,13 @@ class _Maker:
             case ir.Constant(value=Literal(value=int(value))):
                 return self._agree(node.node, value, offset)
             case ir.Structure(members=members):
-                for member in members:
+                computed = _computed(node)
+                for index, member in enumerate(members):
+                    size = _fixed(member.node)
+                    if index in computed and self.overlaid(bytes(size or 1), offset) != bytes(size or 1):
+                        return False
                     if not self._fits(member.node, offset):
                         return False
-                    size = _fixed(member.node)
                     if size is None:
                         return True
                     offset += size
@@ -1332,6 +1345,8 @@ class _Maker:
             present = forced[()] is not None
         else:
             present = not self.full and (self.leads(node.node) or self.upto(1) == 1)
+        if self.diving and not self.layout.refers(node.node):
+            present = False
         self.take(node, "present" if present else "absent")
         if not present:
             self.unsure = True  # what follows may look like it
@@ -1341,7 +1356,9 @@ class _Maker:
 
     def _when_more(self, node: ir.WhenMore, scope: Scope, forced: dict[Names, Any]) -> Any:
         present = not self.full and not (() in forced and forced[()] is None) and self.upto(2) > 0
-        if self.clean and isinstance(node.node, ir.Blob) and not node.node.explained:
+        if self.diving:
+            present = self.layout.refers(node.node)
+        elif self.clean and isinstance(node.node, ir.Blob) and not node.node.explained:
             present = False
         self.take(node, "present" if present else "absent")
         if not present:
@@ -1375,6 +1392,7 @@ class _Maker:
         if self.full:
             self.unsure = True
         kept = self.at, self.wants
+        self.at = None if self.at is None else self.at + node.at
         value = self.make(node.node, scope, forced)
         self.at, self.wants = kept
         data = _pack(node.node, value)
@@ -1428,6 +1446,7 @@ class _Maker:
         if self.depth > max(self.deepest, self.dive):
             reject()
         self.depth += 1
+        self.sunk = max(self.sunk, self.depth)
         value = self.make(registry[key].layout, scope, forced)
         self.depth -= 1
         return value
@@ -1461,8 +1480,9 @@ class _Maker:
                     self.unsure = self.unsure or exact
                     continue
             items.append(item)
-        self.take(node, "some" if items else "empty")
-        if node.count is None:
+        if isinstance(node.count, ir.Number):
+            self.take(node, "some" if items else "empty")
+        elif node.count is None:
             self._end(node, items, scope)
         return items
 
@@ -1485,20 +1505,25 @@ class _Maker:
         if self.full and node.count is None:
             return 0, False
         refers = self.layout.refers(node.element)
-        if (self.diving and refers) or (self.leads(node.element) and self.pieces > 0 and not self.shallow):
-            return 1 + (0 if self.diving else self.upto(1)), False
+        if self.diving and refers:
+            return 1, False
         nullable = node.null is not None and node.null < 0 and not least
-        if nullable and (self.aims(node, "null") or self.upto(5) == 0):
+        leads = self.leads(node.element)
+        if nullable and (self.aims(node, "null") or (self.upto(5) == 0 and not leads)):
             self.take(node, "null")
             return None, False
         if not least and self.aims(node, "empty"):
             return 0, False
+        if leads and self.pieces > 0 and not self.shallow:
+            return 1 + self.upto(1), False
         if self.pieces <= 0 or (self.shallow and refers) or self.diving:
             return least, False
         return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)]), False
 
     def _end(self, node: ir.Several, items: list[Any], scope: Scope) -> None:
         """What may follow a list that goes up to the limit."""
+        if self.full:
+            return
         if node.stop:
             self.tail = node, items, scope
         elif node.until and items:

@@ -1,0 +1,71 @@
+"""What holds for generated values and frames; the tests here and the long runs in tests/fuzz share it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+import wirekit
+from tests.compiler.test_engines import same
+from wirekit.errors import Limit, WireError
+from wirekit.strategies import Mutation, agrees
+
+Run = Callable[[Any], None]
+
+
+def generated(key: str) -> bool:
+    """Whether generated code decodes all that is in order; lengths of 0 that mean the rest are for the reference."""
+    return not key.startswith("net.")
+
+
+def sound(key: str, value: Any, context: Mapping[str, Any]) -> wirekit.Decoded:
+    """A value is encoded by both engines alike, decoded by both alike, and is the same then: nothing is lost."""
+    data = wirekit.encode(key, value, context=context, engine="reference")
+    assert wirekit.encode(key, value, context=context, engine="rows") == data
+    decoded = same(key, data, dict(context), used=generated(key))
+    assert decoded.error is None
+    assert decoded.consumed == len(data)
+    assert [check for check in decoded.checks if check.status == "bad" and check.kind != "layout"] == []
+    assert agrees(value, decoded.value)
+    assert wirekit.encode(key, decoded.value, context=context) == data
+    shown = json.loads(json.dumps(wirekit.to_json(value)))
+    assert wirekit.encode(key, shown, context=context) == data
+    return decoded
+
+
+def survived(key: str, mutation: Mutation, context: Mapping[str, Any]) -> wirekit.Decoded:
+    """Damage gives a value that encodes to the same bytes, or an error of ours; the engines agree on it."""
+    assert mutation.data != mutation.original
+    decoded = same(key, mutation.data, dict(context), used=generated(key))
+    if decoded.error is None:
+        written = wirekit.encode(key, decoded.value, context=context, engine="reference")
+        assert written == mutation.data[: decoded.consumed]
+        assert wirekit.encode(key, decoded.value, context=context, engine="rows") == written
+    else:
+        assert isinstance(decoded.error, WireError)
+        assert decoded.error.offset is not None
+    if mutation.name == "too deep":
+        assert isinstance(decoded.error, Limit)
+    if mutation.name in ("checksum", "endless varint"):
+        assert not decoded.clean
+    return decoded
+
+
+def examples(strategy: st.SearchStrategy[Any], run: Run, *, count: int, start: int = 0) -> None:
+    """Runs with examples that are the same every time, and as many as the caller says, not the profile."""
+    suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    seeded = settings(
+        max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=suppressed
+    )
+
+    @seed(start)
+    @seeded
+    @given(strategy)
+    def go(drawn: Any) -> None:
+        run(drawn)
+
+    go()

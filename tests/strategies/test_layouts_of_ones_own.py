@@ -1,0 +1,149 @@
+"""A layout that somebody registers gets values, frames and damage like those that come with wirekit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import find
+from hypothesis import strategies as st
+
+import wirekit
+from tests.strategies.laws import examples, sound, survived
+from wirekit.registry import Layout, Protocol, registry
+from wirekit.strategies import KINDS, Mutation, branches, contexts, damage, mutations, values
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Compressed,
+    Const,
+    Default,
+    If,
+    IfMore,
+    IfNext,
+    IfThenElse,
+    Length,
+    Lookahead,
+    OrBytes,
+    RecordsToEnd,
+    Ref,
+    Repeat,
+    Sized,
+    String,
+    Struct,
+    Switch,
+    Symbols,
+    context,
+    float64,
+    int8,
+    int16,
+    int32,
+    len_,
+    rest,
+    this,
+    uint8,
+    uint16,
+    uint32,
+    unexplained,
+)
+
+KIND = SymbolTable("kind", {1: "TEXT", 2: "NUMBERS", 3: "PACKED"})
+FLAGS = Bits(uint8, "wide" / Bit(1), "kind" / Bit(3, KIND), "reserved" / Bit(4), order="lsb")
+
+ORDER = Struct(
+    "customer" / String(int16),
+    "lines" / Array(int16, Struct("article" / String(int8, null=-1), "amounts" / Array(int8, int32, null=-1))),
+    "gift" / If(this._.header.version >= 2, Struct("note" / String(int16), "wrapped" / uint8)),
+)
+NESTED = Struct(
+    "size" / Length(int32, frame=True, minimum=4),
+    "header" / Struct("magic" / Const(uint16, 0xBEEF), "version" / uint8, "flags" / FLAGS),
+    "crc" / Checked(uint32, "crc32c"),
+    "id" / IfThenElse(this.header.flags.wide, int32, int16),
+    "body"
+    / Switch(
+        this.header.flags.kind,
+        {1: Sized(int32, ORDER, null=-1), 2: RecordsToEnd(float64)},
+        default=unexplained(),
+    ),
+)
+COUNTED = Struct(
+    "n" / uint8,
+    "half" / Bytes(this.n // 2),
+    "twice" / Repeat(this.n * 2, int16),
+    "pair" / Switch((this.n & 1, context.mode), {(0, 1): int8, (1, 1): String(int8)}, default=Bytes(2)),
+    "names" / Default(int8, len_(this.all)),
+    "all" / RecordsToEnd(String(int8), count=this.names),
+)
+TREE = Struct("name" / String(int8), "children" / Array(int8, Ref("own.tree")))
+SEEN = Struct(
+    "kind" / Lookahead(uint8, at=2),
+    "mark" / IfNext(b"\xca\xfe", Struct("magic" / Const(uint16, 0xCAFE))),
+    "body" / Switch(this.kind, {7: Struct("a" / uint8, "b" / uint16)}, default=Struct("x" / uint16, "y" / uint8)),
+    "more" / IfMore(OrBytes(int32)),
+)
+PACKED = Struct(
+    "codec" / Symbols(int8, SymbolTable("codec", {0: "NONE", 1: "GZIP", 2: "SNAPPY"})),
+    "plain_size" / uint32,
+    "data" / Compressed(Bytes(int32), this.codec, {1: "gzip", 2: "snappy"}, Struct("rows" / RecordsToEnd(int16))),
+)
+CUT = Struct("records" / RecordsToEnd(Sized(int16, Struct("x" / int32)), short_tail="stop"), "tail" / rest())
+LAYOUTS = {"nested": NESTED, "counted": COUNTED, "tree": TREE, "seen": SEEN, "packed": PACKED, "cut": CUT}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> None:
+    registry.register(Protocol("own", "Of one's own", {name: Layout(node) for name, node in LAYOUTS.items()}))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_values_come_out_again_and_reach_every_branch(name: str) -> None:
+    key = f"own.{name}"
+    reached: set[str] = set()
+    together = contexts(key).flatmap(lambda said: st.tuples(st.just(said), values(key, context=said, reached=reached)))
+    examples(together, lambda drawn: sound(key, drawn[1], drawn[0]), count=250)
+    assert reached == set(branches(key))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_damage_gives_a_value_or_an_error(name: str) -> None:
+    key = f"own.{name}"
+    seen: set[str] = set()
+
+    def run(drawn: tuple[dict[str, Any], Mutation]) -> None:
+        seen.add(drawn[1].name)
+        survived(key, drawn[1], drawn[0])
+
+    together = contexts(key).flatmap(lambda said: st.tuples(st.just(said), mutations(key, context=said)))
+    examples(together, run, count=150)
+    if name == "nested":
+        assert seen == set(KINDS) - {"too deep", "endless varint"}
+    if name == "tree":
+        assert "too deep" in seen
+
+
+def test_a_tree_too_deep_is_refused() -> None:
+    found = find(mutations("own.tree", kinds=["too deep"]), lambda mutation: True)
+    error = wirekit.decode(found.data, "own.tree").error
+    assert isinstance(error, wirekit.Limit)
+    assert error.limit == "depth"
+
+
+def test_a_value_is_aimed_at_a_branch() -> None:
+    (aim,) = [name for name in branches("own.nested") if name == "body.1.node.gift=present"]
+    found = find(values("own.nested", aim=[aim]), lambda value: (value["body"] or {}).get("gift") is not None)
+    assert found["header"]["version"] >= 2
+    assert found["header"]["flags"]["kind"] == 1
+
+
+def test_a_value_can_be_edited_and_its_damage_listed() -> None:
+    value = find(values("own.nested", clean=True), lambda value: value["header"]["flags"]["kind"] == 2)
+    value["body"] = [1.5]
+    data = wirekit.encode("own.nested", value)
+    assert wirekit.decode(data, "own.nested").value.body == [1.5]
+    (wrong,) = [mutation for mutation in damage("own.nested", data) if mutation.name == "checksum"]
+    assert not wirekit.decode(wrong.data, "own.nested").clean

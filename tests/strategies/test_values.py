@@ -1,0 +1,158 @@
+"""Values of every schema come out again as they went in, and reach every branch of the layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+from hypothesis import strategies as st
+
+import wirekit
+from tests.strategies.laws import examples, sound
+from wirekit.strategies import agrees, branches, contexts, frames, values
+
+KEYS = wirekit.registry.keys()
+FEW = settings(max_examples=max(4, settings().max_examples // 12))
+ROUNDS = 80
+A_ROUND = 10
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_values_come_out_again_and_reach_every_branch(key: str) -> None:
+    """The first round goes anywhere, each further one for what was not reached yet."""
+    every, reached = set(branches(key)), set[str]()
+
+    def run(drawn: tuple[dict[str, Any], Any]) -> None:
+        context, value = drawn
+        sound(key, value, context)
+
+    for start in range(ROUNDS):
+        missing = every - reached if start else set()
+        if start and not missing:
+            break
+        together = contexts(key).flatmap(
+            lambda context, aim=missing: st.tuples(
+                st.just(context), values(key, context=context, aim=aim, reached=reached)
+            )
+        )
+        examples(together, run, count=A_ROUND, start=start)
+    assert sorted(every - reached) == []
+    assert sorted(reached - every) == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+@FEW
+@given(data=st.data())
+def test_clean_values_decode_clean(key: str, data: st.DataObject) -> None:
+    context = data.draw(contexts(key))
+    assert sound(key, data.draw(values(key, context=context, clean=True)), context).clean
+
+
+def test_no_health_check_complains() -> None:
+    """Few values are drawn in vain: hypothesis fails a test that rejects too many."""
+    strict = settings(max_examples=50, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    for key in ("net.pcapng", "net.pcap", "net.ip", "pulsar.frame", "kafka.request", "kafka.log_segment"):
+        strict(given(values(key))(lambda value: None))()
+
+
+def test_values_shrink_to_what_matters() -> None:
+    value = find(values("kafka.message_set"), lambda value: len(value["messages"]) > 1)
+    message = {"magic": 0, "attributes": {"codec": 0, "timestamp_type": 0, "reserved": 0}, "timestamp": None}
+    assert len(value["messages"]) == 2
+    assert {name: value["messages"][1]["message"][name] for name in message} == message
+    assert value["partial"] == b""
+
+
+@pytest.mark.parametrize("codec", ["1,1 gzip", "1,2 kafka-snappy", "0,3 kafka-lz4-v0", "1,3 kafka-lz4"])
+def test_compressed_data_with_each_codec(codec: str) -> None:
+    aim = [name for name in branches("kafka.message") if name == f"value={codec}"]
+    assert aim
+    opened = find(
+        values("kafka.message", aim=aim),
+        lambda value: isinstance(value["value"], dict) and bool(value["value"]["content"]["messages"]),
+    )
+    data = wirekit.encode("kafka.message", opened)
+    assert agrees(opened, wirekit.decode(data, "kafka.message").value)
+
+
+def test_compressed_data_lies_in_compressed_data() -> None:
+    def inside(value: Any) -> int:
+        if isinstance(value, dict):
+            return max([0, *map(inside, value.values())]) + ("content" in value)
+        return max(map(inside, value), default=0) if isinstance(value, list) else 0
+
+    found = [0]
+    aim = [name for name in branches("kafka.message_set") if name.endswith("gzip")]
+    examples(values("kafka.message_set", aim=aim), lambda value: found.append(inside(value)), count=60)
+    assert max(found) == 2, "depth says how often"
+    found = [0]
+    examples(values("kafka.message_set", aim=aim, depth=0), lambda value: found.append(inside(value)), count=60)
+    assert max(found) == 0
+
+
+def test_a_partial_message_ends_a_message_set() -> None:
+    value = find(values("kafka.message_set"), lambda value: value["messages"] and len(value["partial"]) > 12)
+    data = wirekit.encode("kafka.message_set", value)
+    assert wirekit.decode(data, "kafka.message_set").value.partial == value["partial"]
+
+
+def test_protobuf_messages_have_presence_lists_nesting_and_unknown_fields() -> None:
+    seen: set[str] = set()
+
+    def look(value: Any) -> None:
+        command = value["command"]
+        seen.update(name for name in command if name != "type")
+        for inner in command.values():
+            if isinstance(inner, dict):
+                seen.update("nested" for item in inner.values() if isinstance(item, dict))
+                seen.update("repeated" for item in inner.values() if isinstance(item, list))
+
+    examples(values("pulsar.frame"), look, count=300)
+    assert {"$unknown", "nested", "repeated", "send", "connect"} <= seen
+
+
+def test_the_ends_of_integers_are_tried() -> None:
+    seen: set[int] = set()
+    examples(
+        values("kafka.offset_index"), lambda value: seen.update(e["position"] for e in value["entries"]), count=200
+    )
+    assert {0, 1, -1, -(2**31), 2**31 - 1} <= seen
+
+
+def test_contexts_tell_cases_apart() -> None:
+    found: list[dict[str, Any]] = []
+    examples(contexts("kafka.response"), found.append, count=400)
+    assert {} in found
+    assert {"api": "produce", "version": 2} in found
+    assert contexts("kafka.message").example() == {}
+
+
+def test_a_protocol_stands_for_its_frames() -> None:
+    data = find(frames("pulsar"), lambda data: True)
+    assert wirekit.decode(data, "pulsar.frame").error is None
+
+
+def test_what_does_not_exist_is_misuse() -> None:
+    with pytest.raises(wirekit.Misuse, match="no schema"):
+        values("kafka.nothing")
+    with pytest.raises(wirekit.Misuse, match="has no branch nowhere=1"):
+        values("kafka.message", aim=["nowhere=1"])
+
+
+def test_wirekit_does_not_import_hypothesis() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys, wirekit, wirekit.cli; wirekit.registry.keys(); assert 'hypothesis' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_error_without_hypothesis_names_the_extra() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys; sys.modules['hypothesis'] = None; import wirekit.strategies"
+    run = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert "ImportError: wirekit.strategies needs hypothesis" in run.stderr
+    assert "wirekit[fuzz]" in run.stderr

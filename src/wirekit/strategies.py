@@ -37,7 +37,7 @@ try:
 except ImportError as missing:
     raise ImportError("wirekit.strategies needs hypothesis: pip install 'wirekit[fuzz]'") from missing
 
-__all__ = ["KINDS", "Mutation", "agrees", "branches", "contexts", "frames", "mutations", "damage", "values"]
+__all__ = ["KINDS", "Mutation", "agrees", "branches", "contexts", "frames", "kinds", "mutations", "damage", "values"]
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Names = tuple[str, ...]
@@ -180,6 +180,7 @@ class _Layout:
         names: {id of a node: its first path}, for the names of branches.
         sources: {id of a node: the wire node that it was lowered from}, which can build single elements.
         recursive: whether the schema refers to itself on some way.
+        closed: ids of the nodes inside constants and inside what is only looked at.
         beyond: ids of conditions that hold only if something stands behind the value, which no value can say.
     """
 
@@ -194,6 +195,7 @@ class _Layout:
         self._inside: dict[int, int] = {}
         self._plans: dict[int, _Plan] = {}
         self._symbols: dict[int, list[int]] = {}
+        self._offering: dict[str, frozenset[int]] = {}
         self.beyond: set[int] = set()
         edges: dict[str, set[str]] = {}
         waiting = [key]
@@ -204,6 +206,8 @@ class _Layout:
             edges[at] = self._add(at, "" if at == key else f"{at}:")
             waiting += edges[at]
         self.recursive = any(at in _reached(edges, at) for at in edges)
+        inert = [node.node for node in self.nodes if isinstance(node, ir.Constant | ir.Ahead)]
+        self.closed = frozenset(id(inner) for node in inert for _, inner in ir.walk(node))
         if isinstance(self.root, ir.Structure):
             last = self.root.members[-1].node if self.root.members else None
             if isinstance(last, ir.When) and isinstance(last.node, ir.Ahead):
@@ -249,23 +253,34 @@ class _Layout:
             self._symbols[id(node)] = [int(symbol) for symbol in node.table if low <= symbol <= high]
         return self._symbols[id(node)]
 
-    def leading(self, aim: frozenset[str]) -> set[int]:
+    def leading(self, aim: frozenset[str]) -> frozenset[int]:
         """Ids of the nodes that have one of these branches, or from which one can be reached."""
-        found: set[int] = set()
-        if not aim:
-            return found
-        grown = True
+        return self._leading(
+            id(node)
+            for node in self.nodes
+            if aim and any(f"{self.names[id(node)]}={branch}" in aim for branch in _branch_names(node))
+        )
+
+    def offering(self, kind: str) -> frozenset[int]:
+        """Ids of the nodes that can be damaged so, or from which such a one can be reached."""
+        if kind not in self._offering:
+            own = (id(node) for node in self.nodes if id(node) not in self.closed and kind in _kinds_of(node))
+            self._offering[kind] = self._leading(own)
+        return self._offering[kind]
+
+    def _leading(self, own: Iterable[int]) -> frozenset[int]:
+        found = set(own)
+        grown = bool(found)
         while grown:
             before = len(found)
             for node in reversed(self.nodes):
-                own = any(f"{self.names[id(node)]}={branch}" in aim for branch in _branch_names(node))
                 inner = (
                     [registry[node.key].layout] if isinstance(node, ir.Reference) else [n for _, n in ir.parts(node)]
                 )
-                if own or any(id(part) in found for part in inner):
+                if any(id(part) in found for part in inner):
                     found.add(id(node))
             grown = len(found) > before
-        return found
+        return frozenset(found)
 
     def escapes(self, node: ir.Node) -> int:
         """How many structures out of a node its expressions reach; -1 when they read nothing."""
@@ -791,8 +806,12 @@ class _Maker:
         return bool(self.aim) and f"{self.layout.names[id(node)]}={branch}" in self.aim and self.upto(1) == 0
 
     def leads(self, node: ir.Node | None) -> bool:
-        """Whether something inside a node is asked for."""
+        """Whether a node or something inside it is asked for."""
         return id(node) in self.leading
+
+    def _null(self, node: ir.Node, of: int) -> bool:
+        """Whether a node that may be null is: one time out of ``of``, unless something is asked for."""
+        return self.aims(node, "null") or (self.upto(of - 1) == 0 and not self.leads(node))
 
     @property
     def shallow(self) -> bool:
@@ -1015,7 +1034,7 @@ class _Maker:
         elif (LENGTH,) in forced:
             content = self._content(node, forced[LENGTH,])
             value = content.decode() if node.text else content
-        elif node.null is not None and (self.aims(node, "null") or self.upto(3) == 0):
+        elif node.null is not None and self._null(node, 4):
             value = None
         elif node.null != 0 and self.aims(node, "empty"):
             value = "" if node.text else b""
@@ -1272,7 +1291,7 @@ class _Maker:
     def _branch(self, decision: _Decision, branches: list[tuple[_Branch, Any]]) -> tuple[_Branch, Any]:
         """One of them by weight; what is absent or light comes first, because that is where shrinking goes."""
         ordered = sorted(branches, key=lambda item: (item[0].node is not None, item[0].weight))
-        if self.aim:
+        if self.leading:
             name = self.layout.names[id(decision.node)]
             aimed = [item for item in ordered if f"{name}={item[0].name}" in self.aim or self.leads(item[0].node)]
             if aimed and not self.chance(8):
@@ -1403,8 +1422,7 @@ class _Maker:
         return value
 
     def _bounded(self, node: ir.Bounded, scope: Scope, forced: dict[Names, Any]) -> Any:
-        null = node.null is not None and not self.diving and (self.aims(node, "null") or self.upto(5) == 0)
-        null = null and not self.leads(node.node)
+        null = node.null is not None and not self.diving and self._null(node, 6)
         if () in forced:
             null = forced[()] is None
         if self.full or node.length.high < 1 << 12:
@@ -1508,8 +1526,8 @@ class _Maker:
         if self.diving and refers:
             return 1, False
         nullable = node.null is not None and node.null < 0 and not least
-        leads = self.leads(node.element)
-        if nullable and (self.aims(node, "null") or (self.upto(5) == 0 and not leads)):
+        leads = self.leads(node)
+        if nullable and self._null(node, 6):
             self.take(node, "null")
             return None, False
         if not least and self.aims(node, "empty"):
@@ -1694,7 +1712,7 @@ def values(
     unknown = aimed - set(branches(layout.key))
     if unknown:
         raise Misuse(f"{layout.key} has no branch {', '.join(sorted(unknown))}; wirekit.strategies.branches lists them")
-    wish = _Wish(depth, clean, aimed, frozenset(layout.leading(aimed)))
+    wish = _Wish(depth, clean, aimed, layout.leading(aimed))
     return _values(layout, dict(context or {}), wish, reached)
 
 
@@ -1911,40 +1929,99 @@ def mutations(
     >>> wrong.name, wrong.path, [check.status for check in wirekit.decode(wrong.data, "kafka.message").checks]
     ('checksum', 'crc', ['bad'])
     """
-    wanted = tuple(KINDS if kinds is None else kinds)
-    for kind in wanted:
+    layout = _layout(_full(key))
+    offered = _offered(layout)
+    for kind in kinds or ():
         if kind not in KINDS:
             raise Misuse(f"no mutation {kind!r}; there are {', '.join(KINDS)}")
-    return _mutations(_layout(_full(key)), dict(context or {}), wanted, depth)
+    wanted = tuple(kind for kind in offered if kinds is None or kind in kinds)
+    return _mutations(layout, dict(context or {}), wanted, depth) if wanted else st.nothing()
 
 
 @st.composite
 def _mutations(draw: Draw, layout: _Layout, context: dict[str, Any], wanted: tuple[str, ...], depth: int) -> Mutation:
+    """The kind is drawn first, and a value that has it is aimed at; one that has only others gets one of these."""
+    kind = wanted[draw(_upto(len(wanted) - 1))]
+    if kind == "too deep":
+        return _too_deep(draw, layout, context)
     key = layout.key
-    original = engine.encode(key, draw(_values(layout, context, _Wish(depth))), context=context)
+    wish = _Wish(depth, leading=layout.offering(kind))
+    original = engine.encode(key, draw(_values(layout, context, wish)), context=context)
     by_kind: dict[str, list[_Recipe]] = {}
     for recipe in _recipes(key, original, context):
         by_kind.setdefault(recipe[0], []).append(recipe)
-    names = [
-        name for name in KINDS if name in wanted and (name in by_kind or (name == "too deep" and layout.recursive))
-    ]
-    if not names:
+    others = [name for name in wanted if name in by_kind]
+    if not others:
         reject()
-    name = names[draw(_upto(len(names) - 1))]
-    if name == "too deep":
-        levels = registry[key].limits.depth + 1
-        deep = draw(_values(layout, context, _Wish(0, dive=levels)))
-        try:
-            return Mutation(name, "", engine.encode(key, deep, context=context), original)
-        except WirekitError:
-            reject()
-    recipes = by_kind[name]
+    recipes = by_kind[kind if kind in by_kind else others[draw(_upto(len(others) - 1))]]
     first = draw(_upto(len(recipes) - 1))
-    for _, path, change in (*recipes[first:], *recipes[:first]):
+    for name, path, change in (*recipes[first:], *recipes[:first]):
         data = change()
         if data is not None and data != original:
             return Mutation(name, path, data, original)
     return reject()
+
+
+def _too_deep(draw: Draw, layout: _Layout, context: dict[str, Any]) -> Mutation:
+    """A value that lies in itself more often than the limits grant, and one that does not."""
+    original = engine.encode(layout.key, draw(_values(layout, context, _Wish(0))), context=context)
+    deep = draw(_values(layout, context, _Wish(0, dive=registry[layout.key].limits.depth + 1)))
+    try:
+        return Mutation("too deep", "", engine.encode(layout.key, deep, context=context), original)
+    except WirekitError:
+        return reject()
+
+
+def kinds(key: str) -> list[str]:
+    """The names of the mutations that some value of a schema offers, in the order of ``KINDS``.
+
+    >>> kinds("kafka.sasl_token")
+    ['length too small', 'length too large', 'length negative', 'length huge', 'truncated', 'trailing bytes']
+    """
+    return list(_offered(_layout(_full(key))))
+
+
+@functools.cache
+def _offered(layout: _Layout) -> tuple[str, ...]:
+    found = {kind for node in layout.nodes if id(node) not in layout.closed for kind in _kinds_of(node)}
+    found.add("trailing bytes")
+    if layout.root != ir.Structure("Empty", (), (), ()):
+        found.add("truncated")
+    if layout.recursive:
+        found.add("too deep")
+    return tuple(kind for kind in KINDS if kind in found)
+
+
+def _kinds_of(node: ir.Node) -> set[str]:
+    """The ways in which a node itself can be damaged."""
+    match node:
+        case ir.Structure(members=members, measures=measures, sums=sums):
+            found = {"checksum"} if sums else set()
+            for measure in measures:
+                number = _inside(members[measure.at].node)
+                found |= _size_kinds("length", number) if isinstance(number, ir.Number) else set()
+            return found
+        case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
+            return _size_kinds("length", number)
+        case ir.Several(count=ir.Number() as number):
+            return _size_kinds("count", number)
+        case ir.Named(table=table, number=ir.Number() as number):
+            return set() if _without_name(table, number.low, number.high) is None else {"unknown symbol"}
+        case ir.BitFields(fields=fields):
+            found = {"reserved bit" for field in fields if field.name.startswith("reserved")}
+            for field in fields:
+                if field.table is not None and _without_name(field.table, 0, (1 << field.width) - 1) is not None:
+                    found.add("unknown symbol")
+            return found
+        case ir.Constant():
+            return {"constant"}
+        case ir.Protobuf():
+            return {"endless varint"}
+    return set()
+
+
+def _size_kinds(what: str, number: ir.Number) -> set[str]:
+    return {f"{what} {size}" for size in _SIZES if size != "negative" or number.signed}
 
 
 def damage(key: str, data: bytes, *, context: Mapping[str, Any] | None = None) -> Iterator[Mutation]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import wirekit
 from tests.compiler.test_engines import same
 from wirekit.errors import Limit, WireError
-from wirekit.strategies import Mutation, agrees
+from wirekit.strategies import Mutation, agrees, contexts
 
 Run = Callable[[Any], None]
 
@@ -69,3 +69,8 @@ def examples(strategy: st.SearchStrategy[Any], run: Run, *, count: int, start: i
         run(drawn)
 
     go()
+
+
+def together(key: str, strategy: Callable[..., st.SearchStrategy[Any]], **arguments: Any) -> st.SearchStrategy[Any]:
+    """Pairs of a context that a schema tells apart, and what a strategy gives for it."""
+    return contexts(key).flatmap(lambda said: st.tuples(st.just(said), strategy(key, context=said, **arguments)))

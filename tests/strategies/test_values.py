@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 import wirekit
-from tests.strategies.laws import examples, sound
+from tests.strategies.laws import examples, sound, together
 from wirekit.strategies import agrees, branches, contexts, frames, values
 
 KEYS = wirekit.registry.keys()
@@ -31,12 +31,7 @@ def test_values_come_out_again_and_reach_every_branch(key: str) -> None:
         missing = every - reached if start else set()
         if start and not missing:
             break
-        together = contexts(key).flatmap(
-            lambda context, aim=missing: st.tuples(
-                st.just(context), values(key, context=context, aim=aim, reached=reached)
-            )
-        )
-        examples(together, run, count=A_ROUND, start=start)
+        examples(together(key, values, aim=missing, reached=reached), run, count=A_ROUND, start=start)
     assert sorted(every - reached) == []
     assert sorted(reached - every) == []
 

@@ -1,0 +1,138 @@
+"""Runs many inputs through all engines, in several processes, and collects what they do not agree on."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.agreement.inputs import inputs
+from tests.agreement.law import agree
+
+MEMORY = 4 << 30
+"""Bytes of address space a process may take beyond what it has: what eats memory fails instead."""
+SECONDS = 20
+"""How long one input may take."""
+BUGS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NameError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """So many inputs of a schema, from a seed."""
+
+    key: str
+    seed: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An input on which engines do not agree, and where that was seen."""
+
+    key: str
+    context: dict[str, Any]
+    data: bytes
+    where: str
+    error: str
+
+    def __str__(self) -> str:
+        call = f"agree({self.key!r}, bytes.fromhex({self.data.hex()!r}), {self.context!r})"
+        return f"{self.key}: {self.error}\n  at {self.where}\n  {call}"
+
+
+@dataclass
+class Found:
+    """What became of inputs, and the shortest that shows each fault of each schema."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
+    faults: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, other: Found) -> None:
+        self.seen.update(other.seen)
+        self.faults.update(other.faults)
+        for finding in other.findings.values():
+            self.note(finding)
+
+    def note(self, finding: Finding) -> None:
+        fault = (finding.key, finding.where)
+        known = self.findings.get(fault)
+        if known is None or len(finding.data) < len(known.data):
+            self.findings[fault] = finding
+
+
+def work(task: Task) -> Found:
+    """The inputs of one task, one after the other; a fault ends none but its own."""
+    found = Found()
+    for context, data in inputs(task.key, task.seed, task.count):
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            agree(task.key, data, context, seen=found.seen)
+        except BUGS as error:
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.line}"
+            finding = Finding(task.key, context, data, where, f"{type(error).__name__} {error}"[:600])
+            found.faults[task.key, where] += 1
+            found.note(finding)
+            found.seen["inputs"] += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    return found
+
+
+def tasks(keys: Sequence[str], count: int, seed: int, each: int) -> Iterator[Task]:
+    """About ``count`` inputs in all, evenly over the schemas, ``each`` from one set of generated frames."""
+    left = max(1, -(-count // len(keys)))
+    while left > 0:
+        for key in keys:
+            yield Task(key, seed, min(each, left))
+        left -= each
+        seed += 1
+
+
+def run(keys: Sequence[str], count: int, *, seed: int = 0, processes: int = 2, each: int = 1500) -> Iterator[Found]:
+    """Gives what was found so far each time that a task has ended."""
+    found = Found()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, _bounded, maxtasksperchild=200) as pool:
+        for part in pool.imap_unordered(work, tasks(keys, count, seed, each)):
+            found.add(part)
+            yield found
+
+
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGALRM, _late)
+
+
+def _late(signum: int, frame: Any) -> None:
+    raise TimeoutError(f"one input took more than {SECONDS} s")
+
+
+def report(found: Found, started: float) -> str:
+    """Figures, then a call that shows each fault."""
+    seconds = time.monotonic() - started
+    lines = [f"{found.seen['inputs']:,} inputs in {seconds:.0f} s, {found.seen['inputs'] / seconds:.0f} a second"]
+    lines += [f"  {name:<14}{number:>12,}" for name, number in found.seen.most_common() if name != "inputs"]
+    lines.append(f"{len(found.findings)} faults")
+    for fault, finding in sorted(found.findings.items()):
+        lines.append(f"{found.faults[fault]} times {finding}")
+    return "\n".join(lines)

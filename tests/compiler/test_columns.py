@@ -59,9 +59,11 @@ from wirekit.wire.composite import RecordsToEnd as ListNode
 from wirekit.wire.composite import Struct as StructNode
 from wirekit.wire.stream import Reader, Scope, Session
 
-# NUMBA_BOUNDSCHECK=1 compiles other code, in a process of its own, which runs this file with fewer cases.
+# NUMBA_BOUNDSCHECK=1 compiles other code, in a process of its own, which runs this file: with few cases when a test
+# below has started it, with all by ``make test-boundscheck``.
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
-CASES = 150 if CHECKED else 1500
+FEW = os.environ.get("WIREKIT_TEST_FEW") == "1"
+CASES = 150 if FEW else 1500
 
 COLOURS = SymbolTable("colour", {1: ("RED", "red"), 2: ("GREEN", "green"), 7: ("BLUE", "blue")})
 
@@ -395,7 +397,7 @@ SAMPLES = {
     "joyqueue.batch": joyqueue_batch,
     "joyqueue.message": joyqueue_messages,
 }
-if CHECKED:  # compiling takes longest
+if FEW:  # compiling takes longest
     SAMPLES = {key: SAMPLES[key] for key in ("kafka.message_set", "columnstest.readings", "columnstest.summed")}
 
 
@@ -583,7 +585,7 @@ def test_random_bytes(key: str) -> None:
         compare(key, data)
 
 
-@pytest.mark.skipif(CHECKED, reason="compiling takes longest")
+@pytest.mark.skipif(FEW, reason="compiling takes longest")
 def test_records_of_no_bytes_do_not_go_on_forever() -> None:
     batch, errors = scan("columnstest.empty", b"abc")
     assert batch.num_rows == 0
@@ -701,7 +703,7 @@ def log_append(number: int) -> bytes:
     return wirekit.encode("kafka.message_set", {"messages": [outer, message(number + 1, 1, b"", timestamp=-1)]})
 
 
-@pytest.mark.skipif(CHECKED, reason="reads no bytes")
+@pytest.mark.skipif(FEW, reason="reads no bytes")
 def test_messages_as_reading_gives_them() -> None:
     for data in [*message_sets(), mixed(), log_append(90), log_append(1), log_append(2**63 - 2), b""]:
         assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
@@ -847,7 +849,7 @@ def test_with_bounds_checked() -> None:
             "samples or grow or mutated or random or every_length",
         ],
         check=False,
-        env=os.environ | {"NUMBA_BOUNDSCHECK": "1"},
+        env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "WIREKIT_TEST_FEW": "1"},
         stdout=subprocess.PIPE,
         text=True,
         timeout=250,

@@ -1,0 +1,128 @@
+"""All engines agree on generated, damaged and repaired bytes of every schema; ``make agreement`` does it for long."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import wirekit
+from tests.agreement.damage import damaged, damaged_inside, repaired
+from tests.agreement.inputs import inputs
+from tests.agreement.law import agree, columnar, generated, record_by_record
+from tests.agreement.run import Task, tasks, work
+from wirekit.compiler import columns_cache, rows
+
+KEYS = wirekit.registry.keys()
+COUNT, SOUND, NAMED = 80, 12, 6
+
+
+@functools.cache
+def compiled() -> frozenset[str]:
+    """Keys for the columns engine: one of each kernel for many records; compiling all of them would take longest."""
+    from wirekit.compiler.columns import program
+
+    kernels: dict[str, str] = {}
+    for key in filter(columnar, KEYS):
+        many = program(key).plan.path or key.endswith((".message", ".packets.le")) or "index" in key
+        if many or key == "kafka.message_set":
+            kernels.setdefault(program(key).kernel.source, key)
+    return frozenset(kernels.values())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Kernels are compiled for these tests; what the user has is left alone."""
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(columns_cache.VARIABLE, str(folder))
+        yield folder
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_engines_agree(key: str) -> None:
+    seen: Counter[str] = Counter()
+    for context, data in inputs(key, 0, COUNT, sound=SOUND, named=NAMED):
+        agree(key, data, context, columns=key in compiled(), seen=seen)
+    assert seen["inputs"] == COUNT
+    assert seen["rows"] or not generated(key), "generated code decoded nothing"
+    assert seen["columns"] or key not in compiled()
+
+
+def test_columns_are_compared_both_ways() -> None:
+    assert {record_by_record(key) for key in compiled()} == {True, False}
+    assert {"kafka.message_set", "kafka.time_index", "joyqueue.batch", "jmq4.batch"} <= compiled()
+
+
+def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = wirekit.encode("kafka.sasl_token", {"token": b"ab"})
+    agree("kafka.sasl_token", data, {}, columns=False)
+    right = rows.unit("kafka.sasl_token")
+
+    def wrong(*arguments: object) -> object:
+        value, consumed = right(*arguments)
+        value.token = b"ac"
+        return value, consumed
+
+    monkeypatch.setattr(rows, "unit", lambda key: wrong)
+    with pytest.raises(AssertionError):
+        agree("kafka.sasl_token", data, {}, columns=False)
+
+
+def test_an_engine_that_leaves_its_work_to_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*arguments: object) -> object:
+        raise rows.Unusual
+
+    monkeypatch.setattr(rows, "unit", lambda key: never)
+    with pytest.raises(AssertionError):
+        agree("kafka.sasl_token", wirekit.encode("kafka.sasl_token", {"token": b"ab"}), {}, columns=False)
+
+
+def test_a_fault_is_told_with_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments: None)
+    found = work(Task("jmq4.heartbeat.request", 0, 5))
+    assert found.seen["inputs"] == 5
+    (finding,) = found.findings.values()
+    assert "AssertionError" in finding.error
+    assert "agree('jmq4.heartbeat.request', bytes.fromhex('" in str(finding)
+
+
+def test_inputs_are_the_same_for_the_same_seed() -> None:
+    def drawn(seed: int) -> list[object]:
+        return list(inputs("kafka.message", seed, 60, sound=10, named=4))
+
+    assert drawn(3) == drawn(3) != drawn(4)
+
+
+def test_a_run_is_spread_over_all_schemas() -> None:
+    planned = list(tasks(["a", "b", "c"], 1000, 7, 150))
+    assert sum(task.count for task in planned) == 1002
+    assert Counter(task.key for task in planned) == {"a": 3, "b": 3, "c": 3}
+    assert {task.seed for task in planned} == {7, 8, 9}
+
+
+def test_damage_can_be_repaired() -> None:
+    data = wirekit.encode("kafka.message", {"magic": 0, "value": "6162"})
+    broken = data[:-1] + b"c"
+    assert not wirekit.decode(broken, "kafka.message").clean
+    assert wirekit.decode(repaired("kafka.message", broken, {}), "kafka.message").clean
+
+
+def test_damage_reaches_compressed_data() -> None:
+    inner = {"messages": [{"offset": 0, "message": {"magic": 0, "value": "61" * 40}}]}
+    wrapper = {"magic": 0, "attributes": {"codec": 1}, "value": {"content": inner}}
+    data = wirekit.encode("kafka.message", wrapper)
+    other = damaged_inside(Random(1), "kafka.message", data, {})
+    assert other not in (None, data)
+    decoded = wirekit.decode(other or b"", "kafka.message")
+    assert [check.status for check in decoded.checks if check.path == "crc"] == ["ok"]
+    assert decoded.sources[0] != wirekit.decode(data, "kafka.message").sources[0]
+
+
+def test_nothing_can_be_damaged() -> None:
+    chance = Random(0)
+    assert {damaged(chance, [b""])[:1] == b"" for _ in range(200)} == {True, False}

@@ -162,7 +162,11 @@ def list_of(key: str) -> tuple[list[Any], Any, Any]:
 
 
 def expected(key: str, data: bytes, depth: int = 0) -> Expected:
-    """Walks over records with the reference engine, and on behind a bad one whose length tells where it ends."""
+    """Walks over records with the reference engine, and on behind a bad one whose length tells where it ends.
+
+    A record that is both cut and wrong inside is short for columns, which look at its length first; the reference engine
+    looks at what is there.
+    """
     before, several, element = list_of(key)
     stop = isinstance(several, ListNode) and several.short_tail == "stop"
     until = several.until if isinstance(several, ListNode) else b""
@@ -180,10 +184,11 @@ def expected(key: str, data: bytes, depth: int = 0) -> Expected:
         except WireError as error:
             if stop and isinstance(error, Short) and error.bounded == 0:
                 break
-            found.errors.append((depth, position, error.kind))
-            found.deep = found.deep or error.source > 0
             after = framed(element, data, position)
-            if after is None:
+            cut = after is not None and after > len(data)
+            found.errors.append((depth, position, "short" if cut and error.source == 0 else error.kind))
+            found.deep = found.deep or error.source > 0
+            if after is None or cut:
                 break
             position = after
             continue
@@ -212,14 +217,14 @@ def packed_in(value: Any) -> Any:
 
 
 def framed(element: Any, data: bytes, position: int) -> int | None:
-    """Where the next record begins, as the length of this one tells."""
+    """Where the next record begins, as the length of this one tells; it may lie behind the end of the data."""
     if not all(length.bounds for length, _, _ in element.lengths.values()):
         return None
     try:
         size = element.frame_size(Reader(Session("", wirekit.Limits()), data, position), Scope.root(Params()).inner())
     except (WireError, Misuse):
         return None
-    return position + size if size is not None and position + size <= len(data) else None
+    return position + size if size is not None else None
 
 
 def row(value: Any, session: Session, start: int, end: int, depth: int) -> dict[str, Any]:

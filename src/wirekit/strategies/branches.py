@@ -1,0 +1,44 @@
+"""The branches of a layout by name, and those that no value can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirekit.compiler import ir
+from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.nodes import branch_names
+
+
+def branches(key: str) -> list[str]:
+    """The names of all branches of a layout: cases, conditions, codecs, null, empty or some, numbers without a symbol.
+
+    A shared part of a layout has the name of its first place. Those in ``unreachable`` are left out.
+
+    >>> branches("kafka.consumer_offsets.value")[:4]
+    ['=0', '=1', '=2', '=otherwise']
+    """
+    return [name for name, reason in _all(layout_of(full_key(key))) if not reason]
+
+
+def unreachable(key: str) -> dict[str, str]:
+    """The branches of a layout that no value of it reaches: {name: why}.
+
+    >>> unreachable("kafka.api_versions.response.v0")
+    {}
+    """
+    return {name: reason for name, reason in _all(layout_of(full_key(key))) if reason}
+
+
+def _all(layout: Layout) -> Iterator[tuple[str, str]]:
+    """(name, reason why it cannot be reached, or nothing)."""
+    constant = {id(inner) for node in layout.nodes if isinstance(node, ir.Constant) for _, inner in ir.walk(node.node)}
+    for node in layout.nodes:
+        for branch in branch_names(node):
+            reason = ""
+            if id(node) in constant:
+                reason = "lies in a constant, which has one value"
+            elif id(node) in layout.beyond and branch == "present":
+                reason = "looks at what stands behind the value, which no value says"
+            yield f"{layout.names[id(node)]}={branch}", reason
+        if isinstance(node, ir.Fallback) and "bytes" not in branch_names(node):
+            yield f"{layout.names[id(node)]}=bytes", "no bytes are too few for what takes none"

@@ -1,0 +1,236 @@
+"""What can be made wrong in given bytes: a walk over the decoded value along its layout."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wirekit import engine
+from wirekit.compiler import ir
+from wirekit.errors import WirekitError
+from wirekit.registry import registry
+from wirekit.strategies.expressions import Names, Unknown, evaluate, found_in
+from wirekit.strategies.nodes import unwrapped, without_name, wrong_sizes
+from wirekit.strategies.packing import pack
+from wirekit.values import Record
+from wirekit.wire.stream import Scope, join_path
+
+_Change = Callable[[], bytes | None]
+
+
+Recipe = tuple[str, str, _Change]
+
+
+def recipes_of(key: str, data: bytes, context: dict[str, Any]) -> Iterator[Recipe]:
+    """What can be done to bytes: (kind, path, function that does it)."""
+    decoded = engine.decode(data, key, context=context)
+    if decoded.error is not None:
+        return
+    data = data[: decoded.consumed]
+    yield from Damage(key, data, decoded, context).recipes()
+
+
+class Damage:
+    """Walks a decoded value along its layout and says at each field what can be made wrong."""
+
+    def __init__(self, key: str, data: bytes, decoded: engine.Decoded, context: dict[str, Any]) -> None:
+        self.key = key
+        self.data = data
+        self.value = decoded.value
+        self.context = context
+        self.places: dict[str, tuple[int, int]] = {"": (0, len(data))}
+        self.messages: dict[str, list[int]] = {}
+        self.ends = set()
+        for span in decoded.spans:
+            if span.source == 0 and span.bit_start is None:
+                self.places[span.path] = span.start, span.end
+                self.ends |= {span.start, span.end}
+                if span.kind == "Protobuf":
+                    self.messages.setdefault(_outside(span.path), []).append(span.start)
+
+    def recipes(self) -> Iterator[Recipe]:
+        """(kind, path, function that makes the bytes)."""
+        yield from self._visit(registry[self.key].layout, self.value, (), Scope.root(engine.Params(self.context)))
+        for end in sorted(self.ends | {len(self.data) - 1}):
+            if 0 <= end < len(self.data):
+                path = next((path for path, place in self.places.items() if place[1] == end), "")
+                yield "truncated", path, functools.partial(_upto_byte, self.data, end)
+        yield "trailing bytes", "", lambda: self.data + b"\x00\xff\x00"
+
+    def _visit(self, node: ir.Node, value: Any, steps: tuple[str | int, ...], scope: Any) -> Iterator[Recipe]:
+        if value is None:
+            return
+        match node:
+            case ir.Structure(members=members):
+                inner = scope.inner()
+                inner.update(dict(value.items()))
+                yield from self._structure(node, value, steps)
+                for member in members:
+                    yield from self._visit(member.node, value.get(member.name), (*steps, member.name), inner)
+            case ir.Several(element=element):
+                if isinstance(node.count, ir.Number):
+                    yield from self._sizes("count", node.count, len(value), steps)
+                for index, item in enumerate(value):
+                    yield from self._visit(element, item, (*steps, index), scope)
+            case ir.Blob(length=ir.Number() as number, text=text):
+                size = len(value.encode(errors="surrogateescape") if text else value)
+                yield from self._sizes("length", number, size, steps)
+            case ir.Bounded(length=number, node=inner):
+                place = self.places.get(join_path(list(steps)))
+                if place is not None:
+                    yield from self._sizes("length", number, place[1] - place[0] - number.size, steps)
+                yield from self._visit(inner, value, steps, scope)
+            case ir.Choice() | ir.Either():
+                yield from self._visit_chosen(node, value, steps, scope)
+            case ir.Packed(blob=blob, node=inner):
+                if isinstance(value, Record):
+                    yield from self._visit(blob, value.compressed, steps, scope)
+                    yield from self._visit(inner, value.content, (*steps, "content"), scope)
+                else:
+                    yield from self._visit(blob, value, steps, scope)
+            case ir.Reference(key=key):
+                yield from self._visit(registry[key].layout, value, steps, scope)
+            case ir.Fallback(node=inner):
+                if not isinstance(value, bytes | str):
+                    yield from self._visit(inner, value, steps, scope)
+            case ir.Named(table=table, number=ir.Number() as number, closed=closed):
+                unknown = without_name(table, number.low, number.high)
+                if unknown is not None and closed:
+                    yield self._replaced("unknown symbol", number, unknown, steps)
+                elif unknown is not None:
+                    yield self._set("unknown symbol", steps, unknown)
+            case ir.BitFields(fields=fields):
+                for field in fields:
+                    yield from self._bit_field(field, value, (*steps, field.name))
+            case ir.Constant(node=inner):
+                yield from self._constant(inner, value, steps)
+            case ir.Protobuf():
+                yield from self._protobuf(steps)
+            case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner) | ir.Optional(node=inner):
+                yield from self._visit(inner, value, steps, scope)
+
+    def _visit_chosen(self, node: ir.Choice | ir.Either, value: Any, steps: tuple[str | int, ...], scope: Any) -> Any:
+        def look(up: int, names: Names) -> Any:
+            return found_in(scope, up, names)
+
+        try:
+            if isinstance(node, ir.Either):
+                chosen: ir.Node | None = node.then if evaluate(node.condition, look, self.context) else node.otherwise
+            else:
+                results = tuple(evaluate(tree, look, self.context) for tree in node.on)
+                chosen = next((case for values_, case in node.cases if values_ == results), node.otherwise)
+        except Unknown:
+            return
+        if chosen is not None:
+            yield from self._visit(chosen, value, steps, scope)
+
+    def _structure(self, node: ir.Structure, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+        for measure in node.measures:
+            member = node.members[measure.at]
+            number, stored = unwrapped(member.node), value.get(member.name)
+            if stored is None or not isinstance(number, ir.Number):
+                continue
+            for size, wrong in wrong_sizes(number, stored):
+                yield self._kept(f"length {size}", steps, member.name, wrong)
+            if measure.bounds and measure.last > measure.at:
+                yield self._trailing(steps, member.name)
+        for checked in node.sums:
+            member = node.members[checked.at]
+            stored = value.get(member.name)
+            if stored is not None:
+                yield self._kept("checksum", steps, member.name, stored ^ 1)
+
+    def _bit_field(self, field: ir.BitField, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+        if field.name.startswith("reserved") and not value[field.name]:
+            yield self._set("reserved bit", steps, 1)
+        if field.table is not None:
+            unknown = without_name(field.table, 0, (1 << field.width) - 1)
+            if unknown is not None:
+                yield self._set("unknown symbol", steps, unknown)
+
+    def _constant(self, node: ir.Node, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+        if isinstance(value, int) and steps and isinstance(steps[-1], str):
+            yield self._kept("constant", steps[:-1], steps[-1], value ^ 1)
+        else:
+            yield "constant", join_path(list(steps)), lambda: self._flipped(steps)
+
+    def _flipped(self, steps: tuple[str | int, ...]) -> bytes | None:
+        place = self.places.get(join_path(list(steps)))
+        if place is None or place[0] == place[1]:
+            return None
+        last = place[1] - 1
+        return self.data[:last] + bytes([self.data[last] ^ 1]) + self.data[last + 1 :]
+
+    def _sizes(self, what: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+        """A length or count in front of something, which only the bytes have."""
+        for name, wrong in wrong_sizes(number, size):
+            yield self._replaced(f"{what} {name}", number, wrong, steps)
+
+    def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...]) -> Recipe:
+        def change() -> bytes | None:
+            place = self.places.get(join_path(list(steps)))
+            packed = pack(number, wrong)
+            if place is None or packed is None or place[1] - place[0] < number.size:
+                return None
+            return self.data[: place[0]] + packed + self.data[place[0] + number.size :]
+
+        return name, join_path(list(steps)), change
+
+    def _set(self, name: str, steps: tuple[str | int, ...], wrong: Any) -> Recipe:
+        def change(value: Any) -> Any:
+            if not steps:
+                return wrong
+            _at(value, steps[:-1])[steps[-1]] = wrong
+            return value
+
+        return name, join_path(list(steps)), lambda: self._encoded(change)
+
+    def _kept(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
+        def change(value: Any) -> Any:
+            record = _at(value, steps)
+            record[member] = wrong
+            record.keep(member)
+            return value
+
+        return name, join_path([*steps, member]), lambda: self._encoded(change)
+
+    def _trailing(self, steps: tuple[str | int, ...], member: str) -> Recipe:
+        def change(value: Any) -> Any:
+            trailing = _at(value, steps).extra.setdefault("trailing", {})
+            trailing[member] = trailing.get(member, b"") + b"\x00\xff\x00"
+            return value
+
+        return "trailing bytes", join_path([*steps, member]), lambda: self._encoded(change)
+
+    def _encoded(self, change: Callable[[Any], Any]) -> bytes | None:
+        """The bytes of a changed copy of the value; None when the encoder refuses it."""
+        try:
+            return engine.encode(self.key, change(copy.deepcopy(self.value)), context=self.context)
+        except WirekitError:
+            return None
+
+    def _protobuf(self, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+        path = join_path(list(steps))
+        place, starts = self.places.get(path), self.messages.get(path)
+        if place is None or not starts:
+            return
+        begin, end = max(starts), place[1]
+        if begin < end:
+            yield "endless varint", path, lambda: self.data[:begin] + b"\xff" * (end - begin) + self.data[end:]
+
+
+def _upto_byte(data: bytes, end: int) -> bytes:
+    return data[:end]
+
+
+def _at(value: Any, steps: tuple[str | int, ...]) -> Any:
+    for step in steps:
+        value = value[step]
+    return value
+
+
+def _outside(path: str) -> str:
+    """The path of the message that holds a field: ``command.type`` and ``command.keys[2]`` → ``command``."""
+    return path.rpartition(".")[0]

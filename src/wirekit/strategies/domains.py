@@ -1,0 +1,134 @@
+"""What a field may hold: the values that are worth trying, and which others fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.registry import registry
+from wirekit.strategies.expressions import LENGTH, Names
+from wirekit.strategies.nodes import computed_members, core_of
+from wirekit.values import SymbolTable
+from wirekit.wire.protobuf import VARINT, Message
+from wirekit.wire.protobuf import Field as MessageField
+
+ELEMENTS = 3
+"""Elements of a list at most, where nothing asks for more."""
+
+
+DECIMAL = 10**18
+"""The largest number that is written in decimal."""
+LARGEST = 256
+"""Bytes of a field whose size is an expression, and elements of a list whose count is one."""
+
+
+@dataclass(slots=True)
+class Domain:
+    """Values of a field that are worth trying, and which others it can hold."""
+
+    values: list[Any]
+    low: int = 0
+    high: int = -1
+    text: bool = False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value of an expression fits the field."""
+        if isinstance(value, str):
+            return self.text
+        return isinstance(value, int) and self.low <= value <= self.high
+
+
+def edges_of(low: int, high: int) -> list[int]:
+    """Integers where things change: around 0, the ends."""
+    near = [*range(17), -1, -2, low, low + 1, high - 1, high]
+    return sorted({value for value in near if low <= value <= high}, key=lambda value: (abs(value), value < 0))
+
+
+def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -> Domain:
+    known = [int(symbol) for symbol in table if low <= symbol <= high]
+    if closed:
+        return Domain(known)
+    return Domain([*known, *(value for value in edges_of(low, high) if value not in table)], low, high)
+
+
+def domain_of(node: ir.Node, names: Names) -> Domain | None:
+    """What the field at ``names`` inside a node may hold; None when it cannot be chosen."""
+    if names == (LENGTH,) and isinstance(core_of(node), ir.Blob | ir.Several):
+        return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
+    match node:
+        case ir.Structure(members=members):
+            for index, member in enumerate(members):
+                if names and member.name == names[0]:
+                    return None if index in computed_members(node) else domain_of(member.node, names[1:])
+        case ir.BitFields(fields=fields):
+            for field in fields:
+                if names == (field.name,):
+                    return _bits_domain(field)
+        case ir.Protobuf(message=message):
+            return _message_domain(Message._known[message], names)
+        case ir.Reference(key=key):
+            return domain_of(registry[key].layout, names)
+        case ir.Number() if not names and not node.real:
+            return Domain([*edges_of(node.low, node.high)], node.low, node.high)
+        case ir.Delimited(decimal=True) if not names:
+            return Domain([*edges_of(-DECIMAL, DECIMAL)], -DECIMAL, DECIMAL)
+        case ir.Named(number=ir.Number() as number) if not names:
+            return _domain_of_table(node.table, number.low, number.high, closed=node.closed)
+        case ir.Boolean() if not names:
+            return Domain([False, True])
+        case ir.Blob(text=True) if not names:
+            return Domain([] if node.null is None else [None], text=True)
+        case ir.Constant(value=Literal(value=value)) if not names:
+            return Domain([value])
+        case ir.WhenNext(node=inner) | ir.WhenMore(node=inner) if not names:
+            domain = domain_of(inner, names)
+            return None if domain is None else Domain([*domain.values, None], domain.low, domain.high)
+        case ir.Choice() | ir.Either():
+            return _domain_of_any([domain_of(inner, names) for _, inner in ir.parts(node)])
+    within: ir.Node | None = getattr(node, "node", None)
+    return None if within is None or isinstance(node, ir.Packed) else domain_of(within, names)
+
+
+def _bits_domain(field: ir.BitField) -> Domain:
+    high = (1 << field.width) - 1
+    if field.table is not None:
+        return _domain_of_table(field.table, 0, high, closed=False)
+    return Domain([False, True]) if field.width == 1 else Domain(edges_of(0, high), 0, high)
+
+
+def _domain_of_any(domains: list[Domain | None]) -> Domain | None:
+    known = [domain for domain in domains if domain is not None]
+    if not known:
+        return None
+    together = list(dict.fromkeys(value for domain in known for value in domain.values))
+    return Domain(together, min(domain.low for domain in known), max(domain.high for domain in known), known[0].text)
+
+
+def _message_domain(message: Message, names: Names) -> Domain | None:
+    field = message.by_name.get(names[0]) if names else None
+    if field is None:
+        return None
+    if field.repeated:
+        return Domain(list(range(ELEMENTS + 1)), 0, LARGEST) if names[1:] == (LENGTH,) else None
+    if names[1:]:
+        return _message_domain(field.message, names[1:]) if field.message is not None and field.required else None
+    absent = [] if field.required else [None]
+    if field.kind == "bool":
+        return Domain([*absent, False, True])
+    if field.wire_type == VARINT:
+        low, high = limits_of(field)
+        domain = (
+            Domain(edges_of(low, high), low, high)
+            if field.table is None
+            else _domain_of_table(field.table, low, high, closed=False)
+        )
+        return Domain([*absent, *domain.values], low, high)
+    return Domain(list(absent), text=True) if field.kind == "string" else None
+
+
+def limits_of(field: MessageField) -> tuple[int, int]:
+    if field.kind.startswith(("uint", "fixed")):
+        return 0, (1 << field.bits) - 1
+    return -(1 << field.bits - 1), (1 << field.bits - 1) - 1

@@ -1,0 +1,208 @@
+"""What all parts of making a value share: small choices, what is asked for, and the position among the bytes."""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression
+from wirekit.errors import WirekitError
+from wirekit.registry import registry
+from wirekit.strategies.expressions import Look, Names, Unknown, evaluate, found_in
+from wirekit.strategies.layout import Layout
+from wirekit.strategies.nodes import fixed_size
+from wirekit.strategies.packing import pack, unpack
+from wirekit.wire.stream import Scope, Writer
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+
+PIECES = 400
+"""Fields of a value after which lists stay empty and options are left out."""
+
+
+@functools.cache
+def upto(most: int) -> st.SearchStrategy[int]:
+    return st.integers(0, most)
+
+
+@functools.cache
+def integers(low: int, high: int) -> st.SearchStrategy[int]:
+    edges = [value for value in dict.fromkeys((0, 1, -1, low, high)) if low <= value <= high]
+    return st.sampled_from(edges) | st.integers(low, high)
+
+
+@functools.cache
+def exactly(size: int) -> st.SearchStrategy[bytes]:
+    return st.binary(min_size=size, max_size=size)
+
+
+@dataclass(slots=True)
+class Want:
+    """Bytes that must stand at a position of what is made: because they were seen ahead, or end what lies before."""
+
+    start: int
+    data: bytes
+    must: bool
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What values are asked for: how deep, clean or not, towards which branches, how deep at least."""
+
+    depth: int
+    clean: bool = False
+    aim: frozenset[str] = frozenset()
+    leading: frozenset[int] = frozenset()
+    dive: int = 0
+
+
+class Drawing:
+    """Draws, and knows what was asked for, where we are, and what has been made so far."""
+
+    def __init__(self, layout: Layout, draw: Draw, context: Mapping[str, Any], wish: Wish) -> None:
+        self.layout = layout
+        self.draw = draw
+        self.context = context
+        self.deepest = wish.depth
+        self.clean = wish.clean
+        self.aim = wish.aim
+        self.leading = wish.leading
+        self.dive = wish.dive
+        self.depth = 0
+        self.sunk = 0
+        self.packed = 0
+        self.pieces = PIECES
+        self.messages = 0
+        self.unsure = False
+        self.taken: set[str] = set()
+        # Where we are: bytes since some origin, what must stand further on, whether the limit has been reached.
+        self.at: int | None = 0
+        self.wants: list[Want] = []
+        self.full = False
+        self.tail: tuple[ir.Several, list[Any], Scope] | None = None
+
+    @abstractmethod
+    def make(self, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
+        """A value for a node; see ``Maker.make``."""
+
+    # Small choices
+
+    def upto(self, most: int) -> int:
+        return int(self.draw(upto(most))) if most else 0
+
+    def chance(self, of: int) -> bool:
+        """One time out of ``of``; shrinks to False."""
+        return self.upto(of - 1) == of - 1
+
+    def one_of(self, items: list[Any]) -> Any:
+        return items[self.upto(len(items) - 1)]
+
+    def take(self, node: ir.Node, branch: str) -> None:
+        self.taken.add(f"{self.layout.names[id(node)]}={branch}")
+
+    def aims(self, node: ir.Node, branch: str) -> bool:
+        """Whether a branch of a node is what is asked for; then it is taken half of the time."""
+        return bool(self.aim) and f"{self.layout.names[id(node)]}={branch}" in self.aim and self.upto(1) == 0
+
+    def leads(self, node: ir.Node | None) -> bool:
+        """Whether a node or something inside it is asked for."""
+        return id(node) in self.leading
+
+    def _null(self, node: ir.Node, of: int) -> bool:
+        """Whether a node that may be null is: one time out of ``of``, unless something is asked for."""
+        return self.aims(node, "null") or (self.upto(of - 1) == 0 and not self.leads(node))
+
+    @property
+    def shallow(self) -> bool:
+        """Whether nothing more may lie inside itself."""
+        return self.depth >= max(self.deepest, self.dive) or self.pieces <= 0
+
+    @property
+    def diving(self) -> bool:
+        return self.depth < self.dive
+
+    # Position
+
+    def advance(self, size: int | None) -> None:
+        if size and self.full:
+            self.unsure = True
+        if self.at is None:
+            return
+        if size is None:
+            if self.wants:
+                self.unsure = self.unsure or any(want.must for want in self.wants)
+                self.wants = []
+            self.at = None
+            return
+        self.at += size
+        if self.wants:
+            self.wants = [want for want in self.wants if want.end > (self.at or 0)]
+
+    def want(self, data: bytes, ahead: int = 0, *, must: bool) -> None:
+        if self.at is None:
+            self.at = 0
+        self.wants.append(Want(self.at + ahead, data, must))
+
+    def overlaid(self, data: bytes, ahead: int = 0) -> bytes:
+        """Bytes that will stand here, with those that are wanted put over them."""
+        if not self.wants or self.at is None:
+            return data
+        at = self.at + ahead
+        result = bytearray(data)
+        for want in self.wants:
+            for index, byte in enumerate(want.data):
+                if 0 <= want.start + index - at < len(result):
+                    result[want.start + index - at] = byte
+        return bytes(result)
+
+    def number(self, node: ir.Node, value: Any) -> Any:
+        """A number, changed to what is wanted here; moves on."""
+        if self.wants:
+            data = pack(node, value)
+            if data is not None:
+                value = unpack(node, self.overlaid(data))
+        self.advance(fixed_size(node))
+        return value
+
+    def _look(self, scope: Scope) -> Look:
+        return lambda up, names: found_in(scope, up, names)
+
+    def _value(self, expression: Expression, scope: Scope) -> Any:
+        return evaluate(expression, self._look(scope), self.context)
+
+    def _decided(self, condition: Expression, scope: Scope) -> bool:
+        try:
+            return bool(self._value(condition, scope))
+        except Unknown:
+            self.unsure = True
+            return self.upto(1) == 1
+
+    def _apart(self, node: ir.Node, scope: Scope) -> Any:
+        """A value that is not part of what is made: position and limit stay."""
+        kept = self.at, self.wants, self.full, self.tail, self.dive
+        self.at, self.wants, self.full, self.tail, self.dive = 0, [], False, None, 0
+        value = self.make(node, scope, {})
+        self.at, self.wants, self.full, self.tail, self.dive = kept
+        return value
+
+    def _written(self, node: ir.Node, value: Any, scope: Scope) -> bytes:
+        """The bytes of a value of a node inside the layout."""
+        source = self.layout.sources[id(node)]
+        writer = Writer(self.layout.key, registry[self.layout.key].limits)
+        try:
+            source._build(source.load(value, scope), writer, scope, "")
+        except WirekitError:
+            reject()
+        return bytes(writer.buffer)

@@ -1,0 +1,130 @@
+"""Values of the layout's expressions, and what they read. Nothing here draws."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
+
+Names = tuple[str, ...]
+"""Where a field lies inside a structure; ``LENGTH`` as the last name means its length."""
+
+
+LENGTH = "#"
+
+
+Look = Callable[[int, Names], Any]
+
+
+class Unknown(Exception):
+    """An expression reads what is not known yet."""
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    ">>": operator.rshift,
+    "<<": operator.lshift,
+}
+
+
+_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "not ": operator.not_}
+
+
+def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
+    """The value of an expression; ``look`` finds fields.
+
+    Raises:
+        Unknown: when a field is not known, or the value of one makes no sense here.
+    """
+    try:
+        match tree:
+            case Literal(value=value):
+                return value
+            case Context(name=name):
+                return context.get(name)
+            case Field(up=up, names=names):
+                return look(up, names)
+            case LengthOf(of=Field(up=up, names=names)):
+                return look(up, (*names, LENGTH))
+            case LengthOf(of=inner):
+                return len(evaluate(inner, look, context))
+            case Operation(symbol=symbol, operands=(only,)):
+                return _UNARY[symbol](evaluate(only, look, context))
+            case Operation(symbol=symbol, operands=(left, right)):
+                first, second = evaluate(left, look, context), evaluate(right, look, context)
+                if symbol in ("<<", ">>") and not 0 <= second <= 64:
+                    raise Unknown
+                return _OPERATORS[symbol](first, second)
+    except (TypeError, ZeroDivisionError, KeyError, AttributeError):
+        raise Unknown from None
+    raise Unknown
+
+
+def found_in(scope: Any, up: int, names: Names) -> Any:
+    """A field in a scope; of an optional one that was left out, None."""
+    at = scope
+    for _ in range(up):
+        at = at["_"]
+    for index, name in enumerate(names):
+        if name == LENGTH:
+            return len(at) if at is not None else 0
+        if index == 0:
+            if name not in at:
+                raise Unknown
+            at = at[name]
+        else:
+            at = at.get(name)
+    return at
+
+
+def operands_of(tree: Expression) -> Iterator[Expression]:
+    """An expression and all inside it."""
+    yield tree
+    if isinstance(tree, LengthOf):
+        yield from operands_of(tree.of)
+    elif isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from operands_of(operand)
+
+
+def read_by(tree: Expression) -> Iterator[tuple[int, Names]]:
+    """The fields that an expression reads; of one whose length is taken, its length."""
+    if isinstance(tree, Field):
+        yield tree.up, tree.names
+    elif isinstance(tree, LengthOf) and isinstance(tree.of, Field):
+        yield tree.of.up, (*tree.of.names, LENGTH)
+    elif isinstance(tree, LengthOf):
+        yield from read_by(tree.of)
+    elif isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from read_by(operand)
+
+
+def expressions_of(node: ir.Node) -> list[Expression]:
+    """The expressions of a node itself that decide what its bytes are."""
+    match node:
+        case ir.Blob(length=length, filler=False) if length is not None and not isinstance(length, ir.Number):
+            return [length]
+        case ir.Several(count=count, announced=announced):
+            return [tree for tree in (count, announced) if tree is not None and not isinstance(tree, ir.Number)]
+        case ir.When(condition=condition) | ir.Either(condition=condition):
+            return [condition]
+        case ir.Choice(on=on) | ir.Packed(on=on):
+            return list(on)
+    return []

@@ -1,0 +1,186 @@
+"""Values of fields that hold no others: numbers, symbols, bits, bytes and text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from wirekit.compiler import ir
+from wirekit.strategies.domains import DECIMAL, LARGEST
+from wirekit.strategies.drawing import Drawing, exactly, integers
+from wirekit.strategies.expressions import LENGTH, Names, Unknown
+from wirekit.strategies.nodes import fixed_size
+from wirekit.strategies.packing import pack
+from wirekit.wire.stream import Scope
+
+ANY_BYTES = st.sampled_from([b"", b"\0", b"\xff\xff\xff\xff", bytes(13)]) | st.binary(max_size=24)
+
+
+ANY_TEXT = st.sampled_from(
+    ["", "a", "topic-1", "\0", "é", "消息", "\U0001f600", "a\u202eb", "\ufeff", "\n", "' \"\\", "e\u0301"]
+) | st.text(max_size=12)
+
+
+FLOATS = {"d": st.floats(), "f": st.floats(width=32)}
+
+
+class Fields(Drawing):
+    """Makes fields."""
+
+    def _number(self, node: ir.Number, forced: dict[Names, Any]) -> Any:
+        if () in forced and forced[()] is not None:
+            return self.number(node, forced[()])
+        if node.real:
+            self.advance(node.size)
+            return self.draw(FLOATS[node.code])
+        return self.number(node, self.draw(integers(node.low, node.high)))
+
+    def _named(self, node: ir.Named, forced: dict[Names, Any]) -> Any:
+        if () in forced and forced[()] is not None:
+            value = forced[()]
+        elif not node.closed and (not self.layout.symbols(node) or self.aims(node, "unknown") or self.chance(6)):
+            assert isinstance(node.number, ir.Number)
+            value = self.draw(integers(node.number.low, node.number.high))
+        else:
+            value = self.one_of(self.layout.symbols(node))
+        value = self.number(node, value)
+        if value not in node.table:
+            if node.closed:
+                reject()
+            self.take(node, "unknown")
+        return value
+
+    def _bits(self, node: ir.BitFields, forced: dict[Names, Any]) -> Any:
+        if () in forced and isinstance(forced[()], dict):
+            return self.number(node, forced[()])
+        value: dict[str, Any] = {}
+        for field in node.fields:
+            if (field.name,) in forced:
+                value[field.name] = forced[field.name,]
+            elif field.table is not None and not self.chance(6):
+                value[field.name] = self.one_of([int(symbol) for symbol in field.table if symbol < 1 << field.width])
+            else:
+                number = self.draw(integers(0, (1 << field.width) - 1))
+                value[field.name] = bool(number) if field.width == 1 and field.table is None else number
+        return self.number(node, value)
+
+    def _constant(self, node: ir.Constant, value: Any) -> Any:
+        data = pack(node.node, value) if isinstance(value, int) else None
+        if data is None:
+            self.advance(fixed_size(node.node))
+        else:
+            if self.overlaid(data) != data:
+                reject()
+            self.advance(len(data))
+        return value
+
+    def _blob(self, node: ir.Blob, scope: Scope, forced: dict[Names, Any], *, some: bool = False) -> Any:
+        if node.length is None:
+            return self._rest(node, scope, some=some)
+        if isinstance(node.length, ir.Number):
+            return self._prefixed(node, node.length, forced)
+        if node.filler:
+            self.advance(None)
+            return b""
+        try:
+            size = self._value(node.length, scope)
+        except Unknown:
+            self.unsure = True
+            size = self.upto(8)
+        if not isinstance(size, int) or not 0 <= size <= 64 * LARGEST:
+            reject()
+        data = self.overlaid(self._content(node, size))
+        self.advance(size)
+        return data.decode(errors="surrogateescape") if node.text else data
+
+    def _content(self, node: ir.Blob, size: int) -> bytes:
+        if node.text:
+            return bytes(32 + byte % 95 for byte in self.draw(exactly(size)))
+        return bytes(self.draw(exactly(size)))
+
+    def _text_or_bytes(self, node: ir.Blob, most: int) -> Any:
+        """Drawn content of at most so many bytes."""
+        if self.pieces <= 0:
+            return "" if node.text else b""
+        value = self.draw(ANY_TEXT if node.text else ANY_BYTES)
+        size = len(value.encode()) if node.text else len(value)
+        return value if size <= most else value[:0]
+
+    def _prefixed(self, node: ir.Blob, number: ir.Number, forced: dict[Names, Any]) -> Any:
+        if self.full or self.wants:
+            self.unsure = True
+        value: Any
+        if () in forced:
+            value = forced[()]
+        elif (LENGTH,) in forced:
+            content = self._content(node, forced[LENGTH,])
+            value = content.decode() if node.text else content
+        elif node.null is not None and self._null(node, 4):
+            value = None
+        elif node.null != 0 and self.aims(node, "empty"):
+            value = "" if node.text else b""
+        elif self.aims(node, "some"):
+            value = "x" if node.text else b"x"
+        elif number.high <= 255 and self.chance(16):
+            value = number.high * ("x" if node.text else b"x")
+        else:
+            value = self._text_or_bytes(node, number.high)
+        if node.null == 0 and not value:
+            value = None  # the wire does not tell them apart
+        size = 0 if value is None else len(value.encode() if node.text else value)
+        self.take(node, "null" if value is None else "some" if size else "empty")
+        self.advance(number.size + size)
+        return value
+
+    def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
+        """A number, or a line's text without the delimiter in it."""
+        if self.full or self.wants:
+            self.unsure = True
+        if () in forced:
+            value = forced[()]
+        elif node.decimal:
+            value = self.draw(integers(-DECIMAL, DECIMAL))
+        else:
+            value = self.draw(ANY_TEXT).replace("\n", "").replace(node.end.decode(), "")
+        self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
+        return value
+
+    def _rest(self, node: ir.Blob, scope: Scope, *, some: bool = False) -> Any:
+        empty: Any = "" if node.text else b""
+        tail, self.tail = self.tail, None
+        if tail is not None:
+            data = self._cut(*tail)
+            self.advance(len(data))
+            self.full = True
+            return data.decode(errors="surrogateescape") if node.text else data
+        if self.full or (self.clean and not node.explained):
+            if some or any(want.must for want in self.wants):
+                self.unsure = True
+            self.full = True
+            return empty
+        value = self._text_or_bytes(node, LARGEST)
+        if some and not value:
+            value = "x" if node.text else b"x"
+        if self.wants and self.at is not None:
+            data = value.encode() if node.text else value
+            needed = max(want.end for want in self.wants) - self.at
+            if data or any(want.must for want in self.wants):
+                data = self.overlaid(data + bytes(max(0, needed - len(data))))
+            value = data.decode(errors="surrogateescape") if node.text else data
+        self.advance(len(value.encode(errors="surrogateescape") if node.text else value))
+        self.full = True
+        return value
+
+    def _cut(self, node: ir.Several, items: list[Any], scope: Scope) -> bytes:
+        """What a list that stops before a cut element may leave: nothing, a cut one, or what ends the list."""
+        choice = self.upto(3)
+        if choice == 3 and node.until and items:
+            return node.until + self.draw(exactly(self.upto(3)))
+        if choice >= 2 and not (self.pieces <= 0 and self.layout.refers(node.element)):
+            whole = self._written(node.element, self._apart(node.element, scope), scope)
+            if len(whole) > 1:
+                self.unsure = True
+                return whole[: 1 + self.upto(len(whole) - 2)]
+        return b""

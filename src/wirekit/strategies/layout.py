@@ -1,0 +1,190 @@
+"""A schema's IR, with what is known about its nodes across the schemas that it refers to."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.registry import registry
+from wirekit.strategies.expressions import expressions_of, read_by
+from wirekit.strategies.nodes import branch_names, kinds_of
+from wirekit.strategies.plan import Plan
+from wirekit.wire import derived
+
+
+class Layout:
+    """A schema's IR and what is known about its nodes, those of the schemas that it refers to included.
+
+    Attributes:
+        key: the schema's key.
+        names: {id of a node: its first path}, for the names of branches.
+        sources: {id of a node: the wire node that it was lowered from}, which can build single elements.
+        recursive: whether the schema refers to itself on some way.
+        closed: ids of the nodes inside constants and inside what is only looked at.
+        beyond: ids of conditions that hold only if something stands behind the value, which no value can say.
+    """
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.root = registry[key].layout
+        self.names: dict[int, str] = {}
+        self.sources: dict[int, Any] = {}
+        self.nodes: list[ir.Node] = []
+        self._escapes: dict[int, int] = {}
+        self._refers: dict[int, bool] = {}
+        self._inside: dict[int, int] = {}
+        self._plans: dict[int, Plan] = {}
+        self._symbols: dict[int, list[int]] = {}
+        self._offering: dict[str, frozenset[int]] = {}
+        self.beyond: set[int] = set()
+        edges: dict[str, set[str]] = {}
+        waiting = [key]
+        while waiting:
+            at = waiting.pop()
+            if at in edges:
+                continue
+            edges[at] = self._add(at, "" if at == key else f"{at}:")
+            waiting += edges[at]
+        self.recursive = any(at in _reached(edges, at) for at in edges)
+        inert = [node.node for node in self.nodes if isinstance(node, ir.Constant | ir.Ahead)]
+        self.closed = frozenset(id(inner) for node in inert for _, inner in ir.walk(node))
+        if isinstance(self.root, ir.Structure):
+            last = self.root.members[-1].node if self.root.members else None
+            if isinstance(last, ir.When) and isinstance(last.node, ir.Ahead):
+                self.beyond.add(id(last))
+
+    def _add(self, key: str, prefix: str) -> set[str]:
+        schema = registry[key]
+        found = set()
+        for path, inner in ir.walk(schema.layout):
+            self.names.setdefault(id(inner), f"{prefix}{path}")
+            self.nodes.append(inner)
+            if isinstance(inner, ir.Reference):
+                found.add(inner.key)
+        _pair(schema.layout, schema.node, self.sources)
+        return found
+
+    def refers(self, node: ir.Node) -> bool:
+        """Whether a node may hold another schema."""
+        known = self._refers.get(id(node))
+        if known is None:
+            known = any(isinstance(inner, ir.Reference) for _, inner in ir.walk(node))
+            self._refers[id(node)] = known
+        return known
+
+    def inside(self, node: ir.Node) -> int:
+        """How many branches there are in a node, those of schemas that it refers to included."""
+        if id(node) not in self._inside:
+            self._inside[id(node)] = 0  # for a schema inside itself
+            count = 0
+            for _, inner in ir.walk(node):
+                if isinstance(inner, ir.Choice | ir.Packed):
+                    count += len(inner.cases if isinstance(inner, ir.Choice) else inner.codecs)
+                elif isinstance(inner, ir.Reference):
+                    count += self.inside(registry[inner.key].layout)
+            self._inside[id(node)] = count
+        return self._inside[id(node)]
+
+    def symbols(self, node: ir.Named) -> list[int]:
+        """The values with a name that fit the number."""
+        if id(node) not in self._symbols:
+            assert isinstance(node.number, ir.Number)
+            low, high = node.number.low, node.number.high
+            self._symbols[id(node)] = [int(symbol) for symbol in node.table if low <= symbol <= high]
+        return self._symbols[id(node)]
+
+    def leading(self, aim: frozenset[str]) -> frozenset[int]:
+        """Ids of the nodes that have one of these branches, or from which one can be reached."""
+        return self._leading(
+            id(node)
+            for node in self.nodes
+            if aim and any(f"{self.names[id(node)]}={branch}" in aim for branch in branch_names(node))
+        )
+
+    def offering(self, kind: str) -> frozenset[int]:
+        """Ids of the nodes that can be damaged so, or from which such a one can be reached."""
+        if kind not in self._offering:
+            own = (id(node) for node in self.nodes if id(node) not in self.closed and kind in kinds_of(node))
+            self._offering[kind] = self._leading(own)
+        return self._offering[kind]
+
+    def _leading(self, own: Iterable[int]) -> frozenset[int]:
+        found = set(own)
+        grown = bool(found)
+        while grown:
+            before = len(found)
+            for node in reversed(self.nodes):
+                inner = (
+                    [registry[node.key].layout] if isinstance(node, ir.Reference) else [n for _, n in ir.parts(node)]
+                )
+                if any(id(part) in found for part in inner):
+                    found.add(id(node))
+            grown = len(found) > before
+        return frozenset(found)
+
+    def escapes(self, node: ir.Node) -> int:
+        """How many structures out of a node its expressions reach; -1 when they read nothing."""
+        known = self._escapes.get(id(node))
+        if known is None:
+            own = [up for tree in expressions_of(node) for up, _ in read_by(tree)]
+            less = 1 if isinstance(node, ir.Structure) else 0
+            known = max([-1, *own, *(self.escapes(inner) - less for _, inner in ir.parts(node))])
+            self._escapes[id(node)] = known
+        return known
+
+    def plan(self, node: ir.Structure) -> Plan:
+        """What decides in a structure; made once."""
+        if id(node) not in self._plans:
+            self._plans[id(node)] = Plan(self, node)
+        return self._plans[id(node)]
+
+
+def _reached(edges: dict[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(edges[start])
+    while waiting:
+        at = waiting.pop()
+        if at not in seen:
+            seen.add(at)
+            waiting += edges[at]
+    return seen
+
+
+def full_key(key: str) -> str:
+    return key if "." in key else registry.protocol(key).stream("client")
+
+
+@functools.cache
+def layout_of(key: str) -> Layout:
+    return Layout(key)
+
+
+def _pair(lowered: ir.Node, source: Any, sources: dict[int, Any]) -> None:
+    """Goes through a layout and its IR side by side."""
+    while isinstance(source, derived.Length | derived.Checked):
+        source = source.inner
+    if id(lowered) in sources:
+        return
+    sources[id(lowered)] = source
+    pairs: list[tuple[ir.Node, Any]] = []
+    match lowered:
+        case ir.Structure(members=members):
+            pairs = [(member.node, node) for member, (_, node) in zip(members, source.members, strict=True)]
+        case ir.Choice(cases=cases, otherwise=otherwise):
+            pairs = [(case, node) for (_, case), node in zip(cases, source.cases.values(), strict=True)]
+            if otherwise is not None:
+                pairs.append((otherwise, source.otherwise))
+        case ir.Either(then=then, otherwise=other):
+            pairs = [(then, source.then), (other, source.otherwise)]
+        case ir.Several(element=element):
+            pairs = [(element, source.element)]
+        case ir.Packed(blob=blob, node=content):
+            pairs = [(blob, source.inner), (content, source.content)]
+        case _:
+            inner = getattr(lowered, "node", None)
+            if inner is not None:
+                pairs = [(inner, source.inner)]
+    for inner, node in pairs:
+        _pair(inner, node, sources)

@@ -1,0 +1,399 @@
+"""One value of a schema, made from the outside in: structures, conditions, lists, compressed data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import reject
+
+from wirekit import engine
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Field, Literal
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+from wirekit.strategies.domains import ELEMENTS, LARGEST
+from wirekit.strategies.drawing import exactly
+from wirekit.strategies.expressions import LENGTH, Names, Unknown
+from wirekit.strategies.fields import Fields
+from wirekit.strategies.messages import Messages
+from wirekit.strategies.nodes import computed_members, core_of, fixed_size
+from wirekit.strategies.packing import pack, taken_apart
+from wirekit.strategies.settling import Settling
+from wirekit.wire.protobuf import Message
+from wirekit.wire.stream import Scope
+
+_LEFT_OUT: Any = object()
+
+
+class Maker(Fields, Settling, Messages):
+    """Makes one value."""
+
+    def whole(self) -> Any:
+        """A value of the schema."""
+        value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
+        if any(want.must for want in self.wants) or self.sunk < self.dive:
+            reject()
+        return value
+
+    def make(self, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
+        """A value for a node.
+
+        Args:
+            node: the node.
+            scope: the fields made before.
+            forced: values of fields inside the node; ``()`` is the node itself.
+        """
+        self.pieces -= 1
+        match node:
+            case ir.Number():
+                return self._number(node, forced)
+            case ir.Boolean():
+                value = bool(forced[()]) if () in forced else self.upto(1) == 1
+                return self.number(node, value)
+            case ir.Named():
+                return self._named(node, forced)
+            case ir.BitFields():
+                return self._bits(node, forced)
+            case ir.Blob():
+                return self._blob(node, scope, forced)
+            case ir.Delimited():
+                return self._delimited(node, forced)
+            case ir.Structure():
+                return self._structure(node, scope, forced)
+            case ir.Several():
+                return self._several(node, scope, forced)
+            case ir.When(condition=condition, node=inner):
+                present = self._decided(condition, scope)
+                self.take(node, "present" if present else "absent")
+                return self.make(inner, scope, forced) if present else None
+            case ir.WhenNext():
+                return self._when_next(node, scope, forced)
+            case ir.WhenMore():
+                return self._when_more(node, scope, forced)
+            case ir.Either(condition=condition, then=then, otherwise=otherwise):
+                holds = self._decided(condition, scope)
+                self.take(node, "then" if holds else "otherwise")
+                return self.make(then if holds else otherwise, scope, forced)
+            case ir.Choice():
+                return self._choice(node, scope, forced)
+            case ir.Ahead():
+                return self._ahead(node, scope, forced)
+            case ir.Bounded():
+                return self._bounded(node, scope, forced)
+            case ir.Fallback():
+                return self._fallback(node, scope, forced)
+            case ir.Reference(key=key):
+                return self._reference(key, scope, forced)
+            case ir.Constant(value=expression):
+                return self._constant(node, self._value(expression, scope))
+            case ir.Optional(node=inner):
+                return self.make(inner, scope, forced)
+            case ir.Packed():
+                return self._packed(node, scope, forced)
+            case ir.Protobuf(message=message):
+                sent = self._message(Message._known[message], forced)
+                if self.full and sent:
+                    self.unsure = True
+                self.advance(None)
+                self.full = True
+                return sent
+        raise Misuse(f"a {type(node).__name__} has no strategy")
+
+    # Structures
+
+    def _structure(self, node: ir.Structure, scope: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
+        inner = scope.inner()
+        fixed = self._settled(node, inner, forced)
+        computed = computed_members(node)
+        value: dict[str, Any] = {}
+        bounds: list[tuple[int, bool]] = []
+        for index, member in enumerate(node.members):
+            for measure in sorted(node.measures, key=lambda measure: -measure.last):
+                if measure.bounds and measure.first == index and measure.last >= index > measure.at:
+                    self._enter(node, measure, bounds)
+            if index in computed:
+                self.unsure = self.unsure or bool(self.wants)
+                self._skip(member.node, inner)
+            else:
+                inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
+                made = self._member(member.name, member.node, inner, inside)
+                if made is not _LEFT_OUT:
+                    value[member.name] = inner[member.name] = made
+            while bounds and bounds[-1][0] == index:
+                self.full = bounds.pop()[1]
+                self.tail = None
+                self.wants = [want for want in self.wants if want.must]
+        return value
+
+    def _skip(self, node: ir.Node, scope: Scope) -> None:
+        """Moves past a field that the encoder computes."""
+        while isinstance(node, ir.When | ir.Optional):
+            if isinstance(node, ir.When):
+                present = self._decided(node.condition, scope)
+                self.take(node, "present" if present else "absent")
+                if not present:
+                    return
+            node = node.node
+        self.advance(fixed_size(node))
+
+    def _enter(self, node: ir.Structure, measure: ir.Measure, bounds: list[tuple[int, bool]]) -> None:
+        number = node.members[measure.at].node
+        covered = sum(ir.minimum(member.node) for member in node.members[measure.first : measure.last + 1])
+        narrow = isinstance(number, ir.Number) and number.high < 1 << 12
+        if measure.zero_is_rest or narrow or measure.least > covered + measure.add or self.full:
+            self.unsure = True
+        bounds.append((measure.last, self.full))
+        self.full = False
+
+    def _member(self, name: str, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
+        """A value for a member, or a sign that it is left out, with its default in the scope."""
+        leaves = not forced and not self.full and not self.wants and not self.leads(node)
+        if leaves and isinstance(node, ir.Optional) and isinstance(node.default, Literal) and self.chance(4):
+            self.advance(fixed_size(node.node))
+            default, core = node.default.value, core_of(node)
+            if isinstance(core, ir.BitFields):
+                whole = default if isinstance(default, int) else 0
+                default = {**taken_apart(core, whole), **(default if isinstance(default, Mapping) else {})}
+            scope[name] = default
+            return _LEFT_OUT
+        return self.make(node, scope, forced)
+
+    # Conditions
+
+    def _when_next(self, node: ir.WhenNext, scope: Scope, forced: dict[Names, Any]) -> Any:
+        if () in forced:
+            present = forced[()] is not None
+        else:
+            present = not self.full and (self.leads(node.node) or self.upto(1) == 1)
+        if self.diving and not self.layout.refers(node.node):
+            present = False
+        self.take(node, "present" if present else "absent")
+        if not present:
+            self.unsure = True  # what follows may look like it
+            return None
+        self.want(node.magic, must=True)
+        return self.make(node.node, scope, forced)
+
+    def _when_more(self, node: ir.WhenMore, scope: Scope, forced: dict[Names, Any]) -> Any:
+        present = not self.full and not (() in forced and forced[()] is None) and self.upto(2) > 0
+        if self.diving:
+            present = self.layout.refers(node.node)
+        elif self.clean and isinstance(node.node, ir.Blob) and not node.node.explained:
+            present = False
+        self.take(node, "present" if present else "absent")
+        if not present:
+            self.full = True
+            return None
+        if isinstance(node.node, ir.Blob):
+            return self._blob(node.node, scope, forced, some=True)
+        if ir.minimum(node.node) == 0:
+            self.unsure = True
+        return self.make(node.node, scope, forced)
+
+    def _choice(self, node: ir.Choice, scope: Scope, forced: dict[Names, Any]) -> Any:
+        try:
+            results = tuple(self._value(tree, scope) for tree in node.on)
+        except Unknown:
+            self.unsure = True
+            name, chosen = self.one_of(list(ir.parts(node)))
+        else:
+            for values, case in node.cases:
+                if values == results:
+                    name, chosen = ",".join(map(str, values)), case
+                    break
+            else:
+                if node.otherwise is None:
+                    reject()
+                name, chosen = "otherwise", node.otherwise
+        self.take(node, name)
+        return self.make(chosen, scope, forced)
+
+    def _ahead(self, node: ir.Ahead, scope: Scope, forced: dict[Names, Any]) -> Any:
+        if self.full:
+            self.unsure = True
+        kept = self.at, self.wants
+        self.at = None if self.at is None else self.at + node.at
+        value = self.make(node.node, scope, forced)
+        self.at, self.wants = kept
+        data = pack(node.node, value)
+        if data is None:
+            self.unsure = True
+        else:
+            self.want(data, node.at, must=True)
+        return value
+
+    def _bounded(self, node: ir.Bounded, scope: Scope, forced: dict[Names, Any]) -> Any:
+        null = node.null is not None and not self.diving and self._null(node, 6)
+        if () in forced:
+            null = forced[()] is None
+        if self.full or node.length.high < 1 << 12:
+            self.unsure = True
+        self.advance(node.length.size)
+        self.take(node, "null" if null else "present")
+        if null:
+            return None
+        full, self.full = self.full, False
+        value = self.make(node.node, scope, forced)
+        self.full, self.tail = full, None
+        self.wants = [want for want in self.wants if want.must]
+        return value
+
+    def _fallback(self, node: ir.Fallback, scope: Scope, forced: dict[Names, Any]) -> Any:
+        shape = self._shape(node.node, scope)
+        size = ir.minimum(shape) if shape is not None else 0
+        apt = not self.clean and not forced and size and not self.full and not self.wants
+        if apt and (self.aims(node, "bytes") or (self.chance(6) and not self.leads(node.node))):
+            self.take(node, "bytes")
+            data = self.draw(exactly(self.upto(size - 1)))
+            self.advance(len(data))
+            self.full = True
+            return data
+        self.take(node, "layout")
+        return self.make(node.node, scope, forced)
+
+    def _shape(self, node: ir.Node, scope: Scope) -> ir.Node | None:
+        """What a choice comes to here."""
+        if not isinstance(node, ir.Choice):
+            return node
+        try:
+            results = tuple(self._value(tree, scope) for tree in node.on)
+        except Unknown:
+            return None
+        return next((case for values, case in node.cases if values == results), node.otherwise)
+
+    def _reference(self, key: str, scope: Scope, forced: dict[Names, Any]) -> Any:
+        if self.depth > max(self.deepest, self.dive):
+            reject()
+        self.depth += 1
+        self.sunk = max(self.sunk, self.depth)
+        value = self.make(registry[key].layout, scope, forced)
+        self.depth -= 1
+        return value
+
+    # Lists
+
+    def _several(self, node: ir.Several, scope: Scope, forced: dict[Names, Any]) -> Any:
+        wants = node.count is None and any(want.must for want in self.wants)
+        count, exact = self._count(node, scope, forced, least=1 if wants else 0)
+        if count is None:
+            self.advance(node.count.size if isinstance(node.count, ir.Number) else 0)
+            return None
+        if isinstance(node.count, ir.Number):
+            if self.full or self.wants:
+                self.unsure = True
+            self.advance(node.count.size)
+        items: list[Any] = []
+        unmeasured = ir.minimum(node.element) == 0
+        if unmeasured and node.count is not None:
+            self.unsure = True
+        for _ in range(count):
+            if self.full and node.count is None:
+                self.unsure = self.unsure or exact
+                break
+            place = self.at, list(self.wants), self.full
+            item = self.make(node.element, scope, {})
+            if node.count is None and (unmeasured or (node.until and items)):
+                data = self._written(node.element, item, scope)
+                if not data or (node.until and items and data.startswith(node.until)):
+                    self.at, self.wants, self.full = place
+                    self.unsure = self.unsure or exact
+                    continue
+            items.append(item)
+        if isinstance(node.count, ir.Number):
+            self.take(node, "some" if items else "empty")
+        elif node.count is None:
+            self._end(node, items, scope)
+        return items
+
+    def _count(
+        self, node: ir.Several, scope: Scope, forced: dict[Names, Any], *, least: int
+    ) -> tuple[int | None, bool]:
+        """How many elements, None for null; and whether just so many are asked for."""
+        if (LENGTH,) in forced:
+            return forced[LENGTH,], True
+        told = node.announced if node.count is None else node.count
+        if told is not None and not isinstance(told, ir.Number):
+            try:
+                number = self._value(told, scope)
+            except Unknown:
+                self.unsure = self.unsure or node.count is not None
+            else:
+                if not isinstance(number, int) or not 0 <= number <= LARGEST:
+                    reject()
+                return number, True
+        if self.full and node.count is None:
+            return 0, False
+        refers = self.layout.refers(node.element)
+        if self.diving and refers:
+            return 1, False
+        nullable = node.null is not None and node.null < 0 and not least
+        leads = self.leads(node)
+        if nullable and self._null(node, 6):
+            self.take(node, "null")
+            return None, False
+        if not least and self.aims(node, "empty"):
+            return 0, False
+        if leads and self.pieces > 0 and not self.shallow:
+            return 1 + self.upto(1), False
+        if self.pieces <= 0 or (self.shallow and refers) or self.diving:
+            return least, False
+        return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)]), False
+
+    def _end(self, node: ir.Several, items: list[Any], scope: Scope) -> None:
+        """What may follow a list that goes up to the limit."""
+        if self.full:
+            return
+        if node.stop:
+            self.tail = node, items, scope
+        elif node.until and items:
+            if self.wants:
+                self.unsure = True
+            self.want(node.until, must=False)
+        else:
+            self.full = True
+
+    # Compressed data
+
+    def _packed(self, node: ir.Packed, scope: Scope, forced: dict[Names, Any]) -> Any:
+        try:
+            results = tuple(self._value(tree, scope) for tree in node.on)
+        except Unknown:
+            self.unsure = True
+            results = ()
+        codec = next((name for values, name in node.codecs if values == results), None)
+        null = node.blob.null is not None and not self.diving and not self.leads(node.node) and self.upto(5) == 0
+        if codec is None or null:
+            self.take(node, "as it stands")
+            return None if codec is not None else self._blob(node.blob, scope, forced)
+        if self.packed > max(self.deepest, self.dive):
+            reject()
+        self.take(node, f"{','.join(map(str, results))} {codec}")
+        kept = self.at, self.wants, self.full, self.tail
+        self.at, self.wants, self.full, self.tail = 0, [], False, None
+        self.packed += 1
+        content = self.make(node.node, scope, forced)
+        self.packed -= 1
+        self.at, self.wants, self.full, self.tail = kept
+        self._tell_size(node, content, scope)
+        if self.full:
+            self.unsure = True
+        self.advance(None)
+        if node.blob.length is None:
+            self.full = True
+        return {"content": content}
+
+    def _tell_size(self, node: ir.Packed, content: Any, scope: Scope) -> None:
+        """Has the field that tells the size after decompression tell it."""
+        if node.size is None:
+            return
+        size = len(self._written(node.node, content, scope))
+        if not isinstance(node.size, Field):
+            self.unsure = True
+            return
+        at: Any = scope
+        for _ in range(node.size.up):
+            at = at["_"]
+        for name in node.size.names[:-1]:
+            at = at[name]
+        at[node.size.names[-1]] = size

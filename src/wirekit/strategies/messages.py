@@ -1,0 +1,100 @@
+"""Protobuf messages: presence, lists, nesting, fields that the descriptor does not have."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from hypothesis import strategies as st
+
+from wirekit.strategies.domains import limits_of
+from wirekit.strategies.drawing import Drawing, exactly, integers
+from wirekit.strategies.expressions import LENGTH, Names
+from wirekit.strategies.fields import ANY_BYTES, ANY_TEXT
+from wirekit.wire.protobuf import BYTES, VARINT, Message
+from wirekit.wire.protobuf import Field as MessageField
+
+MESSAGES = 3
+"""How deep protobuf messages lie inside each other, those that are required not counted."""
+
+
+MESSAGE_FLOATS = {"d": st.floats(allow_nan=False), "f": st.floats(width=32, allow_nan=False)}
+
+
+class Messages(Drawing):
+    """Makes messages."""
+
+    def _message(self, message: Message, forced: dict[Names, Any]) -> dict[str, Any]:
+        value: dict[str, Any] = {}
+        lengths = {names[0]: count for names, count in forced.items() if names[1:] == (LENGTH,)}
+        given = {names[0]: item for names, item in forced.items() if len(names) == 1}
+        chosen = self._chosen(message, given)
+        for field in message.fields.values():
+            inside = {names[1:]: item for names, item in forced.items() if names[0] == field.name and len(names) > 1}
+            if field.repeated:
+                count = lengths.get(field.name, 1 + self.upto(1) if field.name in chosen else None)
+                if count is not None:
+                    value[field.name] = [self._scalar(field, {}) for _ in range(count)]
+            elif field.name in given:
+                value[field.name] = given[field.name]
+            elif field.required or field.name in chosen or inside:
+                value[field.name] = self._scalar(field, inside)
+        if self.pieces > 0 and self.chance(10):
+            value["$unknown"] = [self._unknown(message) for _ in range(1 + self.upto(1))]
+        return value
+
+    def _chosen(self, message: Message, given: dict[str, Any]) -> set[str]:
+        """Names of the optional fields to fill in: a few, or the one that a ``type`` names."""
+        selector = message.by_name.get("type")
+        optional = [field for field in message.fields.values() if not field.required]
+        if self.messages >= MESSAGES or self.pieces <= 0:
+            optional = [field for field in optional if field.message is None]
+        if selector is not None and selector.required and selector.table is not None:
+            number = given.setdefault("type", self._scalar(selector, {}))
+            name = _squeezed(selector.table(number).symbol or "")
+            named = {field.name for field in optional if field.message is not None and _squeezed(field.name) == name}
+            if named and not self.chance(4):
+                return named
+        if not optional or self.pieces <= 0:
+            return set()
+        return {self.one_of(optional).name for _ in range(self.upto(4))}
+
+    def _scalar(self, field: MessageField, forced: dict[Names, Any]) -> Any:
+        self.pieces -= 1
+        if field.message is not None:
+            self.messages += 1
+            value = self._message(field.message, forced)
+            self.messages -= 1
+            return value
+        if field.kind == "bool":
+            return self.upto(1) == 1
+        if field.fixed and field.fixed[1] in "df":
+            return self.draw(MESSAGE_FLOATS[field.fixed[1]])
+        if field.table is not None and not self.chance(8):
+            return int(self.one_of(list(field.table)))
+        if field.kind == "string":
+            return self.draw(ANY_TEXT)
+        if field.wire_type == BYTES:
+            return self.draw(ANY_BYTES)
+        if field.fixed:
+            bits = 32 if field.fixed[1] in "Ii" else 64
+            return self.draw(integers(0, (1 << bits) - 1) if field.fixed[1].isupper() else _signed(bits))
+        return self.draw(integers(*limits_of(field)))
+
+    def _unknown(self, message: Message) -> dict[str, Any]:
+        """A field that the descriptor does not have."""
+        number = 1 + max(message.fields, default=0) + self.upto(1000)
+        wire_type = self.one_of([0, 2, 1, 5])
+        if wire_type == VARINT:
+            return {"number": number, "wire_type": wire_type, "value": self.draw(integers(0, (1 << 64) - 1))}
+        data = self.draw(ANY_BYTES if wire_type == BYTES else exactly(8 if wire_type == 1 else 4))
+        return {"number": number, "wire_type": wire_type, "value": data.hex()}
+
+
+@functools.cache
+def _signed(bits: int) -> st.SearchStrategy[int]:
+    return integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+def _squeezed(name: str) -> str:
+    return name.replace("_", "").lower()

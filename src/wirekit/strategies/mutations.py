@@ -1,0 +1,142 @@
+"""The strategy of damage with a name: a value that can be damaged so, and its bytes with that one thing wrong."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from wirekit import engine
+from wirekit.compiler import ir
+from wirekit.errors import Misuse, WirekitError
+from wirekit.registry import registry
+from wirekit.strategies.damage import Recipe, recipes_of
+from wirekit.strategies.drawing import Draw, Wish, upto
+from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.nodes import KINDS, kinds_of
+from wirekit.strategies.values import drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """Bytes with one thing wrong.
+
+    Attributes:
+        name: what is wrong, one of ``KINDS``.
+        path: the field.
+        data: the damaged bytes.
+        original: the bytes they were made from; of ``too deep`` a sound value that lies less deep.
+    """
+
+    name: str
+    path: str
+    data: bytes
+    original: bytes
+
+
+def mutations(
+    key: str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    kinds: Iterable[str] | None = None,
+    depth: int = 2,
+) -> st.SearchStrategy[Mutation]:
+    """Frames with one thing wrong; every kind that a frame offers is as likely as the others.
+
+    A wrong length, checksum, constant, symbol or reserved bit is written by the encoder, so that only this is wrong:
+    lengths and checksums around it are right. Where the format leaves no room for that, bytes are replaced.
+
+    Args:
+        key: as for ``values``.
+        context: as for ``values``.
+        kinds: names out of ``KINDS``, by default all. A schema that cannot have any of them gives nothing.
+        depth: as for ``values``.
+
+    Raises:
+        Misuse: for a key or a kind that does not exist.
+
+    >>> from hypothesis import find
+    >>> import wirekit
+    >>> wrong = find(mutations("kafka.message", kinds=["checksum"]), lambda mutation: True)
+    >>> wrong.name, wrong.path, [check.status for check in wirekit.decode(wrong.data, "kafka.message").checks]
+    ('checksum', 'crc', ['bad'])
+    """
+    layout = layout_of(full_key(key))
+    offered = _offered(layout)
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise Misuse(f"no mutation {kind!r}; there are {', '.join(KINDS)}")
+    wanted = tuple(kind for kind in offered if kinds is None or kind in kinds)
+    return _mutations(layout, dict(context or {}), wanted, depth) if wanted else st.nothing()
+
+
+@st.composite
+def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tuple[str, ...], depth: int) -> Mutation:
+    """The kind is drawn first, and a value that has it is aimed at; one that has only others gets one of these."""
+    kind = wanted[draw(upto(len(wanted) - 1))]
+    if kind == "too deep":
+        return _too_deep(draw, layout, context)
+    key = layout.key
+    wish = Wish(depth, leading=layout.offering(kind))
+    original = engine.encode(key, draw(drawn(layout, context, wish)), context=context)
+    by_kind: dict[str, list[Recipe]] = {}
+    for recipe in recipes_of(key, original, context):
+        by_kind.setdefault(recipe[0], []).append(recipe)
+    others = [name for name in wanted if name in by_kind]
+    if not others:
+        reject()
+    recipes = by_kind[kind if kind in by_kind else others[draw(upto(len(others) - 1))]]
+    first = draw(upto(len(recipes) - 1))
+    for name, path, change in (*recipes[first:], *recipes[:first]):
+        data = change()
+        if data is not None and data != original:
+            return Mutation(name, path, data, original)
+    return reject()
+
+
+def _too_deep(draw: Draw, layout: Layout, context: dict[str, Any]) -> Mutation:
+    """A value that lies in itself more often than the limits grant, and one that does not."""
+    original = engine.encode(layout.key, draw(drawn(layout, context, Wish(0))), context=context)
+    deep = draw(drawn(layout, context, Wish(0, dive=registry[layout.key].limits.depth + 1)))
+    try:
+        return Mutation("too deep", "", engine.encode(layout.key, deep, context=context), original)
+    except WirekitError:
+        return reject()
+
+
+def kinds(key: str) -> list[str]:
+    """The names of the mutations that some value of a schema offers, in the order of ``KINDS``.
+
+    >>> kinds("kafka.sasl_token")
+    ['length too small', 'length too large', 'length negative', 'length huge', 'truncated', 'trailing bytes']
+    """
+    return list(_offered(layout_of(full_key(key))))
+
+
+@functools.cache
+def _offered(layout: Layout) -> tuple[str, ...]:
+    found = {kind for node in layout.nodes if id(node) not in layout.closed for kind in kinds_of(node)}
+    found.add("trailing bytes")
+    if layout.root != ir.Structure("Empty", (), (), ()):
+        found.add("truncated")
+    if layout.recursive:
+        found.add("too deep")
+    return tuple(kind for kind in KINDS if kind in found)
+
+
+def damage(key: str, data: bytes, *, context: Mapping[str, Any] | None = None) -> Iterator[Mutation]:
+    """All mutations of given bytes, one after the other; of those that decode with an error, none.
+
+    >>> import wirekit
+    >>> data = wirekit.encode("kafka.sasl_token", {"token": b"ab"})
+    >>> [(wrong.name, wrong.data.hex()) for wrong in damage("kafka.sasl_token", data)][:3]
+    [('length too small', '000000016162'), ('length too large', '000000036162'), ('length negative', 'ffffffff6162')]
+    """
+    for name, path, change in recipes_of(full_key(key), data, dict(context or {})):
+        changed = change()
+        if changed is not None and changed != data:
+            yield Mutation(name, path, changed, data)

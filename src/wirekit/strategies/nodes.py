@@ -1,0 +1,141 @@
+"""What a node says by itself: its size, its branches, the ways in which it can be damaged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.values import SymbolTable
+
+SIZES = ("too small", "too large", "negative", "huge")
+
+
+KINDS = (
+    *(f"length {size}" for size in SIZES),
+    *(f"count {size}" for size in SIZES),
+    "checksum",
+    "truncated",
+    "reserved bit",
+    "unknown symbol",
+    "constant",
+    "too deep",
+    "trailing bytes",
+    "endless varint",
+)
+"""The names of mutations; which of them occur depends on the schema and on the value."""
+
+
+def fixed_size(node: ir.Node) -> int | None:
+    """The size in bytes of a node that always has the same, else None."""
+    match node:
+        case ir.Number(size=size):
+            return size
+        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
+            return fixed_size(inner)
+        case ir.Constant(node=inner) | ir.Optional(node=inner):
+            return fixed_size(inner)
+        case ir.Blob(length=Literal(value=int(size))):
+            return size
+        case ir.Ahead():
+            return 0
+        case ir.Structure(members=members):
+            sizes = [fixed_size(member.node) for member in members]
+            return None if None in sizes else sum(size for size in sizes if size is not None)
+    return None
+
+
+def core_of(node: ir.Node) -> ir.Node:
+    """The node under what only makes it optional or constant."""
+    while isinstance(node, ir.Constant | ir.Optional):
+        node = node.node
+    return node
+
+
+def computed_members(node: ir.Structure) -> set[int]:
+    """Indexes of the members that are computed from others."""
+    return {measure.at for measure in node.measures} | {checked.at for checked in node.sums}
+
+
+def branch_names(node: ir.Node) -> list[str]:
+    match node:
+        case ir.Choice():
+            return [name for name, _ in ir.parts(node)]
+        case ir.Either():
+            return ["then", "otherwise"]
+        case ir.When() | ir.WhenNext() | ir.WhenMore():
+            return ["present", "absent"]
+        case ir.Packed(codecs=codecs):
+            return [f"{','.join(map(str, values_))} {name}" for values_, name in codecs] + ["as it stands"]
+        case ir.Fallback(node=ir.Choice()):
+            return ["layout", "bytes"]
+        case ir.Fallback(node=inner):
+            return ["layout", "bytes"] if ir.minimum(inner) else ["layout"]
+        case ir.Bounded(null=null):
+            return ["present"] if null is None else ["present", "null"]
+        case ir.Blob(length=ir.Number(), null=null):
+            return ["some", "null"] if null == 0 else ["some", "empty"] if null is None else ["some", "empty", "null"]
+        case ir.Several(count=ir.Number(), null=null):
+            return ["some", "empty"] if null is None or null == 0 else ["some", "empty", "null"]
+        case ir.Named(closed=False):
+            return ["unknown"]
+    return []
+
+
+def kinds_of(node: ir.Node) -> set[str]:
+    """The ways in which a node itself can be damaged."""
+    match node:
+        case ir.Structure(members=members, measures=measures, sums=sums):
+            found = {"checksum"} if sums else set()
+            for measure in measures:
+                number = unwrapped(members[measure.at].node)
+                found |= _size_kinds("length", number) if isinstance(number, ir.Number) else set()
+            return found
+        case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
+            return _size_kinds("length", number)
+        case ir.Several(count=ir.Number() as number):
+            return _size_kinds("count", number)
+        case ir.Named(table=table, number=ir.Number() as number):
+            return set() if without_name(table, number.low, number.high) is None else {"unknown symbol"}
+        case ir.BitFields(fields=fields):
+            found = {"reserved bit" for field in fields if field.name.startswith("reserved")}
+            for field in fields:
+                if field.table is not None and without_name(field.table, 0, (1 << field.width) - 1) is not None:
+                    found.add("unknown symbol")
+            return found
+        case ir.Constant():
+            return {"constant"}
+        case ir.Protobuf():
+            return {"endless varint"}
+    return set()
+
+
+def _size_kinds(what: str, number: ir.Number) -> set[str]:
+    return {f"{what} {size}" for size in SIZES if size != "negative" or number.signed}
+
+
+def wrong_sizes(number: ir.Number, right: int) -> Iterator[tuple[str, int]]:
+    """(what is wrong, number) for each way in which a length or count can be wrong in its integer."""
+    for name, wrong in (
+        ("too small", right - 1),
+        ("too large", right + 1),
+        ("negative", -1),
+        ("negative", number.low),
+        ("huge", number.high),
+    ):
+        sensible = (name == "negative") == (wrong < 0) and wrong != right
+        if sensible and number.low <= wrong <= number.high:
+            yield name, wrong
+
+
+def without_name(table: SymbolTable, low: int, high: int) -> int | None:
+    """A number that has no symbol, if the integer has room for one."""
+    near = itertools.chain(range(min(len(table) + 1, high + 1)), (high, low))
+    return next((number for number in near if low <= number <= high and number not in table), None)
+
+
+def unwrapped(node: ir.Node) -> ir.Node:
+    while isinstance(node, ir.When | ir.WhenMore | ir.Optional):
+        node = node.node
+    return node

@@ -1,0 +1,43 @@
+"""Leaves as bytes: only to make what stands ahead and what follows agree, and to damage copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.strategies.nodes import core_of, fixed_size
+
+
+def pack(node: ir.Node, value: Any) -> bytes | None:
+    """The bytes of a number in any of its forms; None for other nodes."""
+    match core_of(node):
+        case ir.Number() as number if not number.real:
+            return int(value).to_bytes(number.size, "little" if number.little else "big", signed=int(value) < 0)
+        case ir.Boolean(number=number) | ir.Named(number=number):
+            return pack(number, int(value))
+        case ir.BitFields(number=number, fields=fields):
+            whole = sum(int(value[field.name]) << field.shift for field in fields)
+            return whole.to_bytes(fixed_size(number) or 0, "little" if getattr(number, "little", False) else "big")
+    return None
+
+
+def unpack(node: ir.Node, data: bytes) -> Any:
+    """The inverse of ``pack``."""
+    match core_of(node):
+        case ir.Number() as number:
+            return int.from_bytes(data, "little" if number.little else "big", signed=number.signed)
+        case ir.Boolean(number=number):
+            return bool(unpack(number, data))
+        case ir.Named(number=number):
+            return unpack(number, data)
+        case ir.BitFields(number=number) as bits:
+            return taken_apart(bits, unpack(number, data))
+    return None
+
+
+def taken_apart(node: ir.BitFields, number: int) -> dict[str, Any]:
+    bits = {field.name: number >> field.shift & (1 << field.width) - 1 for field in node.fields}
+    return {
+        field.name: bool(bits[field.name]) if field.width == 1 and field.table is None else bits[field.name]
+        for field in node.fields
+    }

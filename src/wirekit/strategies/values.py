@@ -1,0 +1,160 @@
+"""The strategies of values and of their bytes, and what a caller may say about bytes of a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hypothesis import reject
+from hypothesis import strategies as st
+
+from wirekit import engine
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Context, Literal, Operation
+from wirekit.errors import Misuse, WirekitError
+from wirekit.strategies.branches import branches
+from wirekit.strategies.drawing import Draw, Wish
+from wirekit.strategies.expressions import expressions_of, operands_of
+from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.maker import Maker
+from wirekit.values import Record
+
+
+def values(
+    key: str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    depth: int = 2,
+    clean: bool = False,
+    aim: Iterable[str] = (),
+    reached: set[str] | None = None,
+) -> st.SearchStrategy[Any]:
+    """Values that ``encode(key, value, context=context)`` takes, and that come out of ``decode`` again (``agrees``).
+
+    They reach every branch of the layout that the context allows, null, empty and present, the ends of integer ranges,
+    numbers without a symbol, unusual text, compressed data with every codec, unknown protobuf fields.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        context: as for ``encode``; see ``contexts`` for the ones that matter to a layout.
+        depth: how often a schema lies inside itself at most, and compressed data in compressed data.
+        clean: whether to leave out what decodes with a gap or a bad check: bytes that nobody can explain, and bytes
+            that do not fit the layout where the format allows any.
+        aim: names of branches (see ``branches``) to go for, where the rest of the value allows it.
+        reached: gets the names of the branches that were taken (see ``branches``).
+
+    Raises:
+        Misuse: for a key that does not exist.
+
+    >>> from hypothesis import find
+    >>> import wirekit
+    >>> value = find(values("kafka.offset_index"), lambda value: bool(value["entries"]))
+    >>> len(value["entries"]), len(wirekit.encode("kafka.offset_index", value))
+    (1, 8)
+    """
+    layout = layout_of(full_key(key))
+    aimed = frozenset(aim)
+    unknown = aimed - set(branches(layout.key))
+    if unknown:
+        raise Misuse(f"{layout.key} has no branch {', '.join(sorted(unknown))}; wirekit.strategies.branches lists them")
+    wish = Wish(depth, clean, aimed, layout.leading(aimed))
+    return drawn(layout, dict(context or {}), wish, reached)
+
+
+@st.composite
+def drawn(
+    draw: Draw,
+    layout: Layout,
+    context: dict[str, Any],
+    wish: Wish,
+    reached: set[str] | None = None,
+) -> Any:
+    maker = Maker(layout, draw, context, wish)
+    value = maker.whole()
+    if maker.unsure and not wish.dive and not _comes_out(layout.key, value, context):
+        reject()
+    if reached is not None:
+        reached |= maker.taken
+    return value
+
+
+def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
+    """Whether a value can be encoded and comes out of decoding again."""
+    try:
+        data = engine.encode(key, value, context=context)
+    except WirekitError:
+        return False
+    decoded = engine.decode(data, key, context=context)
+    whole = decoded.error is None and decoded.consumed == len(data)
+    return whole and agrees(value, decoded.value)
+
+
+def agrees(given: Any, found: Any) -> bool:
+    """Whether a decoded value says all that a value to be encoded said.
+
+    What was left out may be anything; ``b""`` stands for bytes that only fill up, too.
+
+    >>> import wirekit
+    >>> given = {"correlation_id": 7, "body": {"error_code": 0}}
+    >>> data = wirekit.encode("kafka.heartbeat.response.v0", given)
+    >>> agrees(given, wirekit.decode(data, "kafka.heartbeat.response.v0").value)
+    True
+    """
+    if isinstance(given, Mapping | Record):
+        if not isinstance(found, Mapping | Record):
+            return False
+        extra = found.extra if isinstance(found, Record) else {}
+        return all(
+            agrees(item, extra.get(name[1:]) if name.startswith("$") else found.get(name))
+            for name, item in given.items()
+        )
+    if isinstance(given, list):
+        if not given and found is None:
+            return True
+        return isinstance(found, list) and len(given) == len(found) and all(map(agrees, given, found))
+    if given == b"":
+        return found is None or (isinstance(found, bytes) and not any(found))
+    return bool(given == found) or (given != given and found != found)
+
+
+def frames(
+    key: str, *, context: Mapping[str, Any] | None = None, depth: int = 2, clean: bool = False
+) -> st.SearchStrategy[bytes]:
+    """The bytes of ``values``; the arguments are the same."""
+    full, said = full_key(key), dict(context or {})
+    return values(full, context=said, depth=depth, clean=clean).map(
+        lambda value: engine.encode(full, value, context=said)
+    )
+
+
+def contexts(key: str) -> st.SearchStrategy[dict[str, Any]]:
+    """What a caller may say about bytes of a schema: each case that its layout tells apart, values between, nothing.
+
+    >>> from hypothesis import find
+    >>> find(contexts("kafka.response"), lambda context: context.get("api") == "fetch" and context["version"] > 1)
+    {'api': 'fetch', 'version': 2}
+    """
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for node in layout_of(full_key(key)).nodes:
+        for tree in expressions_of(node):
+            for part in operands_of(tree):
+                if isinstance(part, Operation):
+                    for name in [operand.name for operand in part.operands if isinstance(operand, Context)]:
+                        near = [item.value for item in part.operands if isinstance(item, Literal)]
+                        cases = groups.setdefault((name,), [{}])
+                        cases += [{name: value} for item in near if isinstance(item, int) for value in (item, item - 1)]
+                elif isinstance(part, Context) and part is tree and not isinstance(node, ir.Choice):
+                    groups.setdefault((part.name,), [{}]).append({part.name: 1})
+        if isinstance(node, ir.Choice) and any(isinstance(tree, Context) for tree in node.on):
+            places = {tree.name: index for index, tree in enumerate(node.on) if isinstance(tree, Context)}
+            cases = groups.setdefault(tuple(places), [{}])
+            cases += [{name: values[index] for name, index in places.items()} for values, _ in node.cases]
+            cases.append({name: _other(values[index] for values, _ in node.cases) for name, index in places.items()})
+    distinct = [[case for index, case in enumerate(cases) if case not in cases[:index]] for cases in groups.values()]
+    together = st.tuples(*(st.sampled_from(cases) for cases in distinct))
+    return together.map(lambda cases: {name: value for case in cases for name, value in case.items()})
+
+
+def _other(values_: Iterable[Any]) -> Any:
+    known = list(values_)
+    return max(known) + 1 if all(isinstance(value, int) for value in known) else "?"

@@ -164,8 +164,8 @@ def list_of(key: str) -> tuple[list[Any], Any, Any]:
 def expected(key: str, data: bytes, depth: int = 0) -> Expected:
     """Walks over records with the reference engine, and on behind a bad one whose length tells where it ends.
 
-    A record that is both cut and wrong inside is short for columns, which look at its length first; the reference engine
-    looks at what is there.
+    A record that is both cut and wrong inside is short for columns, which look at its length first; the reference
+    engine looks at what is there.
     """
     before, several, element = list_of(key)
     stop = isinstance(several, ListNode) and several.short_tail == "stop"

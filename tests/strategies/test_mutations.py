@@ -85,6 +85,19 @@ def test_damage_inside_compressed_data_is_compressed_again() -> None:
     assert statuses[found.path] == "bad"
 
 
+def test_a_wrong_count_inside_compressed_data() -> None:
+    content = {"messages": [{"body": b"one", "business_id": None, "attributes": None}] * 2}
+    code = {"compressed": True, "compression": 2, "batch": True}
+    place = {"partition": 0, "system_code": code, "send_time": 0, "body": {"content": content}}
+    value = place | dict.fromkeys(("business_id", "attributes", "extension", "app"))
+    data = wirekit.encode("jmq4.message_opened", value)
+    wrong = [mutation for mutation in damage("jmq4.message_opened", data) if mutation.name.startswith("count")]
+    assert {mutation.path for mutation in wrong} == {"body.content.messages"}
+    for mutation in wrong:
+        decoded = survived("jmq4.message_opened", mutation, {})
+        assert [check.status for check in decoded.checks if check.path == "body_crc"] == ["ok"]
+
+
 def test_all_damage_of_given_bytes() -> None:
     data = wirekit.encode("kafka.message", {"magic": 0, "value": "6162"})
     found = list(damage("kafka.message", data))

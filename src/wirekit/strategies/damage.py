@@ -9,6 +9,7 @@ from typing import Any
 
 from wirekit import engine
 from wirekit.compiler import ir
+from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.expressions import Names, Unknown, evaluate, found_in
@@ -42,9 +43,14 @@ class Damage:
         self.context = context
         self.places: dict[str, tuple[int, int]] = {"": (0, len(data))}
         self.messages: dict[str, list[int]] = {}
+        self.sources = [source for source, _ in decoded.sources]
+        self.inner: dict[str, tuple[int, int, int]] = {}
+        self.packed: tuple[tuple[str | int, ...], str] | None = None
         self.ends = set()
         for span in decoded.spans:
-            if span.source == 0 and span.bit_start is None:
+            if span.source and span.bit_start is None:
+                self.inner[span.path] = span.source, span.start, span.end
+            elif span.bit_start is None:
                 self.places[span.path] = span.start, span.end
                 self.ends |= {span.start, span.end}
                 if span.kind == "Protobuf":
@@ -87,7 +93,10 @@ class Damage:
             case ir.Packed(blob=blob, node=inner):
                 if isinstance(value, Record):
                     yield from self._visit(blob, value.compressed, steps, scope)
+                    codec, outside = self._codec(node, scope), self.packed
+                    self.packed = None if codec is None else (steps, codec)
                     yield from self._visit(inner, value.content, (*steps, "content"), scope)
+                    self.packed = outside
                 else:
                     yield from self._visit(blob, value, steps, scope)
             case ir.Reference(key=key):
@@ -110,6 +119,15 @@ class Damage:
                 yield from self._protobuf(steps)
             case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner) | ir.Optional(node=inner):
                 yield from self._visit(inner, value, steps, scope)
+
+    def _codec(self, node: ir.Packed, scope: Any) -> str | None:
+        try:
+            results = tuple(
+                evaluate(tree, lambda up, names: found_in(scope, up, names), self.context) for tree in node.on
+            )
+        except Unknown:
+            return None
+        return next((codec for values, codec in node.codecs if values == results), None)
 
     def _visit_chosen(self, node: ir.Choice | ir.Either, value: Any, steps: tuple[str | int, ...], scope: Any) -> Any:
         def look(up: int, names: Names) -> Any:
@@ -169,23 +187,31 @@ class Damage:
             yield self._replaced(f"{what} {name}", number, wrong, steps)
 
     def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...]) -> Recipe:
-        def change() -> bytes | None:
-            place = self.places.get(join_path(list(steps)))
-            packed = pack(number, wrong)
-            if place is None or packed is None or place[1] - place[0] < number.size:
-                return None
-            return self.data[: place[0]] + packed + self.data[place[0] + number.size :]
+        path, packed = join_path(list(steps)), self.packed
 
-        return name, join_path(list(steps)), change
+        def change() -> bytes | None:
+            data = pack(number, wrong)
+            if data is None:
+                return None
+            if packed is not None:
+                return self._repacked(path, data, *packed)
+            place = self.places.get(path)
+            if place is None or place[1] - place[0] < number.size:
+                return None
+            return _over(self.data, place[0], data)
+
+        return name, path, change
+
+    def _repacked(self, path: str, data: bytes, steps: tuple[str | int, ...], codec: str) -> bytes | None:
+        """The bytes with others at the start of a field that lies in compressed data, which is compressed again."""
+        place = self.inner.get(path)
+        if place is None or place[2] - place[1] < len(data):
+            return None
+        packed = compress(codec, _over(self.sources[place[0] - 1], place[1], data))
+        return self._encoded(lambda value: _put(value, steps, packed))
 
     def _set(self, name: str, steps: tuple[str | int, ...], wrong: Any) -> Recipe:
-        def change(value: Any) -> Any:
-            if not steps:
-                return wrong
-            _at(value, steps[:-1])[steps[-1]] = wrong
-            return value
-
-        return name, join_path(list(steps)), lambda: self._encoded(change)
+        return name, join_path(list(steps)), lambda: self._encoded(lambda value: _put(value, steps, wrong))
 
     def _kept(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
         def change(value: Any) -> Any:
@@ -223,6 +249,19 @@ class Damage:
 
 def _upto_byte(data: bytes, end: int) -> bytes:
     return data[:end]
+
+
+def _over(data: bytes, start: int, piece: bytes) -> bytes:
+    """Bytes with others in their place."""
+    return data[:start] + piece + data[start + len(piece) :]
+
+
+def _put(value: Any, steps: tuple[str | int, ...], item: Any) -> Any:
+    """A value with something else at a place in it."""
+    if not steps:
+        return item
+    _at(value, steps[:-1])[steps[-1]] = item
+    return value
 
 
 def _at(value: Any, steps: tuple[str | int, ...]) -> Any:

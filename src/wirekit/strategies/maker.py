@@ -361,14 +361,15 @@ class Maker(Fields, Settling, Messages):
         except Unknown:
             self.unsure = True
             results = ()
-        codec = next((name for values, name in node.codecs if values == results), None)
+        codec = next((item for item in node.codecs if item[0] == results), None)
         null = node.blob.null is not None and not self.diving and not self.leads(node.node) and self.upto(5) == 0
         if codec is None or null:
             self.take(node, "as it stands")
             return None if codec is not None else self._blob(node.blob, scope, forced)
         if self.packed > max(self.deepest, self.dive):
             reject()
-        self.take(node, f"{','.join(map(str, results))} {codec}")
+        values, name = codec
+        self.take(node, f"{','.join(map(str, values))} {name}")
         kept = self.at, self.wants, self.full, self.tail
         self.at, self.wants, self.full, self.tail = 0, [], False, None
         self.packed += 1
@@ -376,7 +377,7 @@ class Maker(Fields, Settling, Messages):
         self.packed -= 1
         self.at, self.wants, self.full, self.tail = kept
         self._tell_size(node, content, scope)
-        if self.full:
+        if self.full or node.blob.null == 0:  # no bytes, packed into none, are null
             self.unsure = True
         self.advance(None)
         if node.blob.length is None:

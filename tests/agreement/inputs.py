@@ -27,6 +27,7 @@ def inputs(key: str, seed: int, count: int, *, sound: int = 40, named: int = 15)
         named: how many mutations of a kind with a name.
     """
     first: list[Input] = []
+    sound, named = min(sound, count), min(named, count)
     examples(together(key, frames), first.append, count=sound, start=seed)
     if named:
         examples(

@@ -99,13 +99,12 @@ def work(task: Task) -> Found:
 
 
 def tasks(keys: Sequence[str], count: int, seed: int, each: int) -> Iterator[Task]:
-    """About ``count`` inputs in all, evenly over the schemas, ``each`` from one set of generated frames."""
-    left = max(1, -(-count // len(keys)))
-    while left > 0:
+    """About ``count`` inputs in all, evenly over the schemas, at most ``each`` from one set of generated frames."""
+    of_a_key = max(1, -(-count // len(keys)))
+    rounds = -(-of_a_key // each)
+    for start in range(rounds):
         for key in keys:
-            yield Task(key, seed, min(each, left))
-        left -= each
-        seed += 1
+            yield Task(key, seed + start, of_a_key * (start + 1) // rounds - of_a_key * start // rounds)
 
 
 def run(keys: Sequence[str], count: int, *, seed: int = 0, processes: int = 2, each: int = 1500) -> Iterator[Found]:

@@ -40,6 +40,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("kernels")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(columns_cache.VARIABLE, str(folder))
+        patch.setattr(columns_cache, "_modules", {})
         yield folder
 
 

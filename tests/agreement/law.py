@@ -23,16 +23,32 @@ def generated(key: str) -> bool:
     return not key.startswith("net.")
 
 
+ALTERNATIVES = ir.Choice | ir.Either | ir.Fallback | ir.Protobuf | ir.WhenNext
+
+
 @functools.cache
 def columnar(key: str) -> bool:
-    """Whether a schema gives columns; one that is always empty has no rows."""
+    """Whether a schema gives columns that are its fields one by one.
+
+    Alternatives and messages share columns, and a row may be a part of a record: these have tests of their own
+    (``tests/compiler/test_columns_branches.py`` and ``test_columns_messages.py``). What is always empty has no rows.
+    """
     from wirekit.compiler.columns import program
 
     try:
         element = program(key).plan.element
     except Misuse:
         return False
-    return not isinstance(element, ir.Structure) or bool(element.members)
+    plain = not any(isinstance(node, ALTERNATIVES) for _, node in ir.walk(element))
+    return plain and (not isinstance(element, ir.Structure) or bool(element.members))
+
+
+def prepare(key: str) -> None:
+    """Compiles the kernel of a schema that gives columns."""
+    if columnar(key):
+        from wirekit.compiler.columns import scan
+
+        scan(key, b"")
 
 
 def compare_whole(key: str, data: bytes) -> None:

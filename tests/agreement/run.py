@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.agreement.inputs import inputs
-from tests.agreement.law import agree
+from tests.agreement.law import agree, prepare
 
 MEMORY = 4 << 30
 """Bytes of address space a process may take beyond what it has: what eats memory fails instead."""
@@ -82,6 +82,7 @@ class Found:
 def work(task: Task) -> Found:
     """The inputs of one task, one after the other; a fault ends none but its own."""
     found = Found()
+    prepare(task.key)
     for context, data in inputs(task.key, task.seed, task.count):
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         try:

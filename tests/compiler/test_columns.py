@@ -186,7 +186,8 @@ def expected(key: str, data: bytes, depth: int = 0) -> Expected:
                 break
             after = framed(element, data, position)
             cut = after is not None and after > len(data)
-            found.errors.append((depth, position, "short" if cut and error.source == 0 else error.kind))
+            kind = "short" if cut and error.kind == "wrong" and error.source == 0 else error.kind
+            found.errors.append((depth, position, kind))
             found.deep = found.deep or error.source > 0
             if after is None or cut:
                 break

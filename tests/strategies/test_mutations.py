@@ -103,7 +103,7 @@ def test_all_damage_of_given_bytes() -> None:
     found = list(damage("kafka.message", data))
     assert all(mutation.original == data != mutation.data for mutation in found)
     cut = {len(mutation.data) for mutation in found if mutation.name == "truncated"}
-    assert cut == {0, 4, 5, 6, 10, len(data) - 1}
+    assert cut == {0, 4, 5, 6, 10, 14, len(data) - 1}, "at the end of each field, and of lengths in front"
     assert [mutation.path for mutation in found if mutation.name == "checksum"] == ["crc"]
     assert [mutation.path for mutation in found if mutation.name == "reserved bit"] == ["attributes.reserved"]
     assert {mutation.name for mutation in found if mutation.path == "value"} == {

@@ -53,8 +53,8 @@ class Damage:
             elif span.bit_start is None:
                 self.places[span.path] = span.start, span.end
                 self.ends |= {span.start, span.end}
-                if span.kind == "Protobuf":
-                    self.messages.setdefault(_outside(span.path), []).append(span.start)
+                if span.kind == "tag":
+                    self.messages.setdefault(_outside(_outside(span.path)), []).append(span.start)
 
     def recipes(self) -> Iterator[Recipe]:
         """(kind, path, function that makes the bytes)."""
@@ -86,7 +86,7 @@ class Damage:
             case ir.Bounded(length=number, node=inner):
                 place = self.places.get(join_path(list(steps)))
                 if place is not None:
-                    yield from self._sizes("length", number, place[1] - place[0] - number.size, steps)
+                    yield from self._sizes("length", number, place[1] - place[0], steps)
                 yield from self._visit(inner, value, steps, scope)
             case ir.Choice() | ir.Either():
                 yield from self._visit_chosen(node, value, steps, scope)
@@ -184,10 +184,10 @@ class Damage:
     def _sizes(self, what: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         """A length or count in front of something, which only the bytes have."""
         for name, wrong in wrong_sizes(number, size):
-            yield self._replaced(f"{what} {name}", number, wrong, steps)
+            yield self._replaced(f"{what} {name}", number, wrong, steps, f"${what}")
 
-    def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...]) -> Recipe:
-        path, packed = join_path(list(steps)), self.packed
+    def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...], *part: str) -> Recipe:
+        path, packed = join_path([*steps, *part]), self.packed
 
         def change() -> bytes | None:
             data = pack(number, wrong)
@@ -196,16 +196,14 @@ class Damage:
             if packed is not None:
                 return self._repacked(path, data, *packed)
             place = self.places.get(path)
-            if place is None or place[1] - place[0] < number.size:
-                return None
-            return _over(self.data, place[0], data)
+            return None if place is None else _over(self.data, place[0], data)
 
-        return name, path, change
+        return name, join_path(list(steps)), change
 
     def _repacked(self, path: str, data: bytes, steps: tuple[str | int, ...], codec: str) -> bytes | None:
-        """The bytes with others at the start of a field that lies in compressed data, which is compressed again."""
+        """The bytes with others in the place of a number that lies in compressed data, which is compressed again."""
         place = self.inner.get(path)
-        if place is None or place[2] - place[1] < len(data):
+        if place is None:
             return None
         packed = compress(codec, _over(self.sources[place[0] - 1], place[1], data))
         return self._encoded(lambda value: _put(value, steps, packed))

@@ -7,19 +7,24 @@ the optional parts, PulsarDecoder.java for which commands carry a payload.
 from __future__ import annotations
 
 from wirekit.proto import PulsarApi_pb2 as api
+from wirekit.proto import PulsarMarkers_pb2 as markers
 from wirekit.wire import (
     Bytes,
     Checked,
     Compressed,
     Const,
+    CountOf,
     Default,
+    Encrypted,
     If,
     IfMore,
     IfNext,
     IfThenElse,
     Length,
+    OrBytes,
     Protobuf,
     RecordsToEnd,
+    SizeOf,
     Struct,
     Switch,
     len_,
@@ -37,9 +42,13 @@ MESSAGE = 9
 
 CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 
-COMMAND = Protobuf(api.BaseCommand.DESCRIPTOR)
-MESSAGE_METADATA = Protobuf(api.MessageMetadata.DESCRIPTOR)
-SINGLE_METADATA = Protobuf(api.SingleMessageMetadata.DESCRIPTOR)
+# A type's number is the field number of its sub-message, which PulsarDecoder.java requires.
+COMMAND = Protobuf(api.BaseCommand.DESCRIPTOR, selector="type")
+MESSAGE_METADATA = Protobuf(
+    api.MessageMetadata.DESCRIPTOR,
+    tells={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
+)
+SINGLE_METADATA = Protobuf(api.SingleMessageMetadata.DESCRIPTOR, tells={"payload_size": SizeOf("payload")})
 BROKER_METADATA = Protobuf(api.BrokerEntryMetadata.DESCRIPTOR)
 
 BATCHED_MESSAGE = Struct(
@@ -65,10 +74,21 @@ WHOLE = Switch(
 )
 
 # A chunk is a piece of a compressed message, and cipher text hides both batch and compression.
-PAYLOAD = IfThenElse(
-    len_(this.metadata.encryption_keys) > 0,
-    rest(),
-    Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHOLE}, default=rest()),
+PLAIN = Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHOLE}, default=rest(part=True))
+
+# Brokers write markers themselves: never compressed, encrypted or batched (Markers.java). Those of transactions are
+# empty.
+MARKERS = {
+    10: markers.ReplicatedSubscriptionsSnapshotRequest,
+    11: markers.ReplicatedSubscriptionsSnapshotResponse,
+    12: markers.ReplicatedSubscriptionsSnapshot,
+    13: markers.ReplicatedSubscriptionsUpdate,
+}
+
+PAYLOAD = Switch(
+    this.metadata.marker_type,
+    {number: OrBytes(Protobuf(marker.DESCRIPTOR)) for number, marker in MARKERS.items()},
+    default=IfThenElse(len_(this.metadata.encryption_keys) > 0, Encrypted(PLAIN, about=this.metadata), PLAIN),
 )
 
 ENTRY = Struct(

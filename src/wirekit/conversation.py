@@ -19,7 +19,7 @@ from wirekit.engine import Decoded, decode, frame_size, frames
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Decrypt, Limits
 
 SIDES = ("client", "server")
 LARGEST_SEARCH = 1024 * 1024
@@ -254,6 +254,7 @@ class Conversation:
         protocol: its name.
         limits: what frames may ask for; by default the protocol's.
         started: False when the connection was joined in the middle: the first bytes need not begin a frame.
+        decrypt: opens cipher text, as for ``wirekit.decode``.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -264,7 +265,15 @@ class Conversation:
     ['list_groups']
     """
 
-    def __init__(self, protocol: str, *, limits: Limits | None = None, started: bool = True) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        *,
+        limits: Limits | None = None,
+        started: bool = True,
+        decrypt: Decrypt | None = None,
+    ) -> None:
+        self.decrypt = decrypt
         self.protocol = registry.protocol(protocol)
         self.limits = limits or self.protocol.limits
         self._limits_given = limits is not None
@@ -355,7 +364,8 @@ class Conversation:
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
-        decoded = decode(data, key, context=context, limits=self._agreed(), offset=direction.offset)
+        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
+        decoded = decode(data, key, offset=direction.offset, **said)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         what = self.dialogue.describe(side, decoded)

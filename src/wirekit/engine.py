@@ -17,7 +17,7 @@ from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer
 
 if TYPE_CHECKING:
     from wirekit.compiler.rows import State
@@ -57,6 +57,7 @@ class Decoded:
         "consumed",
         "context",
         "data",
+        "decrypt",
         "error",
         "gaps",
         "limits",
@@ -72,6 +73,7 @@ class Decoded:
         self.offset = offset
         self.context = context
         self.limits = limits
+        self.decrypt: Decrypt | None = None
         self.value: Any = None
         self._checks: list[Check] | None = None
         self._state: State | None = None
@@ -85,7 +87,8 @@ class Decoded:
     def spans(self) -> list[Span]:
         """The bytes of every field; made when first asked for, by decoding once more."""
         if self._spans is None:
-            _, session = _run(registry[self.schema], self.data, self.offset, self.context, self.limits, trace=True)
+            again = registry[self.schema], self.data, self.offset, self.context, self.limits
+            _, session = _run(*again, trace=True, decrypt=self.decrypt)
             self._spans = session.spans or []
         return self._spans
 
@@ -129,11 +132,19 @@ class Decoded:
 
 
 def _run(
-    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, trace: bool
+    schema: Schema,
+    data: bytes,
+    offset: int,
+    context: Mapping[str, Any],
+    limits: Limits,
+    *,
+    trace: bool,
+    decrypt: Decrypt | None = None,
 ) -> tuple[Decoded, Session]:
-    session = Session(schema.key, limits, trace=trace)
+    session = Session(schema.key, limits, trace=trace, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
+    decoded.decrypt = decrypt
     try:
         decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
     except WireError as error:
@@ -184,6 +195,7 @@ def decode(
     strict: bool = False,
     offset: int = 0,
     engine: str | None = None,
+    decrypt: Decrypt | None = None,
 ) -> Decoded:
     """Decodes one value at the start of ``data``.
 
@@ -195,6 +207,8 @@ def decode(
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
         engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
+        decrypt: takes cipher text and what the message says about it (for Pulsar its metadata), gives the plain bytes,
+            or None where it has no key.
 
     Raises:
         Misuse: for a key or engine that does not exist.
@@ -211,10 +225,10 @@ def decode(
     schema = registry[key]
     said, bounds = dict(context or {}), limits or schema.limits
     decoded = None
-    if _uses_rows(engine, key, _decoded_times):
+    if _uses_rows(engine, key, _decoded_times) and decrypt is None:
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
-        decoded, _ = _run(schema, data, offset, said, bounds, trace=False)
+        decoded, _ = _run(schema, data, offset, said, bounds, trace=False, decrypt=decrypt)
     if strict:
         _raise(decoded)
     return decoded
@@ -276,6 +290,7 @@ def frames(
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    decrypt: Decrypt | None = None,
 ) -> Iterator[Decoded]:
     """The frames in a byte string, one after the other, each with its absolute offset.
 
@@ -285,6 +300,7 @@ def frames(
     Args:
         name: a protocol's name, or a key.
         data: the bytes.
+        context, limits, decrypt: as for ``decode``.
 
     Raises:
         Misuse: for a name or key that does not exist, at once.
@@ -298,16 +314,19 @@ def frames(
         registry[name]
     else:
         registry.protocol(name).stream("client")
-    return _walk(name, _as_bytes(data), context, limits)
+    return _walk(name, _as_bytes(data), context, limits, decrypt)
 
 
-def _walk(name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None) -> Iterator[Decoded]:
+def _walk(
+    name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None, decrypt: Decrypt | None
+) -> Iterator[Decoded]:
     position = 0
     while position < len(data):
         key = name if "." in name else stream_key(name, data[position:], context or {})
         size = _size_here(data, key, limits, position)
         end = len(data) if size is None else position + size
-        decoded = decode(data[position:end], key, context=context, limits=limits, offset=position)
+        said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
+        decoded = decode(data[position:end], key, offset=position, **said)
         if size is None and decoded.error is None and not decoded.consumed:
             decoded.gaps.append(Gap(position, len(data) - position))
             decoded._state = None

@@ -27,7 +27,7 @@ from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.values import Record, SymbolTable
 from wirekit.wire import derived
-from wirekit.wire.protobuf import BYTES, VARINT, Message
+from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField
 from wirekit.wire.stream import Scope, Writer, join_path
 
@@ -1568,6 +1568,9 @@ class _Maker:
                 value[field.name] = given[field.name]
             elif field.required or field.name in chosen or inside:
                 value[field.name] = self._scalar(field, inside)
+        kept = [name for name, _, _ in refused(message, value.get)]
+        if kept:
+            value["$keep"] = kept
         if self.pieces > 0 and self.chance(10):
             value["$unknown"] = [self._unknown(message) for _ in range(1 + self.upto(1))]
         return value

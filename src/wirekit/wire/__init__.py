@@ -32,6 +32,7 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.node import (
     Bit,
     Bits,
@@ -63,6 +64,7 @@ from wirekit.wire.node import (
     unexplained,
 )
 from wirekit.wire.stream import Limits
+from wirekit.wire.told import CountOf, SizeOf
 
 if TYPE_CHECKING:
     from wirekit.wire.protobuf import Protobuf
@@ -75,8 +77,10 @@ __all__ = [
     "Checked",
     "Compressed",
     "Const",
+    "CountOf",
     "Default",
     "Delimited",
+    "Encrypted",
     "Flag",
     "If",
     "IfMore",
@@ -93,6 +97,7 @@ __all__ = [
     "RecordsToEnd",
     "Ref",
     "Repeat",
+    "SizeOf",
     "Sized",
     "String",
     "Struct",

@@ -24,6 +24,7 @@ from wirekit.wire.node import (
     unnamed,
 )
 from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
+from wirekit.wire.told import changed, elements, observe, tales, tell
 
 
 class _Open:
@@ -74,6 +75,7 @@ class Struct(Node):
         for index, (_, _, last) in self.lengths.items():
             if last > index:
                 self.closing.setdefault(last, []).append(index)
+        self.told = list(tales(self.members, [bare(node) for _, node in self.members]))
         self._least: int | None = None
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -126,6 +128,8 @@ class Struct(Node):
                     extra.setdefault("keep", []).append(self.members[index][0])
             for index, checked, first, last in self.checked:
                 self._verify(stream, index, checked, starts[first], ends[last], record, ends[index], extra)
+            if self.told:
+                self._observe(stream, record, scope, starts, ends)
         except WireError as error:
             if error.offset is None:
                 located(error, stream)
@@ -140,6 +144,15 @@ class Struct(Node):
             if extra:
                 record._extra = extra
         return record
+
+    def _observe(self, stream: Reader, record: Record, scope: Scope, starts: list[int], ends: list[int]) -> None:
+        """Verifies what messages tell about the members behind them."""
+        for told in self.told:
+            (name, _), (of, node) = self.members[told.at], self.members[told.of]
+            extent = None if node.settled(scope).opaque else ends[told.of] - starts[told.of]
+            stream.session.path.append(name)
+            observe(told, getattr(record, name), getattr(record, of), extent, stream, starts[told.at])
+            stream.session.path.pop()
 
     def _length(
         self,
@@ -259,6 +272,12 @@ class Struct(Node):
         scope.update(values)
         keep = extra.get("keep", ())
         stream.frames.append((len(stream.path), extra))
+        for told in self.told:
+            (name, _), (of, node) = self.members[told.at], self.members[told.of]
+            if name in values and of in values:
+                stream.path.append(of)
+                values[name] = scope[name] = tell(told, values[name], values[of], node, stream, scope)
+                stream.path.pop()
         starts: list[int] = []
         ends: list[int] = []
         trailing = {self.lengths[i][2]: self.members[i][0] for i in self.lengths if self.lengths[i][2] > i}
@@ -338,7 +357,7 @@ class Struct(Node):
         record = self.record()
         for name, node in self.members:
             if name in obj:
-                value = node.load(obj[name], scope)
+                value = self._counted(name, node.load(obj[name], scope), obj)
                 scope[name] = value
                 setattr(record, name, value)
             elif isinstance(node, Default):
@@ -355,6 +374,16 @@ class Struct(Node):
                 raise Misuse(f"no field {name!r}; the fields are {', '.join(self.record._fields)}")
         record._extra = extra or None
         return record
+
+    def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
+        """A message with the numbers of elements that it leaves out: the layout of the elements may depend on them."""
+        for told in self.told:
+            if self.members[told.at][0] == name and told.what == "count" and isinstance(value, Record):
+                number = elements(obj.get(self.members[told.of][0]))
+                kept = told.field in (value._extra or {}).get("keep", ())
+                if number is not None and value.get(told.field) is None and not kept:
+                    value = changed(value, told.field, number)
+        return value
 
     def default(self, context: Scope) -> Any:
         return NOTHING
@@ -620,6 +649,9 @@ class If(Wrapping):
     def minimum(self) -> int:
         return 0
 
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
     def default(self, context: Scope) -> Any:
         return self.inner.default(context) if evaluate(self.condition, context) else None
 
@@ -641,6 +673,9 @@ class IfThenElse(Node):
 
     def _chosen(self, context: Scope) -> Node:
         return self.then if evaluate(self.condition, context) else self.otherwise
+
+    def settled(self, context: Scope) -> Node:
+        return self._chosen(context).settled(context)
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         return self._chosen(context)._parse(stream, context, path)
@@ -686,6 +721,10 @@ class Switch(Node):
         key = self._key(context)
         return self.cases.get(key, self.otherwise)
 
+    def settled(self, context: Scope) -> Node:
+        node = self._chosen(context)
+        return self if node is None else node.settled(context)
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         node = self._chosen(context)
         if node is None:
@@ -723,6 +762,9 @@ class IfNext(Wrapping):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
 
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
     def load(self, obj: Any, context: Scope) -> Any:
         return None if obj is None else self.inner.load(obj, context)
 
@@ -741,6 +783,9 @@ class IfMore(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
+
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
 
     def load(self, obj: Any, context: Scope) -> Any:
         return None if obj is None else self.inner.load(obj, context)

@@ -11,7 +11,7 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -21,6 +21,7 @@ from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
 from wirekit.wire.composite import load_extra
 from wirekit.wire.node import Node, decode_text, encode_text
 from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+from wirekit.wire.told import Tells
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
@@ -101,7 +102,8 @@ class Message:
         self.record = record_type(descriptor.name, tuple(self.by_name), sparse=True)
         self.lists = [field.name for field in self.fields.values() if field.repeated]
         self.singles = [field.name for field in self.fields.values() if not field.repeated]
-        self.required = [field.name for field in self.fields.values() if field.required]
+        self.required = [field for field in self.fields.values() if field.required]
+        self.selector = ""
 
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:
@@ -117,13 +119,21 @@ def symbols_of(enum: Any) -> SymbolTable:
 class Protobuf(Node):
     """A protobuf message that takes all bytes before the limit.
 
+    What readers of the message refuse (a required field that is missing, or whose number has no name: a closed enum
+    takes that for missing) is a bad ``required`` check, and Wrong when built, unless the field is named in ``$keep``.
+
     Args:
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``.
+        selector: a field that holds the number of the one field that must be there too, or "".
+        tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
     """
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Any, *, selector: str = "", tells: Mapping[str, Tells] | None = None) -> None:
         super().__init__()
         self.message = Message.of(descriptor)
+        self.tells = dict(tells or {})
+        if selector:
+            self.message.selector = selector
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
         return parse_message(self.message, stream)
@@ -181,12 +191,11 @@ def parse_message(message: Message, stream: Reader) -> Record:
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
-    for name in message.required:
-        if getattr(record, name) is None:
-            names.append(name)
-            stream.check("required", None, None, False, begin, "a required field is missing")
-            names.pop()
-            extra.setdefault("keep", []).append(name)
+    for name, wanted, stored in refused(message, record.get):
+        names.append(name)
+        stream.check("required", stored, None, False, begin, f"readers refuse it: {wanted}")
+        names.pop()
+        extra.setdefault("keep", []).append(name)
     record._extra = extra or None
     if not stream.plain:
         data = bytes(stream.buffer[begin : stream.position])
@@ -195,6 +204,24 @@ def parse_message(message: Message, stream: Reader) -> Record:
             record._extra = extra
     stream.plain = outer
     return record
+
+
+def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, str, int | None]]:
+    """What makes readers refuse a message: (field, what is wanted, the number that stands there instead or None)."""
+    for field in message.required:
+        value = get(field.name)
+        if value is None:
+            yield field.name, f"a value, for {message.name} requires it", None
+        elif field.table is not None and isinstance(value, int) and value not in field.table:
+            yield field.name, f"a value of {field.table.name}, for another one counts as missing", int(value)
+    if message.selector:
+        value = get(message.selector)
+        table = message.by_name[message.selector].table
+        if table is not None and isinstance(value, str):
+            value = table[value]
+        selected = message.fields.get(value) if isinstance(value, int) else None
+        if selected is not None and (table is None or value in table) and get(selected.name) in (None, []):
+            yield selected.name, f"a value, for {message.selector} {value} requires it", None
 
 
 def _accepts(field: Field, wire_type: int) -> bool:
@@ -324,13 +351,16 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     for name in values:
         if name not in message.by_name:
             raise stream.wrong(f"a field of {message.name}", f"a field {name!r}")
+    for name, wanted, found in refused(message, values.get):
+        if name not in extra.get("keep", ()):
+            stream.path.append(name)
+            raise stream.wrong(wanted, "nothing" if found is None else found)
     out = bytearray()
     for field in message.fields.values():
         value = values.get(field.name)
         stream.path.append(field.name)
         if value is None:
-            if field.required and field.name not in extra.get("keep", ()):
-                raise stream.wrong(f"a value, for {message.name} requires it", "nothing")
+            pass
         elif field.repeated:
             for index, item in enumerate(value):
                 stream.path.append(index)

@@ -15,7 +15,6 @@ from typing import Any
 from wirekit.errors import Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
 
-
 Decrypt = Callable[[bytes, Any], bytes | None]
 """Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
 

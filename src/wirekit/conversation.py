@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar
 
-from wirekit.engine import Decoded, decode, frame_size, frames
+from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
@@ -335,6 +335,13 @@ class Conversation:
             raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
 
     def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
+        if not direction.offset and direction.buffer:
+            front = header(bytes(direction.buffer[:LARGEST_HEADER]))
+            if front is not None:
+                if front[1] is not None:
+                    yield self._header(side, direction, front[0], front[1])
+                elif len(direction.buffer) < LARGEST_HEADER:
+                    return
         while direction.buffer:
             if direction.lost:
                 found = self._search(side, direction)
@@ -348,7 +355,8 @@ class Conversation:
             try:
                 size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
-                direction.lost = f"no frame begins here: {error.path} {error.reason}"
+                hint = foreign(bytes(direction.buffer[:64]))
+                direction.lost = f"no frame begins here: {error.path} {error.reason}{'; ' if hint else ''}{hint}"
                 direction.rejected = {0}
                 continue
             if size is None or len(direction.buffer) < size:
@@ -361,6 +369,13 @@ class Conversation:
             frame = self._frame(side, direction, data)
             self._drop(direction, size)
             yield frame
+
+    def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
+        """What a proxy put in front of the stream."""
+        data = bytes(direction.buffer[:size])
+        self._drop(direction, size)
+        what = Description(key.rpartition(".")[2])
+        return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
@@ -453,6 +468,7 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         client, server: bytes of the two directions, as many as there are.
         names: the protocols to try; by default all that have a byte stream.
     """
+    client, server = _behind_header(client), _behind_header(server)
     best: tuple[int, str, bool] | None = None
     hopeful = {"client": not client, "server": not server}
     for name in names or tuple(registry.protocols()):
@@ -469,13 +485,21 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
             if clean and (best is None or clean > best[0]):
                 best = (clean, name, swapped)
     if best is None:
-        return Recognised("", False, not all(hopeful.values()), "no known protocol fits")
+        heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
+        told = [f"; from the {side}, {what}" for side, what in heard if what]
+        return Recognised("", False, not all(hopeful.values()), "".join(["no known protocol fits", *told]))
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
     found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
     others = [other for other in names or tuple(registry.protocols()) if other != name]
     rivals = [_as_rival(registry.protocol(other), client or server) for other in others]
     return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
+
+
+def _behind_header(data: bytes) -> bytes:
+    """The bytes behind a header that a proxy put in front; none while that is cut."""
+    found = header(data[:LARGEST_HEADER])
+    return data if found is None else b"" if found[1] is None else data[found[1] :]
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
@@ -503,6 +527,7 @@ def best_fit(data: bytes) -> str:
     A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
     decoding came.
     """
+    data = _behind_header(data)
     best = (0, 0, "")
     for name in registry.protocols():
         protocol = registry.protocol(name)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Buffer = bytes | bytearray | memoryview
 ENGINES = (None, "rows", "reference")
 TIMES_BEFORE_COMPILING = 4
+LARGEST_HEADER = 1 << 17
 
 
 class Params(dict[str, Any]):
@@ -229,9 +230,40 @@ def decode(
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
         decoded, _ = _run(schema, data, offset, said, bounds, trace=False, decrypt=decrypt)
+    if decoded.error is not None and _is_stream(schema):
+        decoded.error.hint = foreign(data)
     if strict:
         _raise(decoded)
     return decoded
+
+
+def _is_stream(schema: Schema) -> bool:
+    """Whether a schema is that of the frames of a byte stream."""
+    protocol = registry.protocol(schema.protocol)
+    return bool(protocol.client) and schema.key in (protocol.stream("client"), protocol.stream("server"))
+
+
+def foreign(data: bytes) -> str:
+    """What the first bytes of a stream are, in words, where they are known to be something else; or ""."""
+    found = registry.beginning(data)
+    return "" if found is None else str(found)
+
+
+def header(data: bytes) -> tuple[str, int | None] | None:
+    """A header that stands in front of a stream's own bytes: its key, and its size or None while it is cut.
+
+    >>> header(b"PROXY UNKNOWN\\r\\n" b"GET /"), header(b"PRO")
+    (('net.proxy_v1', 15), ('net.proxy_v1', None))
+    """
+    found = registry.beginning(data, cut=True)
+    if found is None or not found.header:
+        return None
+    schema = registry[found.header]
+    decoded, _ = _run(schema, data[: found.longest], 0, {}, schema.limits, trace=False)
+    if decoded.error is None:
+        return found.header, decoded.consumed
+    cut = isinstance(decoded.error, Short) and len(data) < found.longest
+    return (found.header, None) if cut else None
 
 
 def _raise(decoded: Decoded) -> None:
@@ -294,7 +326,8 @@ def frames(
 ) -> Iterator[Decoded]:
     """The frames in a byte string, one after the other, each with its absolute offset.
 
-    A frame whose length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
+    A header that a proxy puts in front of the stream is the first, under its own key (``net.proxy_v1``). A frame whose
+    length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
     whose layout has no length of its own, one value after the other.
 
     Args:
@@ -321,6 +354,11 @@ def _walk(
     name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None, decrypt: Decrypt | None
 ) -> Iterator[Decoded]:
     position = 0
+    if "." not in name or _is_stream(registry[name]):
+        found = header(data[:LARGEST_HEADER])
+        if found is not None and found[1] is not None:
+            position = found[1]
+            yield decode(data[:position], found[0])
     while position < len(data):
         key = name if "." in name else stream_key(name, data[position:], context or {})
         size = _size_here(data, key, limits, position)

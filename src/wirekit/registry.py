@@ -33,6 +33,28 @@ BUILT_IN = {
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """First bytes of a stream that are not of the protocol that is expected there.
+
+    Attributes:
+        title: what they are.
+        starts: such a stream begins with one of these.
+        header: the key of a layout, where the bytes are a header and the expected protocol follows; else "".
+        longest: bytes that a header takes at most.
+        advice: what the reader may do about it.
+    """
+
+    title: str
+    starts: tuple[bytes, ...]
+    header: str = ""
+    longest: int = 0
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"these bytes are {self.title}{': ' if self.advice else ''}{self.advice}"
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """What a reader of a layout has to know, such as where a document and an implementation disagree; with a source."""
 
@@ -103,6 +125,7 @@ class Protocol:
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
+        beginnings: what else streams of any protocol may turn out to begin with.
     """
 
     name: str
@@ -119,6 +142,7 @@ class Protocol:
     directory: str = ""
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
     rules: str = ""
+    beginnings: tuple[Beginning, ...] = ()
 
     def key(self, name: str) -> str:
         """The full key of a layout."""
@@ -225,6 +249,20 @@ class Registry:
         for name in BUILT_IN:
             self._load(name)
         self._search()
+
+    def beginning(self, data: bytes, *, cut: bool = False) -> Beginning | None:
+        """What the first bytes of a stream are, if a protocol that is loaded declares them as a ``Beginning``.
+
+        Args:
+            data: the first bytes.
+            cut: whether less than a whole start is enough, because more bytes may come.
+        """
+        self._load("net")
+        for protocol in list(self._protocols.values()):
+            for each in protocol.beginnings:
+                if data.startswith(each.starts) or (cut and data and any(s.startswith(data) for s in each.starts)):
+                    return each
+        return None
 
     def protocols(self) -> list[str]:
         """The names of all protocols."""

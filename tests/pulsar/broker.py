@@ -64,7 +64,7 @@ class Connection:
 
     def _answers(self, value: Any) -> Iterator[dict[str, Any]]:
         kind = value.command.type.symbol
-        content = value.command[kind.lower()] if kind.lower() in value.command else None
+        content = value.command.get(kind.lower())
         answer = getattr(self, f"_{kind.lower()}", None)
         if answer is not None:
             yield from answer(value)

@@ -10,7 +10,7 @@ import click
 
 from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes, say
 from wirekit.cli.input import read_input
-from wirekit.engine import Decoded, frames
+from wirekit.engine import Decoded, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 
@@ -106,6 +106,10 @@ def _guess(data: bytes) -> str | None:
     if not found.protocol:
         if _is_capture(data):
             say("this is a capture file; `wirekit frames FILE` shows the frames in it")
+            return None
+        known = foreign(data)
+        if known:
+            say(f"no schema was given, and {known}")
             return None
         best = best_fit(data)
         if best:

@@ -61,10 +61,15 @@ BATCHED_MESSAGE = Struct(
 BATCH = Struct("messages" / RecordsToEnd(BATCHED_MESSAGE), name="Batch")
 
 # Presence of num_messages_in_batch makes a batch, even when it says 1 (Commands.java, client-cpp Commands.cc).
+# Of a compacted batch only some messages may be left, and the number is that of before (PIP-429).
 CONTENT = Switch(
     this.metadata.num_messages_in_batch,
     {None: rest()},
-    default=RecordsToEnd(BATCHED_MESSAGE, count=this.metadata.num_messages_in_batch),
+    default=IfThenElse(
+        len_(this.metadata.compacted_batch_indexes) > 0,
+        RecordsToEnd(BATCHED_MESSAGE),
+        RecordsToEnd(BATCHED_MESSAGE, count=this.metadata.num_messages_in_batch),
+    ),
 )
 
 WHOLE = Switch(

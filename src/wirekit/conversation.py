@@ -73,6 +73,7 @@ class Message:
         crc: the checksum as stored, or None.
         check: ``ok``, ``bad`` or ``absent``: the verdict on it.
         schema: the key of the frame or record it came in.
+        details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
     """
 
     topic: str | None
@@ -88,6 +89,7 @@ class Message:
     check: str
     schema: str
     protocol: str
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "protocol",
@@ -106,8 +108,8 @@ class Message:
     )
 
     def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, in this order."""
-        return {name: to_json(getattr(self, name)) for name in self.NAMES}
+        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, then the details."""
+        return {**{name: to_json(getattr(self, name)) for name in self.NAMES}, **self.details}
 
 
 @dataclass(slots=True)

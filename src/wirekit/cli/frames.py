@@ -117,4 +117,6 @@ def _remark(frame: Frame) -> tuple[str, str]:
     messages = len(frame.messages)
     told = [f"{messages} message{'' if messages == 1 else 's'}"] if messages else []
     told += [f"✓ {good}"] if good else []
+    sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)
+    told += ["encrypted"] if sealed else []
     return " ".join(told), ""

@@ -198,7 +198,6 @@ class Writer(Generator):
             "new": object.__new__,
             "missing": missing,
             "elements": elements,
-            "Opened": Opened,
             "resolve": resolve,
         }
         super().__init__(key, layout, names)

@@ -231,7 +231,7 @@ def decode(
     if decoded is None:
         decoded, _ = _run(schema, data, offset, said, bounds, trace=False, decrypt=decrypt)
     if decoded.error is not None and _is_stream(schema):
-        decoded.error.hint = foreign(data)
+        decoded.error.hint = foreign(data) or decoded.error.hint
     if strict:
         _raise(decoded)
     return decoded

@@ -176,7 +176,7 @@ def _complain(decoded: Decoded, strict: bool) -> int:
         status = 1
     for check in decoded.checks:
         if check.status == "bad":
-            numbers = f"stored {check.stored}, computed {check.computed}" if check.stored is not None else check.note
+            numbers = check.note if check.computed is None else f"stored {check.stored}, computed {check.computed}"
             where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
             say(f"{decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}")
             status |= strict

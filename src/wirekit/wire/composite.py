@@ -138,6 +138,7 @@ class Struct(Node):
             error.partial = record
             if opened:
                 stream.limit = opened[0].outer
+                self._blame(stream, opened, error)
             raise
         finally:
             session.frames.pop()
@@ -200,6 +201,15 @@ class Struct(Node):
         stream.limit = entry.end
         if not entry.cut:
             stream.bounded += 1
+
+    @staticmethod
+    def _blame(stream: Reader, opened: list[_Open], error: WireError) -> None:
+        """Says of an error inside a length that cannot be right that it cannot: it passes one that fits."""
+        beyond = next((entry for entry in opened if entry.cut), None)
+        if beyond is not None and stream.bounded and not isinstance(error, (Short, Limit)) and not error.hint:
+            depth = stream.session.frames[-1][0]
+            where = join_path([*stream.session.path[:depth], beyond.name])
+            error.hint = f"{where} says {beyond.size} bytes where {beyond.end - beyond.start} are left"
 
     def _clips(self, name: str) -> bool:
         return any(length.clip for index, (length, _, _) in self.lengths.items() if self.members[index][0] == name)

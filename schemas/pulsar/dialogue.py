@@ -21,6 +21,7 @@ from wirekit.schemas.pulsar.ack_set import unacknowledged
 from wirekit.schemas.pulsar.ends import Ends
 from wirekit.schemas.pulsar.frame import CODECS
 from wirekit.values import Record
+from wirekit.wire.compressed import NEED_SIZE
 
 # Commands without a request id that ask or answer, by what links them.
 LINKED = {
@@ -171,13 +172,13 @@ class PulsarDialogue(Dialogue):
         if held > MOST_CHUNKS_HELD:
             return None
         data = b"".join(pieces)
-        codec = CODECS.get(metadata.compression or 0)
+        codec, size = CODECS.get(metadata.compression or 0), metadata.uncompressed_size
         if codec is None:
             return _Payload(data, chunk.check)
+        if size is None and codec in NEED_SIZE:
+            return _Payload(data, "bad")
         try:
-            return _Payload(
-                decompress(codec, data, limits=Decompression(), size=metadata.uncompressed_size), chunk.check
-            )
+            plain = decompress(codec, data, limits=Decompression(), size=size)
         except WireError:
             return _Payload(data, "bad")
         return _Payload(plain, chunk.check)

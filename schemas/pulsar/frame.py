@@ -84,15 +84,15 @@ PLAIN = Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHO
 # Brokers write markers themselves: never compressed, encrypted or batched (Markers.java). Those of transactions are
 # empty.
 MARKERS = {
-    10: markers.ReplicatedSubscriptionsSnapshotRequest,
-    11: markers.ReplicatedSubscriptionsSnapshotResponse,
-    12: markers.ReplicatedSubscriptionsSnapshot,
-    13: markers.ReplicatedSubscriptionsUpdate,
+    10: Protobuf(markers.ReplicatedSubscriptionsSnapshotRequest.DESCRIPTOR),
+    11: Protobuf(markers.ReplicatedSubscriptionsSnapshotResponse.DESCRIPTOR),
+    12: Protobuf(markers.ReplicatedSubscriptionsSnapshot.DESCRIPTOR),
+    13: Protobuf(markers.ReplicatedSubscriptionsUpdate.DESCRIPTOR),
 }
 
 PAYLOAD = Switch(
     this.metadata.marker_type,
-    {number: OrBytes(Protobuf(marker.DESCRIPTOR)) for number, marker in MARKERS.items()},
+    {number: OrBytes(marker) for number, marker in MARKERS.items()},
     default=IfThenElse(len_(this.metadata.encryption_keys) > 0, Encrypted(PLAIN, about=this.metadata), PLAIN),
 )
 

@@ -105,8 +105,9 @@ def test_chunks_are_one_message(compression: int) -> None:
     assert not heard(*entries[1:])
 
 
-def test_chunks_that_do_not_decompress_stay_as_they_are() -> None:
-    said = {"uuid": "p-7", "num_chunks_from_msg": 2, "compression": 3, "uncompressed_size": 9}
+@pytest.mark.parametrize("codec", [{"compression": 3, "uncompressed_size": 9}, {"compression": 1}])
+def test_chunks_that_do_not_decompress_stay_as_they_are(codec: dict[str, int]) -> None:
+    said = {"uuid": "p-7", "num_chunks_from_msg": 2, **codec}
     (message,) = heard(*(entry("00ff", chunk_id=number, **said) for number in range(2)))
     assert (message.value, message.check) == (b"\x00\xff\x00\xff", "bad")
 

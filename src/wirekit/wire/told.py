@@ -71,7 +71,7 @@ def tales(members: list[tuple[str, Node]], cores: list[Node]) -> Iterator[Told]:
     names = [name for name, _ in members]
     for at, core in enumerate(cores):
         for name, tells in getattr(core, "tells", {}).items():
-            field = core.message.by_name.get(name)  # type: ignore[attr-defined]  # a Protobuf has a message
+            field = core.message.by_name.get(name)
             if field is None or tells.of not in names[at + 1 :]:
                 raise Misuse(f"{names[at]}.{name} tells about {tells.of!r}: both must exist, the message in front")
             yield Told(at, name, tells.what, names.index(tells.of), field.required)

@@ -107,7 +107,8 @@ def _text(number: int | None) -> str:
 def _remark(frame: Frame) -> tuple[str, str]:
     """(what is noteworthy, style)."""
     if frame.decoded.error is not None:
-        return f"✗ {frame.decoded.error.path} {frame.decoded.error.reason}", "red"
+        error = frame.decoded.error
+        return "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"
     if frame.reason is not None:
         return f"✗ {frame.reason}", "red"
     bad = [check for check in frame.decoded.checks if check.status == "bad"]

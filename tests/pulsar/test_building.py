@@ -128,6 +128,7 @@ OUT_OF_ORDER = {
     "an unknown field": "0a017810001800f8ff0101",
     "an unknown field in front": "f8ff01010a017810001800",
     "a long varint": "0a01781080001800",
+    "a packed list": "0a017810001800fa01020003",
     "a field twice": "0a0178100110001800",
 }
 

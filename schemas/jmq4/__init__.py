@@ -56,7 +56,7 @@ JOYQUEUE = Protocol(
             "message_opened": Layout(message.OPENED_MESSAGE, f"a message, {OPENED}", "Serializer.java:153-318"),
             "batch": Layout(message.BATCH, "the messages in the body of a batch", "BatchMessageSerializer.java:66-133"),
             "client_address": Layout(
-                message.CLIENT_ADDRESS, "what client_ip begins with for IPv4", "IpUtil.java:349-378"
+                message.CLIENT_ADDRESS, "port and address, what client_ip begins with for IPv4", "IpUtil.java:349-378"
             ),
             "frame_unsigned": Layout(
                 frame.JOYQUEUE_FRAME_UNSIGNED,

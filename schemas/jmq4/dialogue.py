@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wirekit.compression import decompress
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import WireError
@@ -22,8 +21,8 @@ NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
 MOST_APPS = 10_000
 """Apps, and topics of a command, that are remembered."""
-UNANSWERED = {"joyqueue": 0, "jmq4": 2}
-"""The quality of service that asks for no answer: ONE_WAY, which the document calls ACK_NO and numbers 2."""
+ONE_WAY = 0
+"""The quality of service that asks for no answer, in both dialects: nobody gives the one that the document promises."""
 PRODUCE_MESSAGE = 50
 FETCH_TOPIC_MESSAGE_ACK = -30
 FETCH_PARTITION_MESSAGE_ACK = -31
@@ -65,7 +64,7 @@ class JmqDialogue(Dialogue):
             version=value.version,
             correlation_id=value.request_id,
             role="response" if answer else "request",
-            answered=value.identity.qos_level != UNANSWERED[self.protocol.name],
+            answered=value.identity.qos_level != ONE_WAY,
             pair=(asker, value.request_id),
         )
 
@@ -168,6 +167,8 @@ def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
     codec = FRAMINGS.get(symbol or "")
     if codec is None:
         return str(number), None
+    from wirekit.compression import decompress
+
     try:
         return NAMES[codec], decompress(codec, body)
     except WireError:

@@ -96,6 +96,23 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
     )
 
 
+ADDRESS = (
+    "port" / Default(uint16le, 0) * "little-endian, unlike all else",
+    "address" / Bytes(4) * "IPv4",
+)
+CLIENT_ADDRESS = Struct(*ADDRESS, name="ClientAddress", doc="Port and IPv4 address (JoyQueue IpUtil.java:349-378).")
+CLIENT_IP = IfThenElse(
+    (this.system_code.address_type == 1) | (this.system_code.message_version == 0),
+    Default(
+        Struct(*ADDRESS, "unused" / Default(Bytes(10), bytes(10)) * "zeros", name="ClientIp"),
+        {"port": 0, "address": bytes(4)},
+    ),
+    Default(Bytes(16), bytes(16)),
+)
+"""Port and address if system_code says IPv4, which messages of version 0 always are; else 16 bytes: an IPv6 address, or
+the text of an MQTT client."""
+
+
 def message(short: String, body: Node = nullable_bytes) -> Struct:
     """The record as JoyQueue writes it, with strings of one-byte length and a body of the given types."""
     return Struct(
@@ -103,7 +120,7 @@ def message(short: String, body: Node = nullable_bytes) -> Struct:
         "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",
         "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
         "priority" / Default(int8, 0),
-        "client_ip" / Bytes(16) * "not in the document; left-aligned, filled up with zeros (see client_address)",
+        "client_ip" / CLIENT_IP * "not in the document; the broker sets it to the address it sees",
         *content(short, body),
         name="Message",
     )
@@ -122,13 +139,6 @@ def documented_message(body: Node = nullable_bytes) -> Struct:
 
 MESSAGE = message(string1)
 DOCUMENTED_MESSAGE = documented_message()
-
-CLIENT_ADDRESS = Struct(
-    "port" / uint16le,
-    "address" / Bytes(4) * "IPv4",
-    name="ClientAddress",
-    doc="What client_ip begins with when address_type is IPV4 (JoyQueue IpUtil.java:349-378).",
-)
 
 
 def batched(business_id: String | Bytes) -> Struct:

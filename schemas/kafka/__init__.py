@@ -116,6 +116,7 @@ PROTOCOL = Protocol(
     stored_columns={"log_segment": "wirekit.schemas.kafka.columns:pieces_of_file"},
     stored_names={"log_segment": r"\d{20}\.log"},
     directory="wirekit.schemas.kafka.data_directory:check",
+    built=dict.fromkeys(("message_set", "log_segment"), "wirekit.schemas.kafka.columns_build:build"),
     dialogue=_dialogue,
     rules="wirekit.schemas.kafka.rules:RULES",
 )

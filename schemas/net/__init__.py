@@ -53,6 +53,5 @@ PROTOCOL = Protocol(
         "proxy_v2": Layout(preamble.PROXY_V2, "the same, binary", f"{PROXY}, 2.2"),
         "tls_record": Layout(preamble.TLS_RECORD, "a TLS record, not opened", "RFC 8446 §5.1"),
     },
-    beginnings=preamble.BEGINNINGS,
     limits=Limits(frame=LARGEST_BLOCK, decompressed=LARGEST_UNPACKED),
 )

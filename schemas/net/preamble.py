@@ -1,4 +1,4 @@
-"""What stands at the head of a stream and is not the protocol that is expected there.
+"""What may stand at the head of a stream; ``wirekit.schemas.beginnings`` tells how it is known.
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt, versions 1 and 2; TLS records,
 RFC 8446 §5.1.
@@ -6,7 +6,7 @@ RFC 8446 §5.1.
 
 from __future__ import annotations
 
-from wirekit.registry import Beginning
+from wirekit.schemas.beginnings import SIGNATURE_V1, SIGNATURE_V2, TLS_CONTENT, TLS_VERSIONS
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Bit,
@@ -24,11 +24,6 @@ from wirekit.wire import (
     uint8,
     uint16,
 )
-
-SIGNATURE_V1 = b"PROXY "
-LONGEST_V1 = 107
-SIGNATURE_V2 = b"\r\n\r\n\0\r\nQUIT\n"
-LONGEST_V2 = 16 + 0xFFFF
 
 PROXY_V1 = Struct(
     "signature" / Const(Bytes(len(SIGNATURE_V1)), SIGNATURE_V1),
@@ -86,39 +81,12 @@ PROXY_V2 = Struct(
     name="ProxyV2",
 )
 
-CONTENT = SymbolTable(
-    "tls_content_type", {20: "change_cipher_spec", 21: "alert", 22: "handshake", 23: "application_data"}
-)
-VERSIONS = SymbolTable(
-    "tls_version", {0x0300: "SSL 3.0", 0x0301: "TLS 1.0", 0x0302: "TLS 1.1", 0x0303: "TLS 1.2", 0x0304: "TLS 1.3"}
-)
+CONTENT = SymbolTable("tls_content_type", TLS_CONTENT)
+VERSIONS = SymbolTable("tls_version", TLS_VERSIONS)
 TLS_RECORD = Struct(
     "content_type" / Symbols(uint8, CONTENT),
     "version" / Symbols(uint16, VERSIONS) * "of the record; a ClientHello says 1.0 or 1.2 whatever it offers",
     "length" / Length(uint16) * "bytes after this field",
     "fragment" / rest(),
     name="TlsRecord",
-)
-
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
-
-BEGINNINGS = (
-    Beginning("a PROXY protocol version 1 header", (SIGNATURE_V1,), "net.proxy_v1", LONGEST_V1),
-    Beginning("a PROXY protocol version 2 header", (SIGNATURE_V2,), "net.proxy_v2", LONGEST_V2),
-    *(
-        Beginning(
-            f"a TLS {(content.symbol or str(int(content))).replace('_', ' ')} record",
-            tuple(bytes([content]) + int(version).to_bytes(2, "big") for version in VERSIONS),
-            advice="decrypt it first, or capture behind the TLS end point",
-        )
-        for content in CONTENT
-    ),
-    Beginning(
-        "an HTTP request",
-        tuple(f"{method} ".encode() for method in METHODS),
-        advice="a web client speaks to the broker's binary port",
-    ),
-    Beginning("an HTTP response", (b"HTTP/1.",), advice="the port is a web server's"),
-    Beginning("HTTP/2", (b"PRI * HTTP/2.0",), advice="a web or gRPC client speaks to the broker's binary port"),
-    Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
 )

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.compression import Decompression, decompress
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
@@ -177,6 +176,8 @@ class PulsarDialogue(Dialogue):
             return _Payload(data, chunk.check)
         if size is None and codec in NEED_SIZE:
             return _Payload(data, "bad")
+        from wirekit.compression import Decompression, decompress
+
         try:
             plain = decompress(codec, data, limits=Decompression(), size=size)
         except WireError:

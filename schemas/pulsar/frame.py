@@ -6,8 +6,6 @@ the optional parts, PulsarDecoder.java for which commands carry a payload.
 
 from __future__ import annotations
 
-from wirekit.proto import PulsarApi_pb2 as api
-from wirekit.proto import PulsarMarkers_pb2 as markers
 from wirekit.wire import (
     Bytes,
     Checked,
@@ -42,14 +40,16 @@ MESSAGE = 9
 
 CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 
+API, MARKERS = "wirekit.proto.PulsarApi_pb2", "wirekit.proto.PulsarMarkers_pb2"
+
 # A type's number is the field number of its sub-message, which PulsarDecoder.java requires.
-COMMAND = Protobuf(api.BaseCommand.DESCRIPTOR, selector="type")
+COMMAND = Protobuf(f"{API}:BaseCommand", selector="type")
 MESSAGE_METADATA = Protobuf(
-    api.MessageMetadata.DESCRIPTOR,
+    f"{API}:MessageMetadata",
     tells={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
 )
-SINGLE_METADATA = Protobuf(api.SingleMessageMetadata.DESCRIPTOR, tells={"payload_size": SizeOf("payload")})
-BROKER_METADATA = Protobuf(api.BrokerEntryMetadata.DESCRIPTOR)
+SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")})
+BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata")
 
 BATCHED_MESSAGE = Struct(
     "metadata_size" / Length(uint32, of="metadata"),
@@ -83,16 +83,16 @@ PLAIN = Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHO
 
 # Brokers write markers themselves: never compressed, encrypted or batched (Markers.java). Those of transactions are
 # empty.
-MARKERS = {
-    10: Protobuf(markers.ReplicatedSubscriptionsSnapshotRequest.DESCRIPTOR),
-    11: Protobuf(markers.ReplicatedSubscriptionsSnapshotResponse.DESCRIPTOR),
-    12: Protobuf(markers.ReplicatedSubscriptionsSnapshot.DESCRIPTOR),
-    13: Protobuf(markers.ReplicatedSubscriptionsUpdate.DESCRIPTOR),
+MARKER = {
+    10: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshotRequest"),
+    11: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshotResponse"),
+    12: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshot"),
+    13: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsUpdate"),
 }
 
 PAYLOAD = Switch(
     this.metadata.marker_type,
-    {number: OrBytes(marker) for number, marker in MARKERS.items()},
+    {number: OrBytes(marker) for number, marker in MARKER.items()},
     default=IfThenElse(len_(this.metadata.encryption_keys) > 0, Encrypted(PLAIN, about=this.metadata), PLAIN),
 )
 

@@ -2,7 +2,7 @@
 
 ``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
 ``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
-batch, ``registry`` holds the layouts.
+batch and ``build_columns`` turns it back, ``rows`` walks over a batch, ``registry`` holds the layouts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns import columns
+    from wirekit.compiler.columns_build import build_columns
+    from wirekit.compiler.columns_rows import rows
     from wirekit.conversation import NEED_DATA, Conversation
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "WireError",
     "WirekitError",
     "Wrong",
+    "build_columns",
     "columns",
     "decode",
     "encode",
@@ -46,19 +49,27 @@ __all__ = [
     "from_json",
     "register",
     "registry",
+    "rows",
     "to_json",
 ]
 
 __version__ = "0.1.0"
 
 
+# Found when they are first asked for: what they need is slow to import, or an extra.
+_LATER = {
+    "Conversation": "wirekit.conversation",
+    "NEED_DATA": "wirekit.conversation",
+    "build_columns": "wirekit.compiler.columns_build",
+    "columns": "wirekit.compiler.columns",
+    "rows": "wirekit.compiler.columns_rows",
+}
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("Conversation", "NEED_DATA"):
-        from wirekit import conversation
+    if name not in _LATER:
+        raise AttributeError(f"module 'wirekit' has no attribute {name!r}")
+    import importlib
 
-        return getattr(conversation, name)
-    if name == "columns":
-        from wirekit.compiler.columns import columns
-
-        return columns
-    raise AttributeError(f"module 'wirekit' has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    return found

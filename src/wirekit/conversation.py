@@ -10,12 +10,14 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import heapq
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, ClassVar
 
-from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header
+from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header, overruns
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
@@ -23,6 +25,8 @@ from wirekit.wire.stream import Decrypt, Limits
 
 SIDES = ("client", "server")
 LARGEST_SEARCH = 1024 * 1024
+LARGEST_HEAD = 64
+"""Bytes up to the end of a frame's own length."""
 FRAMES_TO_RECOGNISE = 8
 LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
@@ -237,15 +241,22 @@ class Dialogue:
 
 
 class _Direction:
-    """Bytes of one direction that are not decoded yet."""
+    """Bytes of one direction that are not decoded yet.
 
-    __slots__ = ("buffer", "lost", "offset", "rejected", "time_us")
+    Attributes:
+        lost: why the bytes make no sense, "" while they do.
+        searched: how far they were looked through for a frame since.
+        waiting: (end, start) of what may be a frame and is not all there, a heap.
+    """
+
+    __slots__ = ("buffer", "lost", "offset", "searched", "time_us", "waiting")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.offset = 0
         self.lost = ""
-        self.rejected: set[int] = set()
+        self.searched = 0
+        self.waiting: list[tuple[int, int]] = []
         self.time_us: int | None = None
 
 
@@ -355,17 +366,18 @@ class Conversation:
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
             try:
-                size = frame_size(bytes(direction.buffer[:64]), self.dialogue.frame_key(side), limits=self._framing())
+                head = bytes(direction.buffer[:LARGEST_HEAD])
+                size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
-                hint = foreign(bytes(direction.buffer[:64]))
+                hint = foreign(head)
                 direction.lost = f"no frame begins here: {error.path} {error.reason}{'; ' if hint else ''}{hint}"
-                direction.rejected = {0}
+                direction.searched = 1
                 continue
             if size is None or len(direction.buffer) < size:
                 return
             if size <= 0:
                 direction.lost = f"no frame begins here: its length is {size}"
-                direction.rejected = {0}
+                direction.searched = 1
                 continue
             data = bytes(direction.buffer[:size])
             frame = self._frame(side, direction, data)
@@ -410,23 +422,34 @@ class Conversation:
 
     def _search(self, side: str, direction: _Direction) -> int | None:
         """The first offset at which a whole frame stands that decodes cleanly."""
-        buffer = bytes(direction.buffer)
-        key = self.dialogue.frame_key(side)
-        limits = self._framing()
-        for start in range(len(buffer)):
-            if start in direction.rejected:
-                continue
-            try:
-                size = frame_size(buffer[start : start + 64], key, limits=limits)
-            except WireError:
-                direction.rejected.add(start)
-                continue
-            if size is None or start + size > len(buffer):
-                continue
-            if size > 0 and self.dialogue.plausible(side, buffer[start : start + size]):
+        from wirekit.compiler.heading import heading
+
+        buffer, waiting = bytes(direction.buffer), direction.waiting
+        whole = []
+        while waiting and waiting[0][0] <= len(buffer):
+            whole.append(heapq.heappop(waiting)[1])
+        begin = heading(self.dialogue.frame_key(side), self._framing().frame)
+        found = begin.pattern.finditer(buffer, direction.searched)
+        for start in chain(sorted(whole), (match.start() for match in found)):
+            size = begin.frame_size(buffer, start)
+            end = start + size if size is not None else self._end(side, buffer, start)
+            if end > len(buffer):
+                heapq.heappush(waiting, (end, start))
+            elif end > start and self.dialogue.plausible(side, buffer[start:end]):
                 return start
-            direction.rejected.add(start)
+        direction.searched = max(direction.searched, len(buffer) - begin.size + 1)
         return None
+
+    def _end(self, side: str, buffer: bytes, start: int) -> int:
+        """Where a frame at ``start`` ends by its own length: not behind ``start`` if it makes no sense."""
+        try:
+            head = buffer[start : start + LARGEST_HEAD]
+            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+        except WireError:
+            return start
+        if size is None:
+            return start + LARGEST_HEAD if len(head) < LARGEST_HEAD else start
+        return start + size
 
     def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
         if not size:
@@ -440,7 +463,7 @@ class Conversation:
     def _drop(self, direction: _Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
-        direction.rejected = set()
+        direction.searched, direction.waiting = 0, []
 
 
 @dataclass(frozen=True, slots=True)
@@ -472,29 +495,29 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
     """
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[int, str, bool] | None = None
-    hopeful = {"client": not client, "server": not server}
-    for name in names or tuple(registry.protocols()):
-        protocol = registry.protocol(name)
+    tails: list[tuple[str, _Tail]] = []
+    protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
+    for protocol in protocols:
         if not protocol.recognised_by:
             continue
         for swapped, asking, answering in ((False, client, server), (True, server, client)):
             clean, asks = _clean_frames(protocol, asking, "client")
             answered, answers = _clean_frames(protocol, answering, "server")
-            hopeful["server" if swapped else "client"] |= asks
-            hopeful["client" if swapped else "server"] |= answers
+            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
             if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
                 clean += answered
             if clean and (best is None or clean > best[0]):
-                best = (clean, name, swapped)
+                best = (clean, protocol.name, swapped)
     if best is None:
+        hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
+        hopeful |= {side for side, tail in tails if tail()}
         heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
         told = [f"; from the {side}, {what}" for side, what in heard if what]
-        return Recognised("", False, not all(hopeful.values()), "".join(["no known protocol fits", *told]))
+        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
     found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
-    others = [other for other in names or tuple(registry.protocols()) if other != name]
-    rivals = [_as_rival(registry.protocol(other), client or server) for other in others]
+    rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
     return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
 
 
@@ -506,9 +529,10 @@ def _behind_header(data: bytes) -> bytes:
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
     """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
-    if not protocol.recognised_by:
+    key = protocol.stream("client")
+    if not protocol.recognised_by or overruns(data, key):
         return ""
-    decoded = next(frames(protocol.stream("client"), data))
+    decoded = next(frames(key, data))
     if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
         return ""
     if decoded.clean:
@@ -531,10 +555,7 @@ def best_fit(data: bytes) -> str:
     """
     data = _behind_header(data)
     best = (0, 0, "")
-    for name in registry.protocols():
-        protocol = registry.protocol(name)
-        if not protocol.recognised_by:
-            continue
+    for protocol in registry.with_stream():
         key = protocol.stream("client")
         decoded = next(frames(key, data))
         if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
@@ -542,8 +563,13 @@ def best_fit(data: bytes) -> str:
         reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
         grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
         if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
-            best = (grade, reached, name)
+            best = (grade, reached, protocol.name)
     return best[2]
+
+
+def _is_cut(data: bytes, key: str) -> bool:
+    """Whether the end of the data is all that is wrong with them."""
+    return isinstance(decode(data, key).error, Short)
 
 
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
@@ -559,28 +585,32 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     return votes > 0 if votes else guess
 
 
-def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, bool]:
-    """How many of the first frames decode cleanly, and whether a frame has begun that may be one."""
+_Tail = Callable[[], bool]
+"""Whether a frame has begun that may be one of the protocol's."""
+
+
+def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tail]:
+    """How many of the first frames decode cleanly, and whether what follows them may become one."""
     clean = position = 0
     key = protocol.stream(side)
     proofs = [protocol.key(name) for name in protocol.recognised_by]
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
-            return clean, True
+            return clean, lambda: True
         try:
             size = frame_size(data[position : position + 64], key, limits=protocol.limits)
         except WireError:
-            return clean, False
+            return clean, lambda: False
         if size is None:
-            return clean, True
+            return clean, lambda: True
         if size <= 0:
-            return clean, False
+            return clean, lambda: False
         frame = data[position : position + size]
         if len(frame) < size:
-            decoded = decode(frame, key)
-            return clean, isinstance(decoded.error, Short)
-        known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
-        if known and any(decode(frame, proof).clean for proof in proofs):
-            clean += 1
+            return clean, partial(_is_cut, frame, key)
+        if not overruns(frame, key):
+            known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
+            if known and any(decode(frame, proof).clean for proof in proofs):
+                clean += 1
         position += size
-    return clean, False
+    return clean, lambda: False

@@ -1,16 +1,16 @@
 """decode, encode, frames, from_json: bytes to values and back, by schema key.
 
 Two engines decode and encode, and give the same value, bytes, verdicts and errors. ``reference`` runs each node's own
-``_parse`` and ``_build``; it needs no preparation, records spans, and says what is wrong with bytes or values that are
-not in order. ``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer
-than decoding a few values does, so a key gets it when it has been decoded, or encoded, a few times. Tracing runs on the
-reference engine.
+``_parse`` and ``_build``; it needs no preparation, and says what is wrong with bytes or values that are not in order.
+``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer than decoding
+a few values does, so a key gets it when it has been decoded, or encoded, a few times. ``trace`` is rows and the spans
+of all fields, by generated code too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Misuse, Short, WireError, Wrong
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from wirekit.compiler.rows import State
 
 Buffer = bytes | bytearray | memoryview
-ENGINES = (None, "rows", "reference")
+DECODERS = ("rows", "trace", "reference")
+ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 LARGEST_HEADER = 1 << 17
 
@@ -52,6 +53,7 @@ class Decoded:
     """
 
     __slots__ = (
+        "_asked",
         "_checks",
         "_spans",
         "_state",
@@ -78,6 +80,7 @@ class Decoded:
         self.value: Any = None
         self._checks: list[Check] | None = None
         self._state: State | None = None
+        self._asked: str | None = None
         self.gaps: list[Gap] = []
         self.error: WireError | None = None
         self.consumed = 0
@@ -86,34 +89,34 @@ class Decoded:
 
     @property
     def spans(self) -> list[Span]:
-        """The bytes of every field; made when first asked for, by decoding once more."""
+        """The bytes of every field (docs/spans.md); made when first asked for, by decoding once more."""
         if self._spans is None:
-            again = registry[self.schema], self.data, self.offset, self.context, self.limits
-            _, session = _run(*again, trace=True, decrypt=self.decrypt)
-            self._spans = session.spans or []
+            again = self.schema, self.data, self.offset, self.context, self.limits
+            generated = self.clean and _is_generated(self._asked, self.schema, _traced_times, DECODERS)
+            self._spans = _traced(*again, generated=generated, decrypt=self.decrypt)._spans or []
         return self._spans
 
     @property
     def checks(self) -> list[Check]:
         """Verdicts on checksums, lengths, constants, in the order in which they were reached."""
         if self._checks is None:
-            self._checks = self._state.verdicts(self.offset) if self._state is not None else []
+            self._checks = self._state.verdicts(self.offset, self.data) if self._state is not None else []
         return self._checks
 
     @property
     def engine(self) -> str:
-        """The engine that decoded the value: ``rows`` or ``reference``."""
-        return "reference" if self._state is None else "rows"
+        """The engine that decoded the value: ``rows``, ``trace`` or ``reference``."""
+        return "reference" if self._state is None else "trace" if self._asked == "trace" else "rows"
 
     @property
     def clean(self) -> bool:
         """No error, no bytes unexplained, no check failed."""
         if self._state is not None:
-            return True  # generated code gives up on everything else
+            return self._state.clean  # generated code gives up on everything else
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
-    def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit decode --output json`` prints; ``wirekit encode`` takes it back."""
+    def to_json(self, *, spans: bool = False) -> dict[str, Any]:
+        """The line that ``wirekit decode --output json`` prints, with ``--spans``; ``wirekit encode`` takes it back."""
         line: dict[str, Any] = {
             "schema": self.schema,
             "offset": self.offset,
@@ -125,6 +128,8 @@ class Decoded:
         }
         if self.context:
             line["context"] = dict(self.context)
+        if spans:
+            line["spans"] = [span.to_json() for span in self.spans]
         return line
 
     def __repr__(self) -> str:
@@ -139,9 +144,9 @@ def _run(
     context: Mapping[str, Any],
     limits: Limits,
     *,
-    trace: bool,
+    trace: bool = False,
     decrypt: Decrypt | None = None,
-) -> tuple[Decoded, Session]:
+) -> Decoded:
     session = Session(schema.key, limits, trace=trace, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
@@ -153,7 +158,8 @@ def _run(
         decoded.value = error.partial
     decoded.consumed = reader.position
     decoded._checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
-    return decoded, session
+    decoded._spans = session.spans
+    return decoded
 
 
 def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> Decoded | None:
@@ -173,16 +179,41 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
     return decoded
 
 
+def _traced(
+    key: str,
+    data: bytes,
+    offset: int,
+    context: Mapping[str, Any],
+    limits: Limits,
+    *,
+    generated: bool = True,
+    decrypt: Decrypt | None = None,
+) -> Decoded:
+    """A value and its spans, by generated code if that is asked for and the bytes are in order."""
+    schema = registry[key]
+    decoded = _rows(schema, data, offset, context, limits) if generated and decrypt is None else None
+    if decoded is None:
+        return _run(schema, data, offset, context, limits, trace=True, decrypt=decrypt)
+    from wirekit.compiler import trace
+
+    state = trace.State(key, Params(context), limits, offset, decoded.sources)
+    trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
+    decoded._spans = state.spans
+    return decoded
+
+
 _decoded_times: Counter[str] = Counter()
 _encoded_times: Counter[str] = Counter()
+_loaded_times: Counter[str] = Counter()
+_traced_times: Counter[str] = Counter()
 
 
-def _uses_rows(engine: str | None, key: str, times: Counter[str]) -> bool:
+def _is_generated(engine: str | None, key: str, times: Counter[str], engines: tuple[str, ...]) -> bool:
     """Whether generated code is asked for, or the key was used often enough to have it generated."""
-    if engine not in ENGINES:
-        raise Misuse(f"no engine {engine!r}; there are {', '.join(filter(None, ENGINES))}")
     if engine is not None:
-        return engine == "rows"
+        if engine not in engines:
+            raise Misuse(f"no engine {engine!r}; there are {', '.join(engines)}")
+        return engine != "reference"
     times[key] += 1
     return times[key] > TIMES_BEFORE_COMPILING
 
@@ -207,7 +238,8 @@ def decode(
         limits: what the bytes may ask for; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
-        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
+        engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference,
+            which makes no difference but speed.
         decrypt: takes cipher text and what the message says about it (for Pulsar its metadata), gives the plain bytes,
             or None where it has no key.
 
@@ -225,11 +257,15 @@ def decode(
         key = stream_key(key, data, context or {})
     schema = registry[key]
     said, bounds = dict(context or {}), limits or schema.limits
+    generated = _is_generated(engine, key, _decoded_times, DECODERS)
     decoded = None
-    if _uses_rows(engine, key, _decoded_times) and decrypt is None:
+    if engine == "trace":
+        decoded = _traced(key, data, offset, said, bounds, decrypt=decrypt)
+    elif generated and decrypt is None:
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
-        decoded, _ = _run(schema, data, offset, said, bounds, trace=False, decrypt=decrypt)
+        decoded = _run(schema, data, offset, said, bounds, decrypt=decrypt)
+    decoded._asked = engine
     if decoded.error is not None and _is_stream(schema):
         decoded.error.hint = foreign(data) or decoded.error.hint
     if strict:
@@ -259,7 +295,7 @@ def header(data: bytes) -> tuple[str, int | None] | None:
     if found is None or not found.header:
         return None
     schema = registry[found.header]
-    decoded, _ = _run(schema, data[: found.longest], 0, {}, schema.limits, trace=False)
+    decoded = _run(schema, data[: found.longest], 0, {}, schema.limits)
     if decoded.error is None:
         return found.header, decoded.consumed
     cut = isinstance(decoded.error, Short) and len(data) < found.longest
@@ -297,7 +333,7 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     if context:
         return server
     limits = protocol.limits
-    found, _ = _run(registry[client], data, 0, {}, limits, trace=False)
+    found = _run(registry[client], data, 0, {}, limits)
     cut = found.error is not None and isinstance(found.error, Short)
     return client if (found.error is None and not found.gaps) or (cut and found.value is not None) else server
 
@@ -314,6 +350,14 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
         raise Misuse(f"{key} is not a frame: it has no length of its own")
     reader = Reader(Session(key, limits or schema.limits), data, start)
     return schema.node.frame_size(reader, Scope.root(Params()))
+
+
+def overruns(frame: bytes, key: str) -> bool:
+    """Whether one of the lengths that a frame begins with leads beyond the bytes there are, so it cannot be clean."""
+    schema = registry[key]
+    if not isinstance(schema.node, Struct):
+        return False
+    return schema.node.overruns(Reader(Session(key, schema.limits), frame), Scope.root(Params()))
 
 
 def frames(
@@ -424,12 +468,20 @@ def encoded(
         key = registry.protocol(key).stream("client")
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
-    generated = _uses_rows(engine, key, _encoded_times)
+    generated = _is_generated(engine, key, _encoded_times, ENCODERS)
     scope = Scope.root(params)
+    if generated and isinstance(value, dict):
+        from wirekit.compiler import rows_direct
+
+        data = _rows_built(schema, value, params, bounds, rows_direct.unit)
+        if data is not None:
+            return data, "rows"
     if isinstance(value, (Mapping, list, str)):
-        value = schema.node.load(value, scope)
+        value = _loaded(schema, value, params, generated)
     if generated:
-        data = _rows_built(schema, value, params, bounds)
+        from wirekit.compiler import rows_build
+
+        data = _rows_built(schema, value, params, bounds, rows_build.unit)
         if data is not None:
             return data, "rows"
     writer = Writer(key, bounds)
@@ -437,11 +489,25 @@ def encoded(
     return bytes(writer.buffer), "reference"
 
 
-def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> bytes | None:
+def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
+    """The value for its JSON form; generated code loads what is plain, the nodes the rest."""
+    if generated:
+        from wirekit.compiler import rows_load
+
+        try:
+            return rows_load.unit(schema.key)(rows_load.State(params), obj)
+        except rows_load.REASONS:
+            pass  # the nodes say what is wrong with it, if anything is
+    return schema.node.load(obj, Scope.root(params))
+
+
+def _rows_built(
+    schema: Schema, value: Any, params: Params, limits: Limits, unit_of: Callable[[str], Callable[..., None]]
+) -> bytes | None:
     """What the generated code builds; None when the value is not as it should be, for the reference engine to say."""
     from wirekit.compiler import rows_build
 
-    unit = rows_build.unit(schema.key)
+    unit = unit_of(schema.key)
     buffer = bytearray()
     try:
         unit(rows_build.State(schema.key, params, limits), buffer, value)
@@ -450,12 +516,19 @@ def _rows_built(schema: Schema, value: Any, params: Params, limits: Limits) -> b
     return bytes(buffer)
 
 
-def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None) -> Any:
+def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, engine: str | None = None) -> Any:
     """The value for its JSON form: the inverse of ``to_json``, which needs the layout to tell bytes from text.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        obj: the JSON form; it may hold values, bytes for example, as they are.
+        context: as for ``decode``.
+        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
         Misuse: for fields that the layout does not have, or bytes that are not hex.
     """
     if "." not in key:
         key = registry.protocol(key).stream("client")
-    return registry[key].node.load(obj, Scope.root(Params(context or {})))
+    generated = _is_generated(engine, key, _loaded_times, ENCODERS)
+    return _loaded(registry[key], obj, Params(context or {}), generated)

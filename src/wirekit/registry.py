@@ -8,21 +8,25 @@ first asked for, so that looking at one does not pay for all.
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
-from wirekit.compiler import ir
-from wirekit.compiler.lower import lower
 from wirekit.errors import Misuse
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
+    from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
 
 ENTRY_POINTS = "wirekit.protocols"
+BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
 BUILT_IN = {
     "net": "wirekit.schemas.net:PROTOCOL",
     "kafka": "wirekit.schemas.kafka:PROTOCOL",
@@ -30,6 +34,7 @@ BUILT_IN = {
     "joyqueue": "wirekit.schemas.jmq4:JOYQUEUE",
     "jmq4": "wirekit.schemas.jmq4:JMQ4",
 }
+WITHOUT_STREAM = ("net",)  # of these, what has no byte stream: to recognise one, it need not be imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +67,13 @@ class Note:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """A layout under its key.
 
     Attributes:
         key: ``<protocol>.<name>…``, for example ``kafka.fetch.response.v2``.
         node: the layout.
-        layout: the same as IR, which all compiled engines are generated from.
         protocol: the protocol's name.
         description: one line for ``wirekit schemas``.
         source: where the layout is specified.
@@ -79,12 +83,25 @@ class Schema:
 
     key: str
     node: Node = field(repr=False)
-    layout: ir.Node = field(repr=False)
     protocol: str
     description: str
     source: str
     limits: Limits
     notes: tuple[Note, ...] = ()
+
+    @cached_property
+    def layout(self) -> ir.Node:
+        """The layout as IR, which all compiled engines are generated from.
+
+        Raises:
+            Misuse: when the compiler cannot see through it.
+        """
+        from wirekit.compiler.lower import lower
+
+        try:
+            return lower(self.node)
+        except Misuse as error:
+            raise Misuse(f"{self.key}: {error}") from None
 
 
 def _no_dialogue() -> Any:
@@ -123,6 +140,8 @@ class Protocol:
         stored_names: {layout of a file that holds messages: regular expression that the names of such files match}.
         directory: ``module:function`` that checks a directory of a broker's files against each other; it takes the path
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
+        built: {layout that gives columns: ``module:function``}; the function takes a key, a batch and the options of
+            ``build_columns`` by name, and gives the bytes.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
         beginnings: what else streams of any protocol may turn out to begin with.
@@ -140,6 +159,7 @@ class Protocol:
     stored_columns: Mapping[str, str] = field(default_factory=dict)
     stored_names: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
+    built: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
     rules: str = ""
     beginnings: tuple[Beginning, ...] = ()
@@ -177,10 +197,15 @@ class Registry:
                 return protocol
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
-            schemas = {protocol.key(name): _schema(protocol, name) for name in protocol.layouts}
-            self._protocols[protocol.name] = protocol
-            self._schemas.update(schemas)
+            schemas = _schemas(protocol)
+            for schema in schemas:
+                _ = schema.layout  # is refused here and now if it cannot be compiled
+            self._add(protocol, schemas)
         return protocol
+
+    def _add(self, protocol: Protocol, schemas: list[Schema]) -> None:
+        self._protocols[protocol.name] = protocol
+        self._schemas.update({schema.key: schema for schema in schemas})
 
     def _loads_itself(self, protocol: Protocol) -> bool:
         module, name = BUILT_IN[protocol.name].split(":")
@@ -190,7 +215,8 @@ class Registry:
         with self._lock:
             if name in BUILT_IN and name not in self._protocols:
                 module, attribute = BUILT_IN[name].split(":")
-                self.register(getattr(importlib.import_module(module), attribute))
+                protocol = getattr(importlib.import_module(module), attribute)
+                self._add(protocol, _schemas(protocol))  # that they can be compiled is tested
 
     def _search(self) -> None:
         """Registers what other packages name as entry points."""
@@ -198,6 +224,8 @@ class Registry:
             if self._searched:
                 return
             self._searched = True
+            if not _packages_may_add():
+                return
             from importlib import metadata  # slow to import, and needed only here
 
             for entry in metadata.entry_points(group=ENTRY_POINTS):
@@ -257,9 +285,10 @@ class Registry:
             data: the first bytes.
             cut: whether less than a whole start is enough, because more bytes may come.
         """
-        self._load("net")
-        for protocol in list(self._protocols.values()):
-            for each in protocol.beginnings:
+        module, name = BEGINNINGS.split(":")
+        tables = [getattr(importlib.import_module(module), name)]
+        for table in [*tables, *(protocol.beginnings for protocol in list(self._protocols.values()))]:
+            for each in table:
                 if data.startswith(each.starts) or (cut and data and any(s.startswith(data) for s in each.starts)):
                     return each
         return None
@@ -268,6 +297,14 @@ class Registry:
         """The names of all protocols."""
         self._load_all()
         return list(self._protocols)
+
+    def with_stream(self) -> list[Protocol]:
+        """The protocols whose byte streams can be recognised."""
+        for name in BUILT_IN:
+            if name not in WITHOUT_STREAM:
+                self._load(name)
+        self._search()
+        return [protocol for protocol in self._protocols.values() if protocol.recognised_by]
 
     def protocol(self, name: str) -> Protocol:
         """The protocol of a name, or of the first part of a key.
@@ -286,15 +323,45 @@ class Registry:
             raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
 
 
-def _schema(protocol: Protocol, name: str) -> Schema:
-    key, layout = protocol.key(name), protocol.layouts[name]
+def _packages_may_add() -> bool:
+    """Whether ``importlib.metadata``, which takes long to import, can find entry points of ours; a no is certain."""
+    if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
+        return True
+    return any(_may_add(place or os.curdir) for place in sys.path)
+
+
+def _may_add(place: str) -> bool:
+    """The same for one entry of ``sys.path``."""
     try:
-        lowered = lower(layout.node)
-    except Misuse as error:
-        raise Misuse(f"{key}: {error}") from None
-    return Schema(
-        key, layout.node, lowered, protocol.name, layout.description, layout.source, protocol.limits, layout.notes
-    )
+        names = os.listdir(place)
+    except OSError:
+        return os.path.isfile(place)  # an archive
+    for name in names:
+        if name.endswith(".egg"):
+            return True
+        if name.endswith((".dist-info", ".egg-info")):
+            try:
+                with open(os.path.join(place, name, "entry_points.txt"), "rb") as file:
+                    if ENTRY_POINTS.encode() in file.read():
+                        return True
+            except OSError:
+                continue  # it has none
+    return False
+
+
+def _schemas(protocol: Protocol) -> list[Schema]:
+    return [
+        Schema(
+            protocol.key(name),
+            layout.node,
+            protocol.name,
+            layout.description,
+            layout.source,
+            protocol.limits,
+            layout.notes,
+        )
+        for name, layout in protocol.layouts.items()
+    ]
 
 
 registry = Registry()

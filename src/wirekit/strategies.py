@@ -1963,8 +1963,8 @@ class _Damage:
             if span.source == 0 and span.bit_start is None:
                 self.places[span.path] = span.start, span.end
                 self.ends |= {span.start, span.end}
-                if span.kind == "Protobuf":
-                    self.messages.setdefault(_outside(span.path), []).append(span.start)
+                if span.kind == "tag":
+                    self.messages.setdefault(_outside(_outside(span.path)), []).append(span.start)
 
     def recipes(self) -> Iterator[_Recipe]:
         """(kind, path, function that makes the bytes)."""
@@ -1996,7 +1996,7 @@ class _Damage:
             case ir.Bounded(length=number, node=inner):
                 place = self.places.get(join_path(list(steps)))
                 if place is not None:
-                    yield from self._sizes("length", number, place[1] - place[0] - number.size, steps)
+                    yield from self._sizes("length", number, place[1] - place[0], steps)
                 yield from self._visit(inner, value, steps, scope)
             case ir.Choice() | ir.Either():
                 yield from self._visit_chosen(node, value, steps, scope)
@@ -2082,15 +2082,15 @@ class _Damage:
     def _sizes(self, what: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[_Recipe]:
         """A length or count in front of something, which only the bytes have."""
         for name, wrong in _wrong_sizes(number, size):
-            yield self._replaced(f"{what} {name}", number, wrong, steps)
+            yield self._replaced(f"{what} {name}", number, wrong, steps, f"${what}")
 
-    def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...]) -> _Recipe:
+    def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...], *part: str) -> _Recipe:
         def change() -> bytes | None:
-            place = self.places.get(join_path(list(steps)))
+            place = self.places.get(join_path([*steps, *part]))
             packed = _pack(number, wrong)
-            if place is None or packed is None or place[1] - place[0] < number.size:
+            if place is None or packed is None:
                 return None
-            return self.data[: place[0]] + packed + self.data[place[0] + number.size :]
+            return self.data[: place[0]] + packed + self.data[place[1] :]
 
         return name, join_path(list(steps)), change
 

@@ -20,9 +20,9 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from wirekit.errors import Misuse
 
@@ -103,7 +103,30 @@ class Symbol(int):
         return f"{self.symbol} ({int(self)})" if self.symbol else str(int(self))
 
 
-class Record:
+class _RecordType(type):
+    """The class of record classes: it makes records, so that they need no ``__init__``.
+
+    Attributes:
+        _blank: makes a record without any field set, not even ``_extra``; generated code sets them all.
+    """
+
+    _blank: Callable[[], Any]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        super().__init__(name, bases, attributes)
+        cls._blank = type.__call__.__get__(cls)
+
+    def __call__(cls, /, **values: Any) -> Any:
+        record = cls._blank()
+        record._extra = None
+        for name, value in values.items():
+            if name not in record._fields:
+                raise Misuse(f"{cls.__name__} has no field {name!r}; it has {', '.join(record._fields)}")
+            setattr(record, name, value)
+        return record
+
+
+class Record(metaclass=_RecordType):
     """Named fields of one structure, in wire order, with attribute and item access.
 
     Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
@@ -121,16 +144,11 @@ class Record:
     _sparse: ClassVar[bool] = False
 
     if TYPE_CHECKING:
+        _extra: dict[str, Any] | None
 
+        def __init__(self, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
-
-    def __init__(self, **values: Any) -> None:
-        self._extra: dict[str, Any] | None = None
-        for name, value in values.items():
-            if name not in self._fields:
-                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
-            setattr(self, name, value)
 
     @property
     def extra(self) -> dict[str, Any]:
@@ -211,7 +229,7 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
         sparse: whether JSON leaves out fields that are None or an empty list, because the format has presence.
     """
     attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
-    return type(name, (Record,), attributes)
+    return cast("type[Record]", _RecordType(name, (Record,), attributes))
 
 
 def _restore(
@@ -277,9 +295,21 @@ class Gap:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The bytes [start, end) of one field in ``source``; for a bit field also first bit (from the LSB) and width."""
+CONTAINERS = frozenset(("record", "list", "bits"))
+
+
+class Span(NamedTuple):
+    """The bytes [start, end) of one field, or of a length, count or tag of one (see docs/spans.md).
+
+    Attributes:
+        path: the field; ``key.$length`` is the length in front of ``key``.
+        start: absolute offset of the first byte.
+        end: absolute offset behind the last byte.
+        source: 0 for the input, n for the n-th piece of decompressed data.
+        bit_start: of a bit field the first bit, counted from the least significant.
+        bit_length: of a bit field its bits.
+        kind: ``record``, ``list`` and ``bits`` hold others; all other kinds are leaves, which tile the bytes.
+    """
 
     path: str
     start: int
@@ -288,6 +318,20 @@ class Span:
     bit_start: int | None = None
     bit_length: int | None = None
     kind: str = ""
+
+    @property
+    def leaf(self) -> bool:
+        """Whether no other span lies inside."""
+        return self.kind not in CONTAINERS
+
+    def to_json(self) -> dict[str, Any]:
+        """path, start, end, kind; ``source`` in decompressed data, ``bits`` (first, how many) of a bit field."""
+        shown: dict[str, Any] = {"path": self.path, "start": self.start, "end": self.end, "kind": self.kind}
+        if self.source:
+            shown["source"] = self.source
+        if self.bit_start is not None:
+            shown["bits"] = [self.bit_start, self.bit_length]
+        return shown
 
 
 def printable(text: str) -> str:

@@ -373,3 +373,13 @@ def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
     for command in ("messages", "frames"):
         packed, plain = Run(command, str(tmp_path / "c.pcap.gz")), Run(command, str(capture))
         assert len(packed.lines) == len(plain.lines) > 0
+
+
+def test_spans_are_told_on_request(send: bytes) -> None:
+    run = Run("decode", "pulsar", "--spans", stdin=send)
+    spans = run.lines[0]["spans"]
+    leaves = [span for span in spans if span["kind"] not in ("record", "list")]
+    assert [leaf["start"] for leaf in leaves[1:]] == [leaf["end"] for leaf in leaves[:-1]]
+    assert (leaves[0]["start"], leaves[-1]["end"]) == (0, len(send))
+    assert {"path": "command.type.$tag", "start": 8, "end": 9, "kind": "tag"} in spans
+    assert Run("encode", "pulsar", stdin=run.out).out == send

@@ -349,7 +349,7 @@ def joyqueue_messages() -> bytes:
             "body": b"body" * number,
             "business_id": "b" * number,
             "app": "app",
-            "client_ip": bytes(16),
+            "client_ip": {"port": number, "address": bytes(4)},
         }
         value |= {"attributes": "a=b" if number % 2 else None, "extension": None, "flag": number, "partition": -1}
         made.append(wirekit.encode("joyqueue.message", value))
@@ -772,7 +772,7 @@ import struct, wirekit
 from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import source
 batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
-function = columns_cache.function(source("kafka.offset_index"), "int32")
+function = columns_cache.function(source("kafka.offset_index"), "int32", "scan_block")
 print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
 """
 
@@ -795,7 +795,7 @@ def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
 
 
 def test_a_damaged_module_in_the_cache_is_written_anew(own_cache: Path) -> None:
-    wirekit.columns("kafka.offset_index", b"")
+    columns_cache._module(columns_cache.module_text(source("kafka.offset_index"), "int32"))
     (path,) = [
         p
         for p in own_cache.glob("*.py")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
+from tests.trace.tiling import check_tiling
 from wirekit.compiler import rows
 from wirekit.errors import WireError
 
@@ -29,7 +32,19 @@ def same(key: str, data: bytes, context: dict[str, Any], *, used: bool = True) -
     assert generated.sources == reference.sources
     assert generated.clean == reference.clean
     assert told(generated.error) == told(reference.error)
+    same_spans(reference, generated, wirekit.decode(data, key, context=context, engine="trace", offset=1000))
     return generated
+
+
+def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: wirekit.Decoded) -> None:
+    """The trace engine gives what rows gives, and the spans that the reference engine gives, which tile the bytes."""
+    assert traced.engine == generated.engine.replace("rows", "trace")
+    assert wirekit.to_json(traced.value) == wirekit.to_json(generated.value)
+    assert (traced.consumed, traced.checks, traced.gaps) == (generated.consumed, generated.checks, generated.gaps)
+    assert traced.sources == generated.sources
+    assert told(traced.error) == told(generated.error)
+    assert traced.spans == reference.spans
+    check_tiling(traced)
 
 
 def told(error: WireError | None) -> Any:
@@ -94,7 +109,7 @@ def test_a_key_gets_generated_code_when_it_is_decoded_often() -> None:
 
 
 def test_unknown_engine_is_misuse() -> None:
-    with pytest.raises(wirekit.Misuse, match="there are rows, reference"):
+    with pytest.raises(wirekit.Misuse, match="there are rows, trace, reference"):
         wirekit.decode(b"", "kafka.message", engine="fast")
 
 
@@ -109,12 +124,73 @@ def unit0(S, b, p, e, q):
     v3 = b[p:e2]
     p = e2
     if p != e2: raise Unusual
-    r4 = new(R0)
+    r4 = new0()
     r4._extra = None
     r4.size = n1
     r4.token = v3
     return r4, p
 """
+
+
+def packet(total_length: int) -> bytes:
+    """An IPv4 packet with TCP and ten bytes in it, 50 bytes in all, whatever it says."""
+    numbers = dict.fromkeys(("source_port", "destination_port", "sequence_number", "acknowledgment_number"), 1)
+    tcp = {**numbers, "payload": "00" * 10}
+    value = {"total_length": total_length, "source": "0a000001", "destination": "0a000002", "payload": tcp}
+    return wirekit.encode("net.ipv4", {**value, "fragment": 0, "$keep": ["total_length"]})
+
+
+def record(captured: int, original: int) -> bytes:
+    """A packet record of a pcap file."""
+    return struct.pack(">4L", 1, 2, captured, original) + bytes(captured)
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "verdicts", "keep"),
+    [
+        ("net.ipv4", packet(50), [], None),
+        ("net.ipv4", packet(0), [], {"keep": ["total_length"]}),
+        ("net.ipv4", packet(60), [("total_length", 56, 46, "bad")], {"keep": ["total_length"]}),
+        ("net.ipv4", packet(50)[:45], [("total_length", 46, 41, "bad")], {"keep": ["total_length"]}),
+        ("net.pcap.packet.be", record(4, 4), [("original_length", 4, 4, "ok")], None),
+        ("net.pcap.packet.be", record(4, 9), [("original_length", 9, 4, "ok")], {"keep": ["original_length"]}),
+    ],
+    ids=["whole", "0 is the rest", "more than there is", "cut", "whole record", "cut record"],
+)
+def test_lengths_that_need_not_fit(key: str, data: bytes, verdicts: list[Any], keep: Any) -> None:
+    decoded = same(key, data, {}, used=False)
+    assert decoded.engine == "rows"
+    found = [(check.path, check.stored, check.computed, check.status) for check in decoded.checks]
+    assert [verdict for verdict in found if verdict[0].endswith("length")] == verdicts
+    assert decoded.clean == all(verdict[3] == "ok" for verdict in verdicts)
+    assert decoded.value._extra == keep
+    assert wirekit.encode(key, decoded.value) == data
+
+
+def test_a_length_too_small_is_wrong_on_both_engines() -> None:
+    assert same("net.ipv4", packet(19), {}).error is not None
+    assert same("net.pcap.packet.be", record(4, 3), {}).engine == "reference"
+
+
+def test_captures_are_for_the_generated_code() -> None:
+    for path in sorted((Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*")):
+        key = "net.pcap" if path.suffix == ".pcap" else "net.pcapng"
+        assert wirekit.decode(path.read_bytes(), key, context={"link_type": 1}, engine="rows").engine == "rows", path
+
+
+def test_verdicts_on_a_list_stay_in_order_around_compressed_data() -> None:
+    inner = {"messages": [{"offset": index, "message": {"magic": 0, "value": "61"}} for index in range(3)]}
+    packed = {"magic": 0, "attributes": {"codec": 1}, "value": {"content": inner}}
+    plain = {"magic": 1, "timestamp": 5, "value": "62"}
+    entries = [{"offset": index, "message": message} for index, message in enumerate([plain, packed, packed, plain])]
+    data = wirekit.encode("kafka.message_set", {"messages": entries})
+    decoded = same("kafka.message_set", data, {})
+    assert [check.source for check in decoded.checks] == [0, 1, 1, 1, 0, 2, 2, 2, 0, 0]
+    assert [check.path for check in decoded.checks if not check.source] == [
+        f"messages[{index}].message.crc" for index in range(4)
+    ]
+    for size in range(len(data)):
+        same("kafka.message_set", data[:size], {})
 
 
 def test_generated_source_of_a_small_schema() -> None:

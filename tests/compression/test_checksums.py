@@ -2,9 +2,12 @@
 
 import doctest
 import json
+import zlib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wirekit import checksums
 from wirekit.checksums import Checksum, checksum
@@ -23,6 +26,14 @@ def test_known_values(name: str, value: int) -> None:
     assert algorithm(b"") == 0
     assert (algorithm.name, algorithm.bits) == (name, 32)
     assert algorithm.description
+
+
+@given(st.binary(max_size=600), st.integers(0, 8))
+def test_crc32_is_the_same_whichever_library_computes_it(data: bytes, start: int) -> None:
+    isal = pytest.importorskip("isal.isal_zlib")
+    expected = zlib.crc32(data[start:])
+    assert isal.crc32(data[start:]) == checksum("crc32")(data[start:]) == expected
+    assert checksum("crc32")(memoryview(data)[start:]) == checksum("crc32")(bytearray(data[start:])) == expected
 
 
 def test_crc32c_of_rfc_3720() -> None:

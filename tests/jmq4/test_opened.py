@@ -29,7 +29,7 @@ def message(body: Any, **code: Any) -> dict[str, Any]:
         "partition": 0,
         "magic": 0x1234,
         "system_code": system_code,
-        "client_ip": bytes(16),
+        "client_ip": {"address": bytes(4)},
         "send_time": 1,
         "body": body,
         "business_id": None,

@@ -10,6 +10,7 @@ import pytest
 import wirekit
 from tests.rules.conversations import Said, breaches, excused, joined_late, names
 from wirekit.rules import rules_of
+from wirekit.schemas.jmq4.dialogue import ONE_WAY
 from wirekit.schemas.jmq4.rules import RULES
 
 HIGHEST = 2**31 - 1
@@ -21,7 +22,6 @@ class Speaker:
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
-        self.silent = 0 if protocol == "joyqueue" else 2
 
     def ask(self, kind: str, number: int, qos: int = 1, **payload: Any) -> Said:
         return Said("client", self._frame(0, kind, number, qos, payload))
@@ -133,8 +133,8 @@ def cases(x: Speaker) -> dict[str, Case]:
         "answer_without_request": (x.connect(), [[x.ok(1)], [x.ok(2)]], x.heartbeat(2)),
         "one_way_answered": (
             [*x.connect(), *x.add("PRODUCER", 2)],
-            [[x.produce(3, qos=x.silent), x.produced(3)]],
-            [x.produce(3, qos=x.silent), x.produce(4), x.produced(4)],
+            [[x.produce(3, qos=ONE_WAY), x.produced(3)]],
+            [x.produce(3, qos=ONE_WAY), x.produce(4), x.produced(4)],
         ),
         "answer_of_other_type": (
             [*x.connect(), *x.add("PRODUCER", 2)],

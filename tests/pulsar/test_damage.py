@@ -73,5 +73,6 @@ def test_fields_and_types_that_nobody_knows_are_shown(capfd: pytest.CaptureFixtu
         main(["decode", "pulsar", "--output", "tree", "--hex", data.hex()])
     out, err = capfd.readouterr()
     refused = "readers refuse it: a value of pulsar.proto.BaseCommand.Type, for another one counts as missing"
-    assert f"type = 99  ✗ required {refused}" in " ".join(out.split()).replace("type = 99 ", "type = 99  ")
+    assert "type = 99" in out
+    assert f"✗ required {refused}" in " ".join(out.split())
     assert f"command.type: required check failed at byte 8: {refused}" in err

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import wirekit
-from wirekit.registry import Layout, Protocol, Registry
-from wirekit.wire import int8
+from wirekit.registry import BUILT_IN, WITHOUT_STREAM, Layout, Protocol, Registry
+from wirekit.wire import If, Struct, int8
 
 MODULE = """
 from wirekit.registry import Layout, Protocol
@@ -68,6 +68,33 @@ def test_a_name_is_taken_once() -> None:
 def test_unknown_key_suggests_a_near_one() -> None:
     with pytest.raises(wirekit.Misuse, match=r"did you mean .*pulsar\.frame"):
         wirekit.decode(b"", "pulsar.frames")
+
+
+def test_what_cannot_be_compiled_is_refused_at_once() -> None:
+    opaque = Protocol("opaque", "a test", {"x": Layout(Struct("a" / If(lambda scope: True, int8)))})
+    registry = Registry()
+    with pytest.raises(wirekit.Misuse, match=r"opaque\.x: a"):
+        registry.register(opaque)
+    assert "opaque.x" not in registry
+
+
+def test_what_has_no_stream_is_not_imported_to_recognise_one() -> None:
+    silent = [name for name in BUILT_IN if not wirekit.registry.protocol(name).recognised_by]
+    assert silent == list(WITHOUT_STREAM)
+    assert [protocol.name for protocol in Registry().with_stream()] == ["kafka", "pulsar", "joyqueue", "jmq4"]
+
+
+@pytest.mark.parametrize("schema", [["joyqueue"], []], ids=["named", "guessed"])
+def test_decoding_one_frame_loads_little(schema: list[str]) -> None:
+    frame = "00000017cafebebe040200000001070000016c3d0e8b28"
+    program = (
+        "import sys; from wirekit.cli import _run\n"
+        f"assert _run(['decode', *{schema}, '--hex', '{frame}', '--output', 'json']) == 0\n"
+        "heavy = {'wirekit.compiler.ir', 'wirekit.schemas.net', 'google.protobuf', 'rich', 'importlib.metadata'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stderr.splitlines()[-1] == "[]"
 
 
 def test_importing_wirekit_is_light() -> None:

@@ -31,6 +31,7 @@ from wirekit.registry import registry
     type=click.Choice(["rich", "tree", "hexdump", "json"]),
     help="rich: hexdump beside the tree (default on a terminal); json: a line a frame (default on a pipe).",
 )
+@click.option("--spans", is_flag=True, help="In JSON, also the bytes of every field.")
 @click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
 @context_option
 def command(
@@ -39,6 +40,7 @@ def command(
     hex_text: str | None,
     form: str,
     output: str | None,
+    spans: bool,
     strict: bool,
     context_pairs: tuple[str, ...],
 ) -> int:
@@ -67,7 +69,7 @@ def command(
         if schema is None:
             return 1
     _check_context(schema, context)
-    return _print(frames(schema, given.data, context=context), output, strict)
+    return _print(frames(schema, given.data, context=context), output, strict, spans)
 
 
 def _form(form: str, hex_text: str | None) -> str:
@@ -124,6 +126,8 @@ def _guess(data: bytes) -> str | None:
 
 def _check_context(schema: str, context: dict[str, Any]) -> None:
     """Refuses context that the schema does not ask for, and says what it could have been told."""
+    if not context:
+        return
     from wirekit.compiler.expressions import contexts_of
 
     names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}
@@ -139,13 +143,13 @@ def _is_capture(data: bytes) -> bool:
     return is_capture(data)
 
 
-def _print(values: Iterator[Decoded], output: str | None, strict: bool) -> int:
+def _print(values: Iterator[Decoded], output: str | None, strict: bool, spans: bool) -> int:
     form = output or ("rich" if on_terminal() else "json")
     screen = None if form == "json" else console()
     status = 0
     for decoded in values:
         if screen is None:
-            print_json(decoded.to_json())
+            print_json(decoded.to_json(spans=spans))
         else:
             _show(decoded, screen, form)
         status |= _complain(decoded, strict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from wirekit.compiler import ir, rows, rows_build
+from wirekit.compiler import ir, rows, rows_build, rows_direct, rows_load, trace
 from wirekit.registry import registry
 
 
@@ -12,11 +12,13 @@ from wirekit.registry import registry
 @click.argument("key")
 @click.option(
     "--engine",
-    type=click.Choice(["rows", "build", "columns", "ir"]),
+    type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "build-columns", "ir"]),
     default="rows",
     help=(
-        "rows: the generated decoder (default); build: the generated encoder; columns: the generated kernel that fills "
-        "Arrow columns; ir: the layout that all are generated from."
+        "rows: the generated decoder (default); trace: the generated code that says where each field lies; build: the "
+        "generated encoder; direct: the same for plain mappings; load: what makes the encoder's records of other JSON; "
+        "columns: the generated kernel that fills Arrow columns; build-columns: the one that builds from them; "
+        "ir: the layout that all are generated from."
     ),
 )
 def command(key: str, engine: str) -> int:
@@ -27,6 +29,17 @@ def command(key: str, engine: str) -> int:
         from wirekit.compiler import columns
 
         click.echo(columns.source(key), nl=False)
+    elif engine == "build-columns":
+        from wirekit.compiler import columns_build
+
+        click.echo(columns_build.source(key), nl=False)
     else:
-        click.echo((rows.writer if engine == "rows" else rows_build.builder)(key).source, nl=False)
+        write = {
+            "rows": rows.writer,
+            "trace": trace.writer,
+            "build": rows_build.builder,
+            "direct": rows_direct.builder,
+            "load": rows_load.loader,
+        }[engine]
+        click.echo(write(key).source, nl=False)
     return 0

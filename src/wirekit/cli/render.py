@@ -14,7 +14,10 @@ from wirekit.engine import Decoded
 from wirekit.values import Check, Record, Span, Symbol, readable
 
 PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
+GAP = "reverse red"
+FRAMING = ("length", "count", "tag", "delimiter")
 BYTES_A_LINE = 16
+HEXDUMP_WIDTH = 78
 LONGEST_VALUE = 48
 SIDE_BY_SIDE = 130
 LINES_BESIDE = 256
@@ -25,40 +28,56 @@ SUMS = ("crc32", "crc32c", "internet")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the tree: a field with its place, value and verdicts."""
+    """One line of the tree: a field with its place, framing, value and verdicts."""
 
     depth: int
     name: str
     text: str
     note: str
-    span: Span | None
-    checks: tuple[Check, ...]
-    leaf: bool
+    span: Span | None = None
+    framing: tuple[Span, ...] = ()
+    checks: tuple[Check, ...] = ()
+    leaf: bool = False
+
+
+class _Known:
+    """What is known about the fields of a value, by path."""
+
+    def __init__(self, decoded: Decoded) -> None:
+        self.spans: dict[str, Span] = {}
+        self.framing: dict[str, list[Span]] = {}
+        self.checks: dict[str, list[Check]] = {}
+        for span in decoded.spans:
+            if span.kind in FRAMING:
+                self.framing.setdefault(_framed(span), []).append(span)
+            else:
+                self.spans[span.path] = span
+        for check in decoded.checks:
+            self.checks.setdefault(check.path, []).append(check)
+
+
+def _framed(span: Span) -> str:
+    """The path of the field that a length, count, tag or delimiter belongs to."""
+    return span.path.rpartition("$")[0].removesuffix(".")
 
 
 def tree_lines(decoded: Decoded) -> list[Line]:
     """The fields of a decoded value from top to bottom."""
-    spans = {span.path: span for span in decoded.spans}
-    checks: dict[str, list[Check]] = {}
-    for check in decoded.checks:
-        checks.setdefault(check.path, []).append(check)
-    return list(_walk(decoded.value, "", "", 0, spans, checks))
+    return list(_walk(decoded.value, "", "", 0, _Known(decoded)))
 
 
-def _walk(
-    value: Any, path: str, name: str, depth: int, spans: dict[str, Span], checks: dict[str, list[Check]]
-) -> Iterator[Line]:
+def _walk(value: Any, path: str, name: str, depth: int, known: _Known) -> Iterator[Line]:
     children = _children(value, path)
     text, note = _shown(value)
     if path:
-        verdicts = tuple(checks.get(path, ()))
-        yield Line(depth, name, text, note, spans.get(path), verdicts, children is None)
+        framing, checks = tuple(known.framing.get(path, ())), tuple(known.checks.get(path, ()))
+        yield Line(depth, name, text, note, known.spans.get(path), framing, checks, children is None)
     for child_name, child_path, child in children or ():
-        yield from _walk(child, child_path, child_name, depth + bool(path), spans, checks)
+        yield from _walk(child, child_path, child_name, depth + bool(path), known)
     if isinstance(value, Record):
         for kept, content in value.extra.items():
             text = ", ".join(map(_unknown, content)) if isinstance(content, list) else _shown(content)[0]
-            yield Line(depth + bool(path), f"${kept}", text, "", None, (), False)
+            yield Line(depth + bool(path), f"${kept}", text, "")
 
 
 def _unknown(kept: Any) -> str:
@@ -92,8 +111,12 @@ def _shown(value: Any) -> tuple[str, str]:
     return ("null" if value is None else str(value)), ""
 
 
+def _bytes(count: int) -> str:
+    return f"{count} bytes" if count != 1 else "1 byte"
+
+
 def _shown_bytes(value: bytes) -> tuple[str, str]:
-    size = f"{len(value)} bytes" if len(value) != 1 else "1 byte"
+    size = _bytes(len(value))
     if not value:
         return "empty", ""
     plain = readable(value)
@@ -104,12 +127,15 @@ def _shown_bytes(value: bytes) -> tuple[str, str]:
     return shown + ("…" if len(value) > LONGEST_VALUE // 2 else ""), size
 
 
-def _colours(lines: list[Line]) -> dict[str, str]:
-    """A colour for each leaf that has bytes, neighbours different."""
+def _colours(decoded: Decoded) -> dict[str, str]:
+    """A colour for each leaf that has bytes, neighbours different; bit fields have that of their number."""
     colours: dict[str, str] = {}
-    for line in lines:
-        if line.leaf and line.span is not None and line.span.end > line.span.start:
-            colours[line.span.path] = PALETTE[len(colours) % len(PALETTE)]
+    turn, at = 0, (0, 0)
+    for span in decoded.spans:
+        if span.end > span.start and span.leaf and span.kind not in FRAMING:
+            turn += span.kind != "bit" or at != (span.source, span.start)
+            at = span.source, span.start
+            colours[span.path] = GAP if span.kind == "gap" else PALETTE[turn % len(PALETTE)]
     return colours
 
 
@@ -128,13 +154,20 @@ def tree(decoded: Decoded, lines: list[Line], colours: dict[str, str]) -> Text:
             text.append(line.text, colour)
         if line.note:
             text.append(f"  {line.note}", "dim")
+        if line.framing:
+            text.append("  " + ", ".join(f"{part.kind} at {part.start:x}" for part in line.framing), "dim")
         for check in line.checks:
             _verdict(text, check, line)
         text.append("\n")
     for gap in decoded.gaps:
         place = f"{gap.offset:x}" if not gap.source else f"#{gap.source}:{gap.offset:x}"
+        where = f", in {gap.path}" if gap.path else ""
         text.append(f"{place:>8}  ", "dim")
-        text.append(f"{gap.length} bytes that no field explains\n", "bold red")
+        text.append(f"{_bytes(gap.length)} that no field explains{where}\n", "bold red")
+    left = len(decoded.data) - decoded.consumed
+    if decoded.error is not None and left:
+        text.append(f"{decoded.offset + decoded.consumed:>8x}  ", "dim")
+        text.append(f"{_bytes(left)} not decoded\n", "bold red")
     text.rstrip()
     return text
 
@@ -162,20 +195,14 @@ def _number(value: Any) -> str:
     return f"0x{value:08x}" if isinstance(value, int) and value >= 0 else str(value)
 
 
-def hexdump(data: bytes, offset: int, source: int, lines: list[Line], colours: dict[str, str], most: int = 0) -> Text:
-    """A hexdump in the colours of the fields; at most ``most`` lines, 0 for all."""
-    painted: list[str] = ["red" if source == 0 else ""] * len(data)
-    for line in lines:
-        span = line.span
-        if span is None or span.source != source or span.path not in colours:
-            continue
-        begin, end = span.start - offset, span.end - offset
-        painted[begin:end] = [colours[span.path]] * (min(end, len(data)) - begin)
-    for line in lines:
-        span = line.span
-        if span is not None and span.source == source and not line.leaf:
-            begin, end = span.start - offset, min(span.end - offset, len(data))
-            painted[begin:end] = ["dim" if style == "red" else style for style in painted[begin:end]]
+def hexdump(data: bytes, offset: int, source: int, spans: list[Span], colours: dict[str, str], most: int = 0) -> Text:
+    """A hexdump in the colours of the fields, lengths and the like dim; at most ``most`` lines, 0 for all."""
+    painted = [GAP] * len(data)
+    for span in spans:
+        if span.source == source and span.leaf:
+            framing = span.kind in FRAMING
+            style = f"dim {colours.get(_framed(span), '')}".strip() if framing else colours.get(span.path, "")
+            painted[span.start - offset : span.end - offset] = [style] * (span.end - span.start)
     text = Text()
     rows = range(0, len(data), BYTES_A_LINE)
     for number, start in enumerate(rows):
@@ -195,12 +222,13 @@ def hexdump(data: bytes, offset: int, source: int, lines: list[Line], colours: d
     return text
 
 
-def _dumps(decoded: Decoded, lines: list[Line], colours: dict[str, str], most: int) -> RenderableType:
+def _dumps(decoded: Decoded, colours: dict[str, str], most: int) -> RenderableType:
     data = decoded.data[: max(decoded.consumed, 0)] if decoded.error is None else decoded.data
-    parts: list[RenderableType] = [hexdump(data, decoded.offset, 0, lines, colours, most)]
+    parts: list[RenderableType] = [hexdump(data, decoded.offset, 0, decoded.spans, colours, most)]
     for number, (plain, path) in enumerate(decoded.sources, 1):
-        parts.append(Text(f"#{number}: decompressed from {path}, {len(plain)} bytes", "italic"))
-        parts.append(hexdump(plain, 0, number, lines, colours, most and LINES_OF_SOURCE))
+        parts.append(Text(f"#{number}: {len(plain)} bytes decompressed from", "italic"))
+        parts += [Text(path[at : at + HEXDUMP_WIDTH], "italic") for at in range(0, len(path), HEXDUMP_WIDTH)]
+        parts.append(hexdump(plain, 0, number, decoded.spans, colours, most and LINES_OF_SOURCE))
     return Group(*parts)
 
 
@@ -213,20 +241,20 @@ def show(decoded: Decoded, console: Console, form: str) -> None:
         form: ``rich`` for hexdump and tree, ``tree``, or ``hexdump``.
     """
     lines = tree_lines(decoded)
-    colours = _colours(lines)
+    colours = _colours(decoded)
     head = Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {decoded.consumed} bytes")
     console.print(head)
     if form == "hexdump":
-        console.print(_dumps(decoded, lines, colours, 0))
+        console.print(_dumps(decoded, colours, 0))
     elif form == "tree":
         console.print(tree(decoded, lines, colours))
     elif console.width < SIDE_BY_SIDE:
-        console.print(_dumps(decoded, lines, colours, LINES_BESIDE))
+        console.print(_dumps(decoded, colours, LINES_BESIDE))
         console.print(tree(decoded, lines, colours))
     else:
         both = Table.grid(padding=(0, 2))
         both.add_column(no_wrap=True)
         both.add_column()
-        both.add_row(_dumps(decoded, lines, colours, LINES_BESIDE), tree(decoded, lines, colours))
+        both.add_row(_dumps(decoded, colours, LINES_BESIDE), tree(decoded, lines, colours))
         console.print(both)
     console.print()

@@ -39,9 +39,11 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import columns_cache, ir
+from wirekit.compiler.columns_block import LARGEST, Block, block
 from wirekit.compiler.columns_code import kernel
 from wirekit.compiler.columns_front import Front, front, is_told
-from wirekit.compiler.columns_kernel import CONTENTS, Column, Kernel, symbols_metadata
+from wirekit.compiler.columns_kernel import CONTENTS, SCALARS, STATE, Column, Kernel, by_arrays, symbols_metadata
+from wirekit.compiler.columns_names import named
 from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
 from wirekit.compiler.columns_protobuf import Tray, chosen
@@ -52,6 +54,7 @@ from wirekit.wire.stream import Limits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+HIGHEST = (1 << 63) - 1
 LARGE = (1 << 31) - 1  # bytes from which on 32-bit offsets do not do
 WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for all of the buffer at once
 SPARE = 3  # how many times what is used an array may take
@@ -130,6 +133,7 @@ class Level:
 
 
 _programs: dict[str, Program] = {}
+_blocks: dict[str, Block | None] = {}
 _lock = threading.Lock()
 
 
@@ -144,6 +148,9 @@ def program(key: str) -> Program:
     """
     from wirekit.registry import registry
 
+    found = _programs.get(key)
+    if found is not None:
+        return found
     schema = registry[key]
     if is_told(schema.layout):
         raise unfit(
@@ -241,7 +248,7 @@ def source(key: str) -> str:
 
 
 def columns(
-    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None
+    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None, enums: str = "int"
 ) -> pa.RecordBatch:
     """The records in a buffer, one row each, one column a field.
 
@@ -252,13 +259,14 @@ def columns(
         limits: what the bytes may ask for; by default the protocol's.
         fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
             all, except for those of protobuf messages that occur nowhere in it.
+        enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
         them, and the metadata ``wirekit.errors`` tells how many there are.
 
     Raises:
-        Misuse: for a schema that gives no columns; the text names what is in the way.
+        Misuse: for a schema that gives no columns; the text names what is in the way. For another ``enums``.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -267,7 +275,10 @@ def columns(
     >>> batch["message.value"].to_pylist(), batch["message.crc.ok"].to_pylist(), batch["@offset"].to_pylist()
     ([b'hi', b'hi'], [True, True], [0, 28])
     """
-    return scan(key, buffer, limits=limits, fields=fields)[0]
+    if enums not in ("int", "dictionary"):
+        raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
+    batch = scan(key, buffer, limits=limits, fields=fields)[0]
+    return named(batch) if enums == "dictionary" else batch
 
 
 def scan(
@@ -305,9 +316,14 @@ def scan(
     if "." not in key:
         key = registry.protocol(key).stream("client")
     bounds = limits or registry[key].limits
+    led = is_told(registry[key].layout)
+    if not (wrappers or led or fields is not None):
+        batch = _small(key, program(key), buffer, bounds)
+        if batch is not None:
+            return batch, _NO_ERRORS
     data = as_array(buffer)
     ahead = None
-    if is_told(registry[key].layout):
+    if led:
         known, found, ahead = _told(key, data, bounds)
         if known is None:
             return _unreadable(key, found)
@@ -356,6 +372,30 @@ def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), errors
 
 
+def _small(key: str, made: Program, buffer: Any, limits: Limits) -> pa.RecordBatch | None:
+    """The batch of a small buffer in which all is usual."""
+    try:
+        data = pa.py_buffer(buffer)
+    except (TypeError, ValueError, BufferError):
+        return None
+    if data.size > LARGEST:
+        return None
+    if key not in _blocks:
+        _blocks[key] = block(made.kernel, made.plan, made.schema, made.least)
+    small = _blocks[key]
+    if small is None:
+        return None
+    found = Start(0, data.size, -1)
+    if made.plan.lead:
+        found = start(made.plan, memoryview(data), 0, data.size, limits.frame)
+    scanned = small.scanned(data, found, min(limits.frame, HIGHEST)) if found.wrong is None else None
+    if scanned is None:
+        return None
+    memory, consumed = scanned
+    told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": "0"}
+    return pa.ipc.read_record_batch(pa.ipc.read_message(memory), made.schema.with_metadata(told))
+
+
 def _left_out(made: Program) -> list[str]:
     """The fields of messages that have no column."""
     found = [path for table in made.kernel.messages for path in table.left_out]
@@ -394,7 +434,7 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
     room = total if total <= WHOLE else total // max(byte_columns, 1)
     arrays = level.arrays
     arrays["b"] = level.buffer
-    arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)
+    arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)  # see columns_kernel
     arrays["until"] = np.frombuffer(plan.until, np.uint8) if plan.until else np.zeros(0, np.uint8)
     arrays["until"].flags.writeable = False
     arrays["starts"] = np.array([each.start for each in level.starts], np.int64)
@@ -415,14 +455,14 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
             arrays[f"d{column.slot}"] = _empty(room, _BYTE)
             arrays[f"o{column.slot}"][0] = 0
     level.trays = [Tray(table, rows, fields) for table in made.kernel.messages]
-    compiled = columns_cache.function(made.kernel.source, "int64" if wide else "int32")
-    scalars = {"frame": np.int64(min(limits.frame, (1 << 63) - 1)), "stop": np.int64(plan.stop)}
+    name = "scan" if by_arrays(made.kernel) else "scan_table"
+    compiled = columns_cache.function(made.kernel.source, "int64" if wide else "int32", name)
+    scalars = (min(limits.frame, HIGHEST), int(plan.stop))
     while True:
         for number, tray in enumerate(level.trays):
             tray.grow(rows)
             arrays.update({f"{name}{number}": array for name, array in tray.given().items()})
-        given = [scalars[name] if name in scalars else arrays[name] for name in made.kernel.arguments]
-        full = compiled(*given)
+        full = _called(made.kernel, compiled, arrays, scalars)
         level.rows, level.errors = int(arrays["state"][3]), int(arrays["state"][4])
         if not full:
             break
@@ -446,6 +486,20 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         if column.kind in ("bytes", "text"):
             arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], int(arrays[f"o{column.slot}"][level.rows]))
     level.state = np.zeros(level.rows, np.uint8)
+
+
+def _called(made: Kernel, compiled: Any, arrays: dict[str, NDArray[Any]], scalars: tuple[int, int]) -> int:
+    """Calls a kernel; gives what it gives."""
+    if by_arrays(made):
+        given = dict(zip(("frame", "stop"), map(np.int64, scalars), strict=True)) | arrays
+        return int(compiled(*(given[name] for name in made.arguments)))
+    named = (arrays[name] for name in made.arguments if name not in SCALARS)
+    table = np.array([(each.__array_interface__["data"][0], each.size) for each in named], np.int64).ravel()
+    state = np.zeros(STATE, np.int64)
+    state[:5], state[5:7] = arrays["state"], scalars
+    full = compiled(table, state)
+    arrays["state"][:] = state[:5]
+    return int(full)
 
 
 _SHORT = np.dtype(np.int32)

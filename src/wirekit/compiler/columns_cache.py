@@ -58,23 +58,26 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import crc, protobuf, reads
+    from wirekit.compiler.kernels import arrays, crc, message, protobuf, reads, writes
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
     told = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
-        f"messages {protobuf.FINGERPRINT}",
+        f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
+        f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT}",
         f"offsets {offsets}",
     ]
+    source = source.replace("int32_at as offsets_at", f"{offsets}_at as offsets_at")
     return "".join(f"# {line}\n" for line in told) + source
 
 
-def function(source: str, offsets: str) -> Callable[..., Any]:
-    """The compiled ``scan`` of a generated source; the same arguments give the same function.
+def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any]:
+    """The compiled function of a generated source; the same arguments give the same function.
 
     Args:
+        name: what the source calls it.
         offsets: the type of the arrays of offsets that it will be called with, ``int32`` or ``int64``.
 
     Raises:
@@ -84,7 +87,8 @@ def function(source: str, offsets: str) -> Callable[..., Any]:
         found = _modules.get((source, offsets))
         if found is None:
             found = _modules[source, offsets] = _module(module_text(source, offsets))
-    return found.scan
+    made: Callable[..., Any] = getattr(found, name)
+    return made
 
 
 def _module(text: str) -> ModuleType:

@@ -102,9 +102,9 @@ class _Writer(Contained):
             self.fail(f"{e} - p < {size}", path, "short", text, cut=e == "limit")
 
     def read(self, number: ir.Number) -> str:
-        function = _reader(number)
+        function = reader(number)
         self.uses.add(function)
-        unset = "0.0" if number.real else "np.uint64(0)" if _wide(number) else "np.int64(0)"
+        unset = "0.0" if number.real else "np.uint64(0)" if wide(number) else "np.int64(0)"
         variable = self.fresh("n", unset)
         self.put(f"{variable} = {function}(b, p)")
         self.put(f"p += {number.size}")
@@ -119,7 +119,7 @@ class _Writer(Contained):
         variable = self.read(node)
         dtype = f"{'float' if node.real else 'int' if node.signed else 'uint'}{8 * node.size}"
         self.store(self.column(path, "number", dtype), variable)
-        if node.real or _wide(node):
+        if node.real or wide(node):
             return Value(variable, unfit="a float" if node.real else "an unsigned number of 64 bits")
         return Value(variable, node.low, node.high)
 
@@ -128,11 +128,11 @@ class _Writer(Contained):
         variable = self.read(number)
         if node.closed:
             text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
-            self.fail(_none_of(variable, node.table), path, "wrong", text)
+            self.fail(none_of(variable, node.table), path, "wrong", text)
         bits = 8 * number.size + (not number.signed)
         dtype = "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
         self.store(self.column(path, "number", dtype, node.table), variable)
-        if _wide(number):
+        if wide(number):
             return Value(variable, unfit="an unsigned number of 64 bits")
         return Value(variable, number.low, number.high)
 
@@ -142,7 +142,7 @@ class _Writer(Contained):
         inside = {}
         for bit in node.fields:
             value = self.fresh("n")
-            if _wide(number):
+            if wide(number):
                 self.put(
                     f"{value} = np.int64({variable} >> np.uint64({bit.shift}) & np.uint64({(1 << bit.width) - 1}))"
                 )
@@ -182,7 +182,7 @@ class _Writer(Contained):
         if node.length is None:
             self.put(f"{start}, {length} = p, {e} - p")
         elif isinstance(node.length, ir.Number):
-            if _wide(node.length):
+            if wide(node.length):
                 raise unfit(self.key, path, node, "a length of 64 bits without sign")
             self.bound(node.length.size, path, e, False)
             size = self.read(node.length)
@@ -259,7 +259,7 @@ class _Writer(Contained):
         begins: dict[int, str] = {}
         ends: dict[int, str] = {}
         limits: list[tuple[int, str, str, str]] = []
-        wanted = {index for index, _ in _marks(node)}
+        wanted = {index for index, _ in marks(node)}
         run = 0
         for index, member in enumerate(node.members):
             for measure in node.measures:
@@ -289,7 +289,7 @@ class _Writer(Contained):
                 self.opened(node, measure, path, e, values, limits, top)
                 self.closed(limits.pop())
         for measure in node.measures:
-            if _agreeing(measure):
+            if agreeing(measure):
                 self.agreed(node, measure, path, values, begins, ends)
         for total in node.sums:
             self.sum(node, total, path, values, begins, ends)
@@ -425,7 +425,7 @@ class _Writer(Contained):
         stored = values[total.at].code
         if number.size < 8:
             stored = f"{stored} & {(1 << 8 * number.size) - 1}"
-        value = f"np.{'uint' if _wide(number) else 'int'}64({total.algorithm}(b, {start}, {end}{hole}))"
+        value = f"np.{'uint' if wide(number) else 'int'}64({total.algorithm}(b, {start}, {end}{hole}))"
         if number.size < 4 and total.algorithm != "internet":
             raise unfit(self.key, name, f"a {total.algorithm} in {number.size} bytes")
         present = values[total.at].present
@@ -440,17 +440,17 @@ class _Writer(Contained):
         self.arms([(present, verified)])
 
 
-def _reader(number: ir.Number) -> str:
+def reader(number: ir.Number) -> str:
     kind = "float" if number.real else "int" if number.signed else "uint"
     return f"{kind}{8 * number.size}" + ("" if number.size == 1 else "_le" if number.little else "_be")
 
 
-def _wide(number: ir.Number) -> bool:
+def wide(number: ir.Number) -> bool:
     """Whether an int64 cannot hold it."""
     return number.size == 8 and not number.signed and not number.real
 
 
-def _none_of(variable: str, table: SymbolTable) -> str:
+def none_of(variable: str, table: SymbolTable) -> str:
     """The condition that a number has no name."""
     values = sorted(int(symbol) for symbol in table)
     runs: list[list[int]] = []
@@ -506,15 +506,15 @@ def _run(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]:
     return count, size
 
 
-def _agreeing(measure: ir.Measure) -> bool:
+def agreeing(measure: ir.Measure) -> bool:
     """Whether a length bounds nothing and is only verified."""
     return measure.last < measure.at or (not measure.bounds and measure.last > measure.at)
 
 
-def _marks(node: ir.Structure) -> Iterator[tuple[int, str]]:
+def marks(node: ir.Structure) -> Iterator[tuple[int, str]]:
     """Members of which somebody needs to know where they begin or end."""
     for measure in node.measures:
-        if _agreeing(measure):
+        if agreeing(measure):
             yield measure.first, "begin"
             yield measure.last, "end"
     for total in node.sums:

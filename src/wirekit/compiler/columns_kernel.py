@@ -208,6 +208,45 @@ TAIL = """\
     return full
 """
 
+# What is called, of a kernel without protobuf messages: one type of arguments for all of them. ``state`` has the
+# scalars behind what ``scan`` looks at. ``scan_block`` scans into a block and makes that an Arrow message (see
+# ``columns_block``); it gives -1 when the block would hold what is not usual, else where the records end.
+ENTRY = '''
+
+@njit(nogil=True, cache=True)
+def scan_table(table, state):
+    """Scans into the arrays of a table."""
+{views}
+    return scan(
+        {arguments}
+    )
+
+
+@njit(nogil=True, cache=True)
+def scan_block(base, size, head, data, length, begin, end, count, frame, stop, plan, places, at, fields, buffers):
+    """Scans into a block and makes it a message."""
+    block = int64_on(base, head.size)
+    for index in range(head.size):
+        block[index] = head[index]
+    table = np.empty(plan.size, np.int64)
+    for index in range(plan.size // 2):
+        table[2 * index] = plan[2 * index] + base
+        table[2 * index + 1] = plan[2 * index + 1]
+    table[{b}], table[{b} + 1] = data, length
+    table[{until}] = plan[{until}]
+    int64_at(table, {starts})[0], int64_at(table, {ends})[0], int64_at(table, {counts})[0] = begin, end, count
+{zeroed}    state = np.zeros({elements}, np.int64)
+    state[1], state[5], state[6] = -1, frame, stop
+    full = scan_table(table, state)
+    if full or {unusual}:
+        return -1
+    if not finish(base, size, 8 * head.size, state[3], places, at, fields, buffers):
+        return -1
+    return int64_at(table, {stopped})[0]
+'''
+SCALARS = {"state": "state", "frame": "state[5]", "stop": "state[6]"}
+STATE = 7  # elements
+
 INDENT = 4  # levels inside ``scan`` where a record's fields are
 
 
@@ -250,7 +289,48 @@ def assembled(
     imports += ["from wirekit.compiler.kernels.reads import (", *(f"    {name}," for name in own), ")"]
     start = "import numpy as np\nfrom numba import njit\n\n" + "\n".join(imports) + "\n\n\n"
     source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
-    return Kernel(source, columns, reasons, packing, gaps, arguments, messages, contents)
+    made = Kernel(source, columns, reasons, packing, gaps, arguments, messages, contents)
+    if not by_arrays(made):
+        made.source = _with_entry(source, columns, arguments, packed=packing is not None)
+    return made
+
+
+def by_arrays(made: Kernel) -> bool:
+    """Whether ``scan`` itself is called, as it fills more than arrays."""
+    return bool(made.messages) or made.contents is not None
+
+
+def dtypes(columns: list[Column]) -> dict[str, str]:
+    """The types of the arrays that every kernel of these columns has; what is not named here is int64."""
+    found = {"b": "uint8", "until": "uint8", "k0": "int8"}
+    for column in columns:
+        found |= dict(column.arrays())
+        if column.kind in ("bytes", "text"):
+            found[f"o{column.slot}"] = "offsets"
+    return found
+
+
+def _with_entry(source: str, columns: list[Column], arguments: list[str], *, packed: bool) -> str:
+    """A kernel's source with the functions that are called."""
+    kinds = dtypes(columns)
+    named = [name for name in arguments if name not in SCALARS]
+    at = {name: 2 * index for index, name in enumerate(named)}
+    views = [f"    {name} = {kinds.get(name, 'int64')}_at(table, {index})" for name, index in at.items()]
+    used = {kinds.get(name, "int64") for name in named} - {"offsets"}
+    offsets = [index for name, index in at.items() if kinds.get(name) == "offsets"]
+    entry = ENTRY.format(
+        views="\n".join(views),
+        arguments=_wrapped([SCALARS.get(name, name) for name in arguments]).strip(),
+        zeroed="".join(f"    offsets_at(table, {index})[0] = 0\n" for index in offsets),
+        unusual=f"state[4] or np.any(int8_at(table, {at['k0']})[: state[3]])" if packed else "state[4]",
+        elements=STATE,
+        **{name: at[name] for name in ("b", "until", "starts", "ends", "counts", "stopped")},
+    )
+    imports = "from wirekit.compiler.kernels.arrays import int32_at as offsets_at\n"
+    names = sorted({f"{kind}_at" for kind in used} | {"int64_on"})
+    imports += f"from wirekit.compiler.kernels.arrays import {', '.join(names)}\n"
+    imports += "from wirekit.compiler.kernels.message import finish\n"
+    return source.replace("from numba import njit\n\n", f"from numba import njit\n\n{imports}", 1) + entry
 
 
 def _wrapped(names: list[str]) -> str:

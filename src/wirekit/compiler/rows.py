@@ -41,6 +41,7 @@ from wirekit.wire.told import elements
 
 Unit = Callable[..., tuple[Any, int]]
 Prefix = tuple[Any, ...]
+NULL = -1  # the length that means null nearly everywhere
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
 
@@ -54,23 +55,46 @@ REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, Unicod
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index."""
+    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index.
+
+    Attributes:
+        number: reads the checked number, where the verdicts of a list's elements are kept together.
+        differs: whether what is stored and what is computed are two numbers.
+        note: in words, where these do not tell it.
+    """
 
     path: str
     kind: str
     status: str
+    number: struct.Struct | None = None
+    differs: bool = False
+    note: str = ""
 
 
 class State:
     """What one decode keeps: verdicts not yet spelled out, decompressed data, limits.
 
     Attributes:
-        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict.
+        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
+            elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
         source: the number of the buffer at work, 0 for the input.
         part: the bytes read last that are a piece of something larger.
+        bad: whether a verdict that is not good was recorded, if only on what was given up later.
     """
 
-    __slots__ = ("checks", "depth", "frame", "limits", "nested", "params", "part", "protocol", "source", "sources")
+    __slots__ = (
+        "bad",
+        "checks",
+        "depth",
+        "frame",
+        "limits",
+        "nested",
+        "params",
+        "part",
+        "protocol",
+        "source",
+        "sources",
+    )
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
         self.part: bytes | None = None
@@ -81,22 +105,39 @@ class State:
         self.checks: list[tuple[Any, ...]] = []
         self.sources: list[tuple[bytes, str]] = []
         self.source = 0
+        self.bad = False
         self.depth = 0
         self.nested = 0
 
-    def verdicts(self, origin: int) -> list[Check]:
+    @property
+    def clean(self) -> bool:
+        """Whether all verdicts are good ones."""
+        return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
+
+    def verdicts(self, origin: int, data: bytes) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
-        above: dict[Prefix, str] = {}
+        above: dict[Prefix, str] = {(): ""}
         for site, prefix, number, position, source, *indexes in self.checks:
-            path = site.path % tuple(indexes)
-            if prefix:
-                outer = above.get(prefix)
-                if outer is None:
-                    outer = above[prefix] = join_path(list(prefix))
-                path = outer + path if path.startswith("[") or not path else f"{outer}.{path}"
-            offset = position if source else origin + position
-            found.append(Check(path, site.kind, number, number, site.status, offset, source))
+            outer = above.get(prefix)
+            if outer is None:
+                outer = above[prefix] = join_path(list(prefix))
+            path = outer + site.path if not (outer and site.path) or site.path[0] == "[" else f"{outer}.{site.path}"
+            start = 0 if source else origin
+            if site.number is None:
+                path %= tuple(indexes)
+                stored, computed = number if site.differs else (number, number)
+                verdict = Check(path, site.kind, stored, computed, site.status, start + position, source, site.note)
+                found.append(verdict)
+                continue
+            buffer = self.sources[source - 1][0] if source else data
+            size, read = site.number.size, site.number.unpack_from
+            before, after = path.rsplit("%d", 1)
+            before, after = before % tuple(indexes), after.replace("%%", "%")
+            for index, end in enumerate(number, position):
+                (stored,) = read(buffer, end - size)
+                path = f"{before}{index}{after}"
+                found.append(Check(path, site.kind, stored, stored, site.status, start + end - size, source))
         return found
 
     def open(
@@ -151,6 +192,38 @@ class State:
         return record
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes that a length bounds.
+
+    Attributes:
+        inside, outside: the variables with their limit, and with that around them.
+        cut: the variable with their begin if the limit around cuts them, None if not; "" if it may not.
+    """
+
+    measure: ir.Measure
+    inside: str
+    outside: str
+    cut: str
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The verdicts on the elements of a list, one each, which are kept in one entry.
+
+    Attributes:
+        entry: adds it.
+        ends: the variable with the positions behind the numbers.
+        first: the variable with the index of the first.
+        index: the variable with the index of the element at work.
+    """
+
+    entry: str
+    ends: str
+    first: str
+    index: str
+
+
 @dataclass(slots=True)
 class Decoding(Code):
     """A function that decodes.
@@ -161,6 +234,9 @@ class Decoding(Code):
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
         read: numbers behind the position that a struct call has read already, and the variables that hold them.
+        plain: the variable of a symbol → the one of its number, which is compared faster.
+        together: the verdicts on the elements of the list that is being written, if they are kept together.
+        judged: whether the element that is being written has its verdict by now.
     """
 
     leave: str = ""
@@ -168,6 +244,9 @@ class Decoding(Code):
     rewinds: bool = False
     verdicts: bool = False
     read: list[tuple[ir.Number, str]] = field(default_factory=list)
+    plain: dict[str, str] = field(default_factory=dict)
+    together: Together | None = None
+    judged: bool = False
 
     def short(self, condition: str, e: str) -> None:
         """What must not hold, or the bytes end too early."""
@@ -195,7 +274,6 @@ class Writer(Generator):
             "Unusual": Unusual,
             "Opened": Opened,
             "Symbol": Symbol,
-            "new": object.__new__,
             "missing": missing,
             "elements": elements,
             "resolve": resolve,
@@ -298,23 +376,20 @@ class Writer(Generator):
         sizes = {told.of for told in node.told if told.what == "size"}
         begin_at |= sizes
         end_at |= sizes
+        open_ended = [measure for measure in node.measures if measure.zero_is_rest]
+        begin_at |= {measure.first for measure in open_ended}
+        end_at |= {measure.last for measure in open_ended}
         marks: dict[int, str] = {}
         ends: dict[int, str] = {}
-        limits: list[tuple[int, str, str]] = []  # last member, limit inside, limit outside
+        limits: list[Window] = []
+        kept = self._kept(code, node)
         index = 0
         while index < len(node.members):
             for measure in node.measures:
                 if measure.first == index and measure.at < index and measure.bounds:
-                    limit = code.fresh("e")
-                    number = values[measure.at]
-                    code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
-                    if measure.clip:
-                        code.put(f"if {limit} > {e}: raise Unusual")
-                    else:
-                        code.short(f"{limit} > {e}", e)
-                    limits.append((measure.last, limit, e))
-                    e = limit
-            run = self._run_from(node, index, {last for last, _, _ in limits})
+                    limits.append(self._window(code, measure, values[measure.at], e))
+                    e = limits[-1].inside
+            run = self._run_from(node, index, {limit.measure.last for limit in limits})
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
                 judged = self._judged(node, index, run)
@@ -326,7 +401,8 @@ class Writer(Generator):
 
                 values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured)
                 for offset, (name, _) in enumerate(members):
-                    inner.variables[name] = values[index + offset]
+                    value = inner.variables[name] = values[index + offset]
+                    inner.plain[name] = code.plain.get(value, value)
                     self._measured(code, node, index + offset, values[index + offset])
                 self._positions(code, node, index, run, begin_at, end_at, marks, ends)
                 index += run
@@ -347,20 +423,73 @@ class Writer(Generator):
                     ends[index] = code.fresh("f")
                     code.put(f"{ends[index]} = p")
                 index += 1
-            while limits and limits[-1][0] == index - 1:
-                _, limit, e = limits.pop()
-                code.put(f"if p != {limit}: raise Unusual")
+            while limits and limits[-1].measure.last == index - 1:
+                closed = limits.pop()
+                self._closed(code, node, closed, values[closed.measure.at], kept, path)
+                e = closed.outside
             for measure in node.measures:
                 if measure.at == index - 1 and measure.last < measure.at:
-                    self._agree(code, node, measure, values, marks, ends, path)
+                    self._agree(code, node, measure, values, marks, ends, kept, path)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
-                self._agree(code, node, measure, values, marks, ends, path)
+                self._agree(code, node, measure, values, marks, ends, kept, path)
+            elif measure.zero_is_rest:
+                covered = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
+                code.put(f"if {values[measure.at]} == 0 and {covered}:")
+                code.put(f"    {_keep(kept, node.members[measure.at].name)}")
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, path)
         for told in node.told:
             self._told(code, told, values, marks, ends)
-        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values)
+        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
+
+    @staticmethod
+    def _kept(code: Decoding, node: ir.Structure) -> str:
+        """The variable with the names of lengths that are not what they should be and may be so; "" if none can."""
+        if not any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
+            return ""
+        kept = code.fresh("k")
+        code.put(f"{kept} = None")
+        return kept
+
+    @staticmethod
+    def _window(code: Decoding, measure: ir.Measure, number: str, e: str) -> Window:
+        """Begins the bytes that a length bounds."""
+        window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
+        limit = window.inside
+        code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
+        if measure.zero_is_rest:
+            code.put(f"if {number} == 0: {limit} = {e}")
+        if measure.clip:
+            code.put(f"{window.cut} = None")
+            code.put(f"if {limit} > {e}: {window.cut}, {limit} = p, {e}")
+        else:
+            code.short(f"{limit} > {e}", e)
+        return window
+
+    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Prefix) -> None:
+        """Ends the bytes that a length bounds."""
+        measure, limit, cut = window.measure, window.inside, window.cut
+        code.put(f"if p != {limit}{f' and {number}' if measure.zero_is_rest else ''}: raise Unusual")
+        if measure.clip:
+            name = node.members[measure.at].name
+            code.put(f"if {cut} is not None:")
+            code.depth += 1
+            announced = f"{number} - {measure.add}" if measure.add else number
+            status = "ok" if measure.exceeds else "bad"
+            numbers = f"({announced}, {limit} - {cut})"
+            self._verdict(
+                code,
+                (*path, name),
+                "length",
+                numbers,
+                cut,
+                status=status,
+                differs=True,
+                note="cut by the end of the data",
+            )
+            code.put(_keep(kept, name))
+            code.depth -= 1
 
     @staticmethod
     def _told(code: Decoding, told: ir.Told, values: list[str], marks: dict[int, str], ends: dict[int, str]) -> None:
@@ -381,12 +510,12 @@ class Writer(Generator):
         code: Decoding,
         node: ir.Structure,
         index: int,
-        limits: list[tuple[int, str, str]],
+        limits: list[Window],
         e: str,
         run: list[tuple[str, ir.Node]],
     ) -> list[ir.Number]:
         """The numbers that are read next whatever was read before, so that one struct call can read them too."""
-        if index >= len(node.members) or (limits and limits[-1][0] == index - 1):
+        if index >= len(node.members) or (limits and limits[-1].measure.last == index - 1):
             return []
         numbers = self._begins(node.members[index].node)
         opening = [measure for measure in node.measures if measure.first == index and measure.bounds]
@@ -506,10 +635,10 @@ class Writer(Generator):
             if measure.at != at or not measure.bounds or measure.last < at:
                 continue
             tests = [f"{value} < {measure.least}"]
+            if measure.zero_is_rest:
+                tests = [f"({value} < {measure.least} and {value} != 0)"]
             if measure.frame:
                 tests.append(f"{value} > S.frame")
-            if measure.zero_is_rest:
-                tests.append(f"{value} == 0")
             code.put(f"if {' or '.join(tests)}: raise Unusual")
             if measure.first > measure.last:
                 code.put(f"if {value} != {measure.add}: raise Unusual")
@@ -522,15 +651,30 @@ class Writer(Generator):
         values: list[str],
         marks: dict[int, str],
         ends: dict[int, str],
+        kept: str,
         path: Prefix,
     ) -> None:
         """A length that is only verified."""
-        value = values[measure.at]
+        value, where = values[measure.at], (*path, node.members[measure.at].name)
         actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
-        code.put(f"if {value} is not None:")
-        code.put(f"    if {value} != {actual}: raise Unusual")
         position = f"{ends[measure.at]} - {ir.minimum(bare(node.members[measure.at].node))}"
-        self._verdict(code, (*path, node.members[measure.at].name), "length", value, position, deeper=True)
+        code.put(f"if {value} is not None:")
+        code.depth += 1
+        if measure.exceeds:
+            number = code.fresh("n")
+            code.put(f"{number} = {actual}")
+            code.put(f"if {value} > {number}:")
+            code.depth += 1
+            self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
+            code.put(_keep(kept, where[-1]))
+            code.depth -= 1
+            code.put(f"elif {value} != {number}: raise Unusual")
+            code.put("else:")
+            self._verdict(code, where, "length", value, position, deeper=True)
+        else:
+            code.put(f"if {value} != {actual}: raise Unusual")
+            self._verdict(code, where, "length", value, position)
+        code.depth -= 1
 
     def _sum(
         self,
@@ -568,7 +712,11 @@ class Writer(Generator):
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * number.size) - 1}" if number.signed else ""
         code.put(f"if {value}{mask} != {computed}: raise Unusual")
-        self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
+        if code.together is not None:
+            code.judged = code.records = True
+            code.put(f"{code.together.ends}.append({ends[total.at]})")
+        else:
+            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
         if conditional:
             code.depth -= 1
 
@@ -582,20 +730,53 @@ class Writer(Generator):
         *,
         status: str = "ok",
         deeper: bool = False,
+        differs: bool = False,
+        note: str = "",
     ) -> None:
-        parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
-        site = Site("".join(parts).removeprefix("."), kind, status)
-        name = self._constant(self._sites.setdefault(site, site), "K")
+        name = self._site(Site(_template(path), kind, status, None, differs, note))
         indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
         code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
+        if status == "bad":
+            code.put(f"{indent}S.bad = True")
 
-    def _made(self, code: Decoding, record: type[Record], values: list[str]) -> str:
+    def _site(self, site: Site) -> str:
+        return self._constant(self._sites.setdefault(site, site), "K")
+
+    def _together(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> Together | None:
+        """Begins to keep the verdicts on a list's elements together, if each gets one, and of the same kind."""
+        places = _verdicts(node.element, {})
+        if places is None or len(places) != 1:
+            return None
+        ((inside, algorithm, number),) = places
+        where = (*path, f"{{{index}}}", *inside)
+        site = self._site(Site(_template(where), algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
+        ends, first = code.fresh("c"), code.fresh("f")
+        outer = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        code.put(f"{ends}, {first} = [], 0")
+        code.verdicts = True
+        entry = f"checks.append(({site}, q, {ends}, {first}, source{outer}))"
+        return Together(entry, ends, first, index)
+
+    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> tuple[Together | None, bool]:
+        """What held before a list."""
+        outer = code.together, code.judged
+        code.together, code.judged = self._together(code, node, index, path), False
+        return outer
+
+    @staticmethod
+    def _ended(code: Decoding, outer: tuple[Together | None, bool]) -> None:
+        """Ends a list: what was kept together becomes an entry."""
+        if code.together is not None:
+            code.put(code.together.entry)
+        code.together, code.judged = outer
+
+    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "") -> str:
         """A variable with a record of values in order, or of those of one tuple."""
         made = code.fresh("r")
-        code.put(f"{made} = new({self._constant(record, 'R')})")
-        code.put(f"{made}._extra = None")
+        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
+        code.put(f"{made}._extra = {kept} and {{'keep': {kept}}}" if kept else f"{made}._extra = None")
         if len(values) == 1 and values[0].startswith("*"):
             targets = ", ".join(f"{made}.{name}" for name in record._fields)
             if not any(keyword.iskeyword(name) for name in record._fields):
@@ -702,6 +883,7 @@ class Writer(Generator):
         else:
             code.put(f"{value} = {known}.get({number})")
             code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+        code.plain[value] = number
         return value
 
     def _constant_of(
@@ -764,15 +946,18 @@ class Writer(Generator):
 
     def _prefixed(self, code: Decoding, node: ir.Blob, value: str, size: str, e: str, late: bool) -> None:
         if node.null is not None:
-            code.put(f"if {size} == {node.null}:")
-            if late:
-                code.put(f"    if p > {e}: raise Unusual")
+            code.put(f"if {size} {'< 0' if node.null == NULL else f'== {node.null}'}:")
+            tests = [f"{size} != {NULL}"] if node.null == NULL else []
+            tests += [f"p > {e}"] if late else []
+            if tests:
+                code.put(f"    if {' or '.join(tests)}: raise Unusual")
             code.put(f"    {value} = None")
             code.put("else:")
             code.depth += 1
         after = code.fresh("p")
         code.put(f"{after} = p + {size}")
-        code.put(f"if {size} < 0: raise Unusual")
+        if node.null != NULL:
+            code.put(f"if {size} < 0: raise Unusual")
         code.short(f"{after} > {e}", e)
         code.put(f"{value} = b[p:{after}]{'.decode()' if node.text else ''}")
         code.put(f"p = {after}")
@@ -828,9 +1013,11 @@ class Writer(Generator):
             code.put(f"p += {count} * {number.size}")
         else:
             index = code.fresh("i")
+            outer = self._begun(code, node, index, path)
             code.put(f"{items} = []")
             code.put(f"for {index} in range({count}):")
             self._element(code, node, items, index, scope, path, e)
+            self._ended(code, outer)
         if node.null is not None:
             code.depth -= 1
         return items
@@ -850,10 +1037,12 @@ class Writer(Generator):
         self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
     ) -> None:
         index, start = code.fresh("i"), code.fresh("s")
+        outer_list = self._begun(code, node, index, path)
         code.put(f"{items} = []")
         code.put(f"{index} = 0")
-        code.put(f"while p < {e}:")
+        code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         code.depth += 1
+        code.put(f"if p >= {e}: break")
         code.loops += 1
         if node.until:
             code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
@@ -870,9 +1059,10 @@ class Writer(Generator):
         code.put(f"{index} += 1")
         code.loops -= 1
         code.depth -= 1
+        self._ended(code, outer_list)
         if node.announced is not None:
             number = code.fresh("n")
-            code.put(f"{number} = {self._expression(node.announced, scope)}")
+            code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
@@ -900,6 +1090,9 @@ class Writer(Generator):
         code.put(f"    p = {start}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
+            if code.together is not None:  # what it opened has ended an entry that holds elements before it
+                code.put(f"    if len(S.checks) != {known}: raise Unusual")
+                code.put(f"    del {code.together.ends}[{index} - {code.together.first}:]")
             code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
         code.put("    break")
         recorded = code.records
@@ -956,6 +1149,10 @@ class Writer(Generator):
         code.records = True
         size = "None" if node.size is None else self._expression(node.size, scope)
         arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {_prefix(path)}{above}"
+        if code.together is not None:  # the verdicts inside stand between those before and after
+            at = f"{code.together.index} + 1" if code.judged else code.together.index
+            code.put(f"    {code.together.entry}")
+            code.put(f"    {code.together.ends}, {code.together.first} = [], {at}")
         code.put(f"    {value} = S.open({arguments})")
         return value
 
@@ -967,6 +1164,64 @@ class Writer(Generator):
         code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
         code.put(f"p = {e}")
         return value
+
+
+def _keep(kept: str, name: str) -> str:
+    """Notes that a length is to be written as it stands."""
+    return f"{kept} = [*({kept} or ()), {name!r}]"
+
+
+def _template(path: Prefix) -> str:
+    """The path of a site; ``%d`` stands for an index."""
+    parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
+    return "".join(parts).removeprefix(".")
+
+
+Places = list[tuple[Prefix, str, ir.Number]]
+
+
+def _verdicts(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    """(path, algorithm, number) of the checksums whose verdict every value gets; None if it may get others.
+
+    What is inside compressed data does not count: that is a function of its own.
+    """
+    if id(node) not in known:
+        known[id(node)] = _verdicts_of(node, known)
+    return known[id(node)]
+
+
+def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    match node:
+        case ir.Structure(measures=measures, sums=sums):
+            if any(not measure.bounds or measure.last < measure.at or measure.clip for measure in measures):
+                return None
+            found: Places = []
+            for member in node.members:
+                inside = _verdicts(member.node, known)
+                if inside is None:
+                    return None
+                found += [((member.name, *path), algorithm, number) for path, algorithm, number in inside]
+            for total in sums:
+                number = node.members[total.at].node
+                if not isinstance(number, ir.Number):
+                    return None
+                found.append(((node.members[total.at].name,), total.algorithm, number))
+            return found
+        case ir.Fallback(node=inner) | ir.Optional(node=inner):
+            return _verdicts(inner, known)
+        case ir.Packed() | ir.Protobuf():
+            return []
+        case ir.Reference() | ir.Constant(fatal=False):
+            return None
+        case ir.Several() if node.announced is not None:
+            return None
+    silent = all(_verdicts(inner, known) == [] for _, inner in ir.parts(node))
+    return [] if silent else None
+
+
+def _order(number: ir.Number) -> str:
+    """struct's letter for the byte order."""
+    return "<" if number.little else ">"
 
 
 def _one_order(numbers: list[ir.Number]) -> bool:

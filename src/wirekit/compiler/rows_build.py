@@ -433,9 +433,8 @@ class Builder(Generator):
             code.fork((f"if {absent or x} is None:", lambda: _put(code, number, str(null))), ("else:", write))
 
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
-        kind = self._constant(record_type(node.name, tuple(member.name for member in node.members)), "R")
-        code.put(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
-        inner = Scope({member.name: _source(x, member.name) for member in node.members}, scope)
+        self._begin(code, node, x)
+        inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
         used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         derived, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
@@ -450,6 +449,7 @@ class Builder(Generator):
                 starts[index] = code.here()
             if index in derived:
                 summed = any(total.at == index for total in node.sums)
+                self._leave_out(code, member, x)
                 pieces[index] = self._derived(code, member, x, inner, summed)
             else:
                 value = self._read(code, member, x, inner, member.name in used)
@@ -471,6 +471,24 @@ class Builder(Generator):
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
         for told in node.told:
             self._told(code, node, told, inner, starts, ends)
+        self._end(code, x)
+
+    # What a structure's value is: here a record, and nothing is kept beside its fields.
+
+    def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
+        kind = self._constant(record_type(node.name, tuple(member.name for member in node.members)), "R")
+        code.put(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
+
+    def _end(self, code: Building, x: str) -> None:
+        pass
+
+    def _leave_out(self, code: Building, member: ir.Member, x: str) -> None:
+        """A field whose value is not read, because it follows from others."""
+
+    @staticmethod
+    def _source(x: str, name: str) -> str:
+        """Reads a field; AttributeError or KeyError if it is not set."""
+        return _source(x, name)
 
     @staticmethod
     def _told(
@@ -567,9 +585,15 @@ class Builder(Generator):
         """Reads a field into a variable, or its default where it is not set; a constant only if somebody asks."""
         inner = member.node.node if isinstance(member.node, ir.Optional) else member.node
         if isinstance(inner, ir.Constant) and not used:
+            self._leave_out(code, member, x)
             return ""
-        value, default = code.fresh("v"), self._default(member.node, scope)
-        source = _source(x, member.name)
+        value = code.fresh("v")
+        self._take(code, member, x, value, self._default(member.node, scope))
+        scope.variables[member.name] = value
+        return value
+
+    def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
+        source = self._source(x, member.name)
         if default is None:
             code.put(f"{value} = {source}")
         elif isinstance(member.node, (ir.Optional, ir.BitFields)):  # what builders leave out
@@ -581,8 +605,6 @@ class Builder(Generator):
         bits = bare(member.node)
         if isinstance(bits, ir.BitFields):
             code.put(f"if {value}.__class__ is int: {value} = {self._constant(_opener(bits), 'open')}({value})")
-        scope.variables[member.name] = value
-        return value
 
     def _default(self, node: ir.Node, scope: Scope) -> str | None:
         """What stands for a field that is not set; None where it has to be set, or the reference engine is asked."""

@@ -64,10 +64,16 @@ class Code:
 
 @dataclass(slots=True)
 class Scope:
-    """A structure whose fields expressions can read: name → local variable."""
+    """A structure whose fields expressions can read.
+
+    Attributes:
+        variables: name → local variable.
+        plain: name → local variable that an expression may read instead of the field itself, being equal to it.
+    """
 
     variables: dict[str, str]
     outer: Scope | None
+    plain: dict[str, str] = field(default_factory=dict)
 
 
 class Generator:
@@ -188,7 +194,8 @@ class Generator:
         self._functions.append([header, f"    return {name}({self.arguments}{given})"])
         return adapted
 
-    def _expression(self, tree: Expression, scope: Scope | None) -> str:
+    def _expression(self, tree: Expression, scope: Scope | None, *, plain: bool = True) -> str:
+        """An expression in Python; with ``plain``, its value may be a number where a field is the symbol of it."""
         match tree:
             case Literal(value=value):
                 return repr(int(value) if isinstance(value, int) and not isinstance(value, bool) else value)
@@ -196,6 +203,8 @@ class Generator:
                 return f"S.params[{name!r}]"
             case LengthOf(of=of):
                 return f"len({self._expression(of, scope)})"
+            case Field(up=up, names=(only,)):
+                return _local(scope, up, only, plain=plain)
             case Field(up=up, names=(first, *rest)):
                 return _local(scope, up, first) + "".join(attribute(name) for name in rest)
             case Operation(symbol=symbol, operands=(only,)):
@@ -204,7 +213,9 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _read_outside(self, node: ir.Node) -> Iterator[tuple[int, str]]:
+    def _read_outside(
+        self, node: ir.Node, trees: Callable[[ir.Node], Iterator[Expression]] | None = None
+    ) -> Iterator[tuple[int, str]]:
         """(how far outside the node, field) of what its expressions read of structures around it."""
         seen: set[tuple[int, int]] = set()
         waiting = [(node, 0)]
@@ -213,7 +224,7 @@ class Generator:
             if (id(at), inside) in seen:
                 continue
             seen.add((id(at), inside))
-            for tree in self._trees(at):
+            for tree in (trees or self._trees)(at):
                 for each in fields_of(tree):
                     if each.up >= inside:
                         yield each.up - inside, each.names[0]
@@ -269,9 +280,9 @@ def _above(level: int, variable: str) -> str:
     return f"up{level}_{variable}"
 
 
-def _local(scope: Scope | None, up: int, name: str) -> str:
+def _local(scope: Scope | None, up: int, name: str, *, plain: bool = False) -> str:
     for _ in range(up):
         scope = scope.outer if scope is not None else None
     if scope is None or name not in scope.variables:
         raise Misuse(f"an expression reads {name}, which is not read before it")
-    return scope.variables[name]
+    return scope.plain.get(name, scope.variables[name]) if plain else scope.variables[name]

@@ -11,8 +11,6 @@ strings and bytes take their length prefix, conditions and sizes are construct's
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from construct import len_, this
 
 from wirekit.wire.composite import (
@@ -33,6 +31,7 @@ from wirekit.wire.composite import (
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
+from wirekit.wire.message import Protobuf
 from wirekit.wire.node import (
     Bit,
     Bits,
@@ -65,9 +64,6 @@ from wirekit.wire.node import (
 )
 from wirekit.wire.stream import Limits
 from wirekit.wire.told import CountOf, SizeOf
-
-if TYPE_CHECKING:
-    from wirekit.wire.protobuf import Protobuf
 
 __all__ = [
     "Array",
@@ -124,12 +120,3 @@ __all__ = [
     "uint64le",
     "unexplained",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """``Protobuf`` is loaded when it is used: the protobuf runtime is heavier than all the rest."""
-    if name == "Protobuf":
-        from wirekit.wire.protobuf import Protobuf
-
-        return Protobuf
-    raise AttributeError(name)

@@ -24,7 +24,7 @@ from wirekit.wire.node import (
     unnamed,
 )
 from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
-from wirekit.wire.told import changed, elements, observe, tales, tell
+from wirekit.wire.told import counted, observe, tales, tell
 
 
 class _Open:
@@ -98,6 +98,7 @@ class Struct(Node):
         pending: dict[int, tuple[str, int, int]] = {}
         opened: list[_Open] = []
         field = ""
+        begin, depth = stream.position, len(names)
         try:
             for index, (field, node) in enumerate(self.members):
                 if index in pending:
@@ -110,8 +111,6 @@ class Struct(Node):
                 ends.append(stream.position)
                 setattr(record, field, value)
                 scope[field] = value
-                if session.spans is not None:
-                    stream.span(start, type(bare(node)).__name__)
                 names.pop()
                 if index in self.lengths and value is not None:
                     self._length(stream, index, value, pending, starts, ends, extra)
@@ -142,6 +141,7 @@ class Struct(Node):
             raise
         finally:
             session.frames.pop()
+            stream.span(begin, "record", depth=depth)
             if extra:
                 record._extra = extra
         return record
@@ -219,7 +219,7 @@ class Struct(Node):
         if stream.position < entry.end:
             left = bytes(stream.buffer[stream.position : entry.end])
             names.append(entry.name)
-            stream.gap(stream.position, entry.end)
+            stream.trailing(stream.position, entry.end)
             names.pop()
             extra.setdefault("trailing", {})[entry.name] = left
             stream.position = entry.end
@@ -386,13 +386,9 @@ class Struct(Node):
         return record
 
     def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
-        """A message with the numbers of elements that it leaves out: the layout of the elements may depend on them."""
         for told in self.told:
-            if self.members[told.at][0] == name and told.what == "count" and isinstance(value, Record):
-                number = elements(obj.get(self.members[told.of][0]))
-                kept = told.field in (value._extra or {}).get("keep", ())
-                if number is not None and value.get(told.field) is None and not kept:
-                    value = changed(value, told.field, number)
+            if self.members[told.at][0] == name and told.what == "count":
+                value = counted(told.field, value, obj.get(self.members[told.of][0]))
         return value
 
     def default(self, context: Scope) -> Any:
@@ -420,6 +416,20 @@ class Struct(Node):
                 if last == len(self.members) - 1 and first == index + 1:
                     return int(reader.position - begin + value - length.add)
         raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
+
+    def overruns(self, reader: Reader, context: Scope) -> bool:
+        """Whether one of the integers that the structure begins with is a length that leads beyond the limit."""
+        for index, (_, node) in enumerate(self.members):
+            core = node.inner if isinstance(node, Length) else node
+            if not isinstance(core, Integer) or core.length > reader.left:
+                return False
+            number = core._parse(reader, context, "")
+            length, first, last = self.lengths.get(index, (None, 0, 0))
+            if length is None or not length.bounds or length.clip or last < index:
+                continue
+            if first == index + 1 and number - length.add > reader.left:
+                return True
+        return False
 
 
 def _assume(scope: Scope, name: str, node: Node) -> None:
@@ -481,10 +491,11 @@ class Array(Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
         start = stream.position
-        number = self.count._parse(stream, context, path)
+        number = self.count.read(stream, "$count")
         if Null.is_null(number, self.null) and number < 0:
             if number != self.null:
                 stream.note("raw", number)
+            absent(stream)
             return None
         if number < 0:
             raise stream.wrong("a count of at least 0", number, start)
@@ -548,17 +559,23 @@ def parse_elements(element: Node, number: int, stream: Reader, context: Scope) -
         raise stream.short(needed)
     items: list[Any] = []
     names = stream.session.path
-    for index in range(number):
-        names.append(index)
-        start = stream.position
-        try:
+    begin, depth = stream.position, len(names)
+    try:
+        for index in range(number):
+            names.append(index)
             items.append(element._parse(stream, context, ""))
-        except WireError as error:
-            error.partial = items if error.partial is None else [*items, error.partial]
-            raise
-        stream.span(start, type(element).__name__)
-        names.pop()
+            names.pop()
+    except WireError as error:
+        error.partial = items if error.partial is None else [*items, error.partial]
+        raise
+    finally:
+        stream.span(begin, "list", depth=depth)
     return items
+
+
+def absent(stream: Reader) -> None:
+    """The value of a field that is not there, or null."""
+    stream.span(stream.position, "absent")
 
 
 def build_elements(element: Node, items: Any, stream: Writer, context: Scope) -> None:
@@ -596,6 +613,7 @@ class RecordsToEnd(Node):
         bounded, nested, leave = stream.bounded, stream.nested, stream.leave
         if self.short_tail == "stop":
             stream.leave = bounded
+        begin, depth = stream.position, len(session.path)
         while stream.position < stream.limit:
             start = stream.position
             if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
@@ -612,12 +630,13 @@ class RecordsToEnd(Node):
                     stream.nested = nested
                     break
                 error.partial = items if error.partial is None else [*items, error.partial]
+                stream.span(begin, "list", depth=depth)
                 raise
             if stream.position == start:
                 raise stream.wrong("a record of at least one byte", "an empty one")
-            stream.span(start, type(self.element).__name__)
             session.path.pop()
         stream.leave = leave
+        stream.span(begin, "list")
         if self.count is not None:
             announced = evaluate(self.count, context)
             stream.check("count", announced, len(items), announced == len(items), stream.position)
@@ -644,7 +663,7 @@ class If(Wrapping):
         self.condition = condition
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path) if evaluate(self.condition, context) else None
+        return self.inner._parse(stream, context, path) if evaluate(self.condition, context) else absent(stream)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if evaluate(self.condition, context):
@@ -766,7 +785,7 @@ class IfNext(Wrapping):
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         end = stream.position + len(self.magic)
         if end > stream.limit or stream.buffer[stream.position : end] != self.magic:
-            return None
+            return absent(stream)
         return self.inner._parse(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
@@ -789,7 +808,7 @@ class IfMore(Wrapping):
     """A field that is there when any byte is left before the limit, and None otherwise."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path) if stream.position < stream.limit else None
+        return self.inner._parse(stream, context, path) if stream.position < stream.limit else absent(stream)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
@@ -831,6 +850,7 @@ class OrBytes(Wrapping):
             data = stream.take(stream.left)
             if data:
                 stream.gap(start, stream.position)
+            stream.span(start, "gap")
             return data
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
@@ -860,10 +880,14 @@ class Lookahead(Wrapping):
         start = stream.position
         if start + self.at + self.inner.minimum() > stream.limit:
             raise stream.short(self.at + self.inner.minimum())
+        mark = stream.session.mark()
         stream.position += self.at
-        value = self.inner._parse(stream, context, path)
-        stream.position = start
-        return value
+        try:
+            return self.inner._parse(stream, context, path)
+        finally:
+            stream.position = start
+            stream.session.forget_spans(mark)
+            stream.span(start, "ahead", depth=mark[0])
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return obj
@@ -891,11 +915,11 @@ class Sized(Wrapping):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        size = self.length._parse(stream, context, path)
+        size = self.length.read(stream, "$length")
         if Null.is_null(size, self.null):
             if size != self.null:
                 stream.note("raw", size)
-            return None
+            return absent(stream)
         if size < 0:
             raise stream.wrong("a length of at least 0", size, start)
         begin = stream.position
@@ -911,7 +935,7 @@ class Sized(Wrapping):
             stream.limit = outer
         stream.bounded -= not cut
         if stream.position < end:
-            stream.gap(stream.position, end)
+            stream.trailing(stream.position, end)
             stream.note("trailing", bytes(stream.buffer[stream.position : end]))
             stream.position = end
         if cut:

@@ -73,25 +73,26 @@ class Compressed(Wrapping):
         names = stream.session.path
         depth = len(names)
         frames = len(stream.session.frames)
-        names.append("compressed")
-        stream.span(stream.position - len(data), type(self.inner).__name__)
-        names[-1] = "content"
+        stream.rename("bytes", "compressed")
+        names.append("content")
         reader = stream.inside(plain)
         extra: dict[str, Any] = {}
         try:
             content = self.content._parse(reader, context, path)
-            reader.span(0, type(self.content).__name__)
             if reader.position < reader.limit:
-                reader.gap(reader.position, reader.limit)
+                reader.trailing(reader.position, reader.limit)
                 extra = {"trailing": {"content": bytes(plain[reader.position :])}}
         except Limit:
             raise
         except WireError as error:
             del names[depth:], stream.session.frames[frames:]
             reader.gap(reader.position, reader.limit)
+            rest, reader.position = reader.position, reader.limit
+            reader.span(rest, "gap", "content", "$trailing")
             stream.check("decompression", None, None, False, start, f"decompressed, but {error}")
             content, extra = error.partial, {"keep": ["compressed"]}
         del names[depth:]
+        stream.span(stream.position - len(data), "record")
         record = Opened(compressed=data, content=content)
         record._extra = extra or None
         return record
@@ -104,6 +105,7 @@ class Compressed(Wrapping):
         if self.size is not None and size is None and name in NEED_SIZE:
             stream.check("decompression", None, None, False, start, f"{name}: no size after decompression is given")
             stream.gap(stream.position - len(data), stream.position)
+            stream.rename("gap")
             return None
         try:
             bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
@@ -113,6 +115,7 @@ class Compressed(Wrapping):
         except WireError as error:
             stream.check("decompression", None, None, False, start, f"{name}: {error.reason}")
             stream.gap(stream.position - len(data), stream.position)
+            stream.rename("gap")
             return None
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:

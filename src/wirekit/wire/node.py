@@ -124,10 +124,21 @@ class Integer(construct.FormatField, Node):
         self.high = (1 << 8 * self.length - 1) - 1 if self.signed else self.mask
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
         data = stream.take(self.length)
         number = self.unpack(data)
         if self.real and number != number:
             stream.note("raw", int.from_bytes(data, "big"))
+        if stream.session.spans is not None:
+            stream.span(start, "number")
+        return number
+
+    def read(self, stream: Reader, *names: str) -> int:
+        """The number where it is a part of a field; a length, count or tag has a name in the trace."""
+        start = stream.position
+        number: int = self.unpack(stream.take(self.length))
+        if names and stream.session.spans is not None:
+            stream.span(start, names[-1].removeprefix("$"), *names)
         return number
 
     def unpack(self, data: bytes) -> Any:
@@ -276,6 +287,7 @@ class Bytes(Node):
     """
 
     text = False
+    kind = "bytes"
 
     def __init__(
         self, length: Any = None, *, null: int | None = None, explained: bool = True, part: bool = False
@@ -299,23 +311,32 @@ class Bytes(Node):
         data = self._content(stream, context)
         if data is not None and not self.explained and data:
             stream.gap(stream.position - len(data), stream.position)
+            stream.rename("gap")
         return data
 
     def _content(self, stream: Reader, context: Scope) -> bytes | None:
+        size = self._size(stream, context)
+        start = stream.position
+        data = None if size is None else stream.take(size)
+        if stream.session.spans is not None:
+            stream.span(start, "absent" if data is None else self.kind)
+        return data
+
+    def _size(self, stream: Reader, context: Scope) -> int | None:
         if self.length is None:
-            return stream.take(stream.left)
+            return stream.left
         prefix = self.prefix
         if prefix is None:
-            return stream.take(evaluate_size(self.length, context))
+            return evaluate_size(self.length, context)
         start = stream.position
-        size = prefix._parse(stream, context, "")
+        size = prefix.read(stream, "$length")
         if Null.is_null(size, self.null):
             if size != self.null:
                 stream.note("raw", size)
             return None
         if size < 0:
             raise stream.wrong("a length of at least 0", size, start)
-        return stream.take(size)
+        return size
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         data = self._encode(obj, stream)
@@ -380,6 +401,8 @@ class Padding(Bytes):
     What was parsed is written again while its size is still right; other bytes than zeros are kept so.
     """
 
+    kind = "filler"
+
     def __init__(self, length: Any) -> None:
         super().__init__(length)
 
@@ -397,6 +420,7 @@ class String(Bytes):
     """
 
     text = True
+    kind = "text"
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
@@ -455,7 +479,9 @@ class Delimited(Node):
         if found < 0:
             raise stream.short(stream.left + len(self.end))
         data = stream.take(found - start)
+        stream.span(start, "number" if self.number else "text")
         stream.take(len(self.end))
+        stream.span(found, "delimiter", "$delimiter")
         if b"\n" in data:
             raise stream.wrong(f"{self.end!r} in the line", "none", start)
         if not self.number:
@@ -548,12 +574,11 @@ class Bits(Wrapping):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
         start = stream.position
-        record = self.unpack(self.inner._parse(stream, context, path))
+        record = self.unpack(self.inner.read(stream))
         if stream.session.spans is not None:
             for name, bit, shift in self.fields:
-                stream.session.path.append(name)
-                stream.span(start, "Bit", shift, bit.width)
-                stream.session.path.pop()
+                stream.bits(start, name, shift, bit.width)
+            stream.span(start, "bits")
         return record
 
     def unpack(self, number: int) -> Record:

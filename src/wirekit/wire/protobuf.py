@@ -19,9 +19,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from wirekit.errors import Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
 from wirekit.wire.composite import load_extra
-from wirekit.wire.node import Node, decode_text, encode_text
-from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
-from wirekit.wire.told import Tells
+from wirekit.wire.node import decode_text, encode_text
+from wirekit.wire.stream import Limits, Reader, Session, Writer
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
@@ -116,36 +115,6 @@ def symbols_of(enum: Any) -> SymbolTable:
     return SymbolTable(enum.full_name, {value.number: value.name for value in enum.values})
 
 
-class Protobuf(Node):
-    """A protobuf message that takes all bytes before the limit.
-
-    What readers of the message refuse (a required field that is missing, or whose number has no name: a closed enum
-    takes that for missing) is a bad ``required`` check, and Wrong when built, unless the field is named in ``$keep``.
-
-    Args:
-        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``.
-        selector: a field that holds the number of the one field that must be there too, or "".
-        tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
-    """
-
-    def __init__(self, descriptor: Any, *, selector: str = "", tells: Mapping[str, Tells] | None = None) -> None:
-        super().__init__()
-        self.message = Message.of(descriptor)
-        self.tells = dict(tells or {})
-        if selector:
-            self.message.selector = selector
-
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
-        return parse_message(self.message, stream)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        stream.write(build_message(self.message, obj, stream))
-        return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return load_message(self.message, obj)
-
-
 def parse_message(message: Message, stream: Reader) -> Record:
     """Reads fields up to the limit."""
     record = message.record()
@@ -167,7 +136,8 @@ def parse_message(message: Message, stream: Reader) -> Record:
             field_ = message.fields.get(number)
             if field_ is None or not _accepts(field_, wire_type):
                 stream.plain = False
-                unknown.append(_unknown(number, wire_type, stream))
+                stream.span(start, "tag", "$unknown", len(unknown), "$tag")
+                unknown.append(_unknown(number, wire_type, stream, len(unknown)))
                 continue
             if number < last or (number == last and not field_.repeated):
                 stream.plain = False
@@ -176,8 +146,8 @@ def parse_message(message: Message, stream: Reader) -> Record:
             if field_.repeated:
                 _append(field_, wire_type, stream, repeated[field_.name], start)
             else:
+                stream.span(start, "tag", "$tag")
                 setattr(record, field_.name, _value(field_, stream))
-                stream.span(start, "Protobuf")
             names.pop()
     except WireError as error:
         if len(names) > depth and error.partial is not None:
@@ -188,6 +158,8 @@ def parse_message(message: Message, stream: Reader) -> Record:
                 setattr(record, name, error.partial)
         error.partial = record
         raise
+    finally:
+        stream.span(begin, "record", depth=depth)
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
@@ -233,19 +205,18 @@ def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], star
     names = stream.session.path
     if wire_type == field.wire_type:
         names.append(len(items))
+        stream.span(start, "tag", "$tag")
         items.append(_value(field, stream))
-        stream.span(start, "Protobuf")
         names.pop()
         return
     stream.plain = False
+    stream.span(start, "tag", "$tag")
     size = _length(stream)
     end = stream.position + size
     outer, stream.limit = stream.limit, end
     while stream.position < end:
         names.append(len(items))
-        at = stream.position
         items.append(_value(field, stream))
-        stream.span(at, "Protobuf")
         names.pop()
     stream.limit = outer
 
@@ -260,7 +231,9 @@ def _varint(stream: Reader) -> int:
     value = shift = 0
     while True:
         if stream.position >= stream.limit:
-            raise stream.short(1)
+            error = stream.short(1)
+            stream.position = start
+            raise error
         byte = stream.buffer[stream.position]
         stream.position += 1
         value |= (byte & 0x7F) << shift
@@ -270,26 +243,33 @@ def _varint(stream: Reader) -> int:
             return value & LARGEST
         shift += 7
         if shift > 63:
+            stream.position = start
             raise stream.wrong("a varint of at most 10 bytes", "a longer one", start)
 
 
-def _length(stream: Reader) -> int:
+def _length(stream: Reader, *names: str | int) -> int:
+    start = stream.position
     size = _varint(stream)
+    stream.span(start, "length", *names, "$length")
     if size > stream.left:
         raise stream.short(size)
     return size
 
 
 def _value(field: Field, stream: Reader) -> Any:
+    start = stream.position
     if field.wire_type == VARINT:
         raw = _varint(stream)
+        stream.span(start, "number")
         number = _number(field, raw)
         if _encoded(field, number) != raw:
             stream.plain = False
         return number
     if field.fixed:
         stream.plain = stream.plain and field.fixed[1] not in "df"
-        return struct.unpack(field.fixed, stream.take(struct.calcsize(field.fixed)))[0]
+        data = stream.take(struct.calcsize(field.fixed))
+        stream.span(start, "number")
+        return struct.unpack(field.fixed, data)[0]
     size = _length(stream)
     if field.message is not None:
         outer, stream.limit = stream.limit, stream.position + size
@@ -298,7 +278,9 @@ def _value(field: Field, stream: Reader) -> Any:
         return value
     start = stream.position
     data = stream.take(size)
-    return decode_text(data, stream, start) if field.type == FieldDescriptor.TYPE_STRING else data
+    text = field.type == FieldDescriptor.TYPE_STRING
+    stream.span(start, "text" if text else "bytes")
+    return decode_text(data, stream, start) if text else data
 
 
 def _number(field: Field, raw: int) -> Any:
@@ -320,19 +302,21 @@ def _encoded(field: Field, number: Any) -> int:
     return int(number) & LARGEST
 
 
-def _unknown(number: int, wire_type: int, stream: Reader) -> dict[str, Any]:
+def _unknown(number: int, wire_type: int, stream: Reader, index: int) -> dict[str, Any]:
     start = stream.position
     if number == 0:
         raise stream.wrong("a field number of at least 1", 0)
     value: Any
-    if wire_type == VARINT:
-        value = _varint(stream)
-    elif wire_type in (FIXED64, FIXED32):
-        value = stream.take(8 if wire_type == FIXED64 else 4).hex()
+    size = 0
+    if wire_type in (FIXED64, FIXED32):
+        size = 8 if wire_type == FIXED64 else 4
     elif wire_type == BYTES:
-        value = stream.take(_length(stream)).hex()
-    else:
+        size = _length(stream, "$unknown", index)
+    elif wire_type != VARINT:
         raise stream.wrong("a wire type of 0, 1, 2 or 5", wire_type, start)
+    start = stream.position
+    value = _varint(stream) if wire_type == VARINT else stream.take(size).hex()
+    stream.span(start, "number" if wire_type == VARINT else "bytes", "$unknown", index)
     return {"number": number, "wire_type": wire_type, "value": value}
 
 

@@ -85,10 +85,14 @@ class Session:
 
     def rewind(self, mark: tuple[int, int, int, int, int, int]) -> None:
         """Forget all that was recorded since the mark."""
-        path, checks, gaps, spans, sources, frames = mark
+        path, checks, gaps, _, sources, frames = mark
         del self.path[path:], self.checks[checks:], self.gaps[gaps:], self.sources[sources:], self.frames[frames:]
+        self.forget_spans(mark)
+
+    def forget_spans(self, mark: tuple[int, int, int, int, int, int]) -> None:
+        """Forget the spans recorded since the mark, and nothing else."""
         if self.spans is not None:
-            del self.spans[spans:]
+            del self.spans[mark[3] :]
 
 
 class Reader:
@@ -190,21 +194,35 @@ class Reader:
         path = join_path(self.session.path)
         self.session.gaps.append(Gap(self.origin + start, end - start, path, self.source))
 
-    def span(self, start: int, kind: str, bit_start: int | None = None, bit_length: int | None = None) -> None:
-        """Records that the field at the path took [start, position)."""
+    def trailing(self, start: int, end: int) -> None:
+        """Records that what is left over inside the field at the path, [start, end), has no field of its own."""
+        self.gap(start, end)
+        position, self.position = self.position, end
+        self.span(start, "gap", "$trailing")
+        self.position = position
+
+    def span(self, start: int, kind: str, *names: str | int, depth: int | None = None) -> None:
+        """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names."""
         spans = self.session.spans
         if spans is not None:
-            spans.append(
-                Span(
-                    join_path(self.session.path),
-                    self.origin + start,
-                    self.origin + self.position,
-                    self.source,
-                    bit_start,
-                    bit_length,
-                    kind,
-                )
-            )
+            path = join_path([*self.session.path[:depth], *names])
+            begin, end = self.origin + start, self.origin + self.position
+            spans.append(Span(path, begin, end, self.source, None, None, kind))
+
+    def bits(self, start: int, name: str, shift: int, width: int) -> None:
+        """Records that the number [start, position) at the path holds a field of ``width`` bits from ``shift`` on."""
+        spans = self.session.spans
+        if spans is not None:
+            path = join_path([*self.session.path, name])
+            begin, end = self.origin + start, self.origin + self.position
+            spans.append(Span(path, begin, end, self.source, shift, width, "bit"))
+
+    def rename(self, kind: str, *names: str) -> None:
+        """Says anew what the last span is, of which more is known by now."""
+        spans = self.session.spans
+        if spans:
+            path = join_path([*self.session.path, *names])
+            spans[-1] = spans[-1]._replace(path=path, kind=kind)
 
     def note(self, kind: str, value: Any) -> None:
         """Keeps in the enclosing record's ``extra[kind]`` what the plain value of this field would lose."""

@@ -59,22 +59,26 @@ class Told:
     field: str
     what: str
     of: int
-    required: bool
+    node: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the message cannot be without the field."""
+        return bool(self.node.message.by_name[self.field].required)
 
 
 def tales(members: list[tuple[str, Node]], cores: list[Node]) -> Iterator[Told]:
     """What the messages among the members of a struct tell about other members.
 
     Raises:
-        Misuse: when a member or field does not exist, or stands in front of the message.
+        Misuse: when a member does not exist, or stands in front of the message.
     """
     names = [name for name, _ in members]
     for at, core in enumerate(cores):
         for name, tells in getattr(core, "tells", {}).items():
-            field = core.message.by_name.get(name)
-            if field is None or tells.of not in names[at + 1 :]:
-                raise Misuse(f"{names[at]}.{name} tells about {tells.of!r}: both must exist, the message in front")
-            yield Told(at, name, tells.what, names.index(tells.of), field.required)
+            if tells.of not in names[at + 1 :]:
+                raise Misuse(f"{names[at]}.{name} tells about {tells.of!r}, which is no field behind it")
+            yield Told(at, name, tells.what, names.index(tells.of), core)
 
 
 def elements(value: Any) -> int | None:
@@ -126,6 +130,14 @@ def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope
     else:
         number = node.settled(scope).plain_size(value, stream, scope)
     return message if number is None or number == stored else changed(message, told.field, number)
+
+
+def counted(field: str, message: Any, value: Any) -> Any:
+    """A message with the number of elements that it leaves out: the layout of the elements may depend on it."""
+    number = elements(value)
+    if number is None or not isinstance(message, Record) or message.get(field) is not None:
+        return message
+    return message if field in (message._extra or {}).get("keep", ()) else changed(message, field, number)
 
 
 def changed(message: Any, field: str, number: int) -> Any:

@@ -1,0 +1,130 @@
+"""Message sets from Arrow columns: what a codec means there. The engine only writes records one after the other.
+
+A compressed set is the value of a wrapper. It holds for all messages in it: one magic, one timestamp type, and where
+the broker set the time, one time. So a new wrapper begins where one of these changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns import program
+from wirekit.compiler.columns_build import assembled, record_batch
+from wirekit.compiler.columns_inputs import taken
+from wirekit.compression import compress
+from wirekit.errors import Misuse
+from wirekit.schemas.kafka.messages import COMPRESSIONS
+from wirekit.schemas.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NONE = "none"
+MAGIC, OFFSET, TIMESTAMP = "message.magic", "offset", "message.timestamp"
+CODEC, TYPE = "message.attributes.codec", "message.attributes.timestamp_type"
+
+
+def build(key: str, batch: Any, *, codec: str = NONE) -> bytes:
+    """A message set or log segment of the rows of a batch.
+
+    Args:
+        key: ``kafka.message_set`` or ``kafka.log_segment``.
+        batch: columns as ``wirekit.columns`` gives them.
+        codec: ``none``, or what the messages are compressed with: ``gzip``, ``snappy`` (snappy-java's blocks) or
+            ``lz4`` (of magic 0 with the header checksum that Kafka writes wrong). The wrapper has the offset of its
+            last message and, from magic 1 on, the greatest timestamp of all; the messages in it count their offsets
+            from the first. Rows that stood in a wrapper when they were read (``@wrapper``) have such offsets already
+            and keep them; where the wrapper changes, a new one begins.
+
+    Raises:
+        Misuse: for a codec that Kafka does not have, rows that are compressed already, offsets that do not ascend,
+            and as ``wirekit.build_columns``.
+
+    >>> import wirekit
+    >>> entries = [{"offset": n, "message": {"magic": 1, "timestamp": 5, "value": "6869"}} for n in (7, 8)]
+    >>> batch = wirekit.columns("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": entries}))
+    >>> packed = wirekit.build_columns("kafka.message_set", batch, codec="gzip")
+    >>> wirekit.columns("kafka.message_set", packed)["offset"].to_pylist()
+    [0, 1]
+    >>> from wirekit.schemas.kafka.columns import messages
+    >>> messages(packed)[0]["offset"].to_pylist()
+    [7, 8]
+    """
+    numbers = {name: number for number, name in CODEC_NAMES.items()}
+    if codec not in numbers:
+        raise Misuse(f"{key}: Kafka has no codec {codec!r}; it has {', '.join(numbers)}")
+    batch = record_batch(key, batch)
+    if codec == NONE or not batch.num_rows or not {OFFSET, MAGIC} <= set(batch.schema.names):
+        return assembled(key, batch)
+    rows = _Rows(key, batch)
+    wrappers: list[dict[str, Any]] = []
+    for first, last in rows.runs():
+        inside = assembled(key, rows.inside(first, last), first=first)
+        wrappers.append(rows.wrapper(first, last, numbers[codec], inside))
+    names = list(wrappers[0])
+    columns = [pa.array([wrapper[name] for wrapper in wrappers], KINDS.get(name)) for name in names]
+    return assembled(key, pa.RecordBatch.from_arrays(columns, names=names))
+
+
+KINDS = {"message.value": pa.large_binary(), TIMESTAMP: pa.int64()}
+
+
+class _Rows:
+    """The rows of a batch, and what decides on the wrappers around them."""
+
+    def __init__(self, key: str, batch: pa.RecordBatch) -> None:
+        self.key = key
+        self.batch = batch
+        self.offset = self._numbers(OFFSET, 0)
+        self.magic = self._numbers(MAGIC, 0)
+        self.times = self._numbers(TIMESTAMP, NO_TIMESTAMP)
+        self.types = np.where(self.magic >= 1, self._numbers(TYPE, 0), 0)
+        compressed = np.flatnonzero(self._numbers(CODEC, 0))
+        if compressed.size:
+            raise Misuse(f"{key}: row {compressed[0]}: {CODEC}: it is compressed already; leave it out, or codec away")
+        wrapper = batch.column("@wrapper") if "@wrapper" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
+        self.wrapped = wrapper.fill_null(-1).to_numpy(zero_copy_only=False)
+
+    def _numbers(self, name: str, missing: int) -> NDArray[Any]:
+        if name not in self.batch.schema.names:
+            return np.full(self.batch.num_rows, missing, np.int64)
+        column = next(each for each in program(self.key).kernel.columns if each.path == name)
+        told = taken(self.key, column, self.batch.column(name)).arrays
+        values, valid = told[f"c{column.slot}"].astype(np.int64), told[f"v{column.slot}"]
+        return np.where(valid != 0, values, missing) if valid.size else values
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """(first row, row behind the last one) of each wrapper."""
+        told = [self.magic, self.types, self.wrapped, np.where(self.types == LOG_APPEND_TIME, self.times, 0)]
+        changes = np.flatnonzero(np.logical_or.reduce([values[1:] != values[:-1] for values in told])) + 1
+        yield from zip([0, *changes.tolist()], [*changes.tolist(), self.batch.num_rows], strict=True)
+
+    def inside(self, first: int, last: int) -> pa.RecordBatch:
+        """The rows of one wrapper, with the offsets that they have in it."""
+        part = self.batch.slice(first, last - first)
+        if self.magic[first] < 1 or self.wrapped[first] >= 0:
+            return part
+        offsets = self.offset[first:last]
+        behind = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if behind.size or int(offsets[-1]) - int(offsets[0]) >= 1 << 63:
+            row = first + (int(behind[0]) if behind.size else last - first - 2) + 1
+            raise Misuse(f"{self.key}: row {row}: {OFFSET}: offsets must ascend inside a wrapper of magic 1")
+        at = part.schema.get_field_index(OFFSET)
+        valid = part.column(at).is_valid()
+        return part.set_column(at, OFFSET, pa.array(offsets - offsets[0], mask=~valid.to_numpy(zero_copy_only=False)))
+
+    def wrapper(self, first: int, last: int, codec: int, inside: bytes) -> dict[str, Any]:
+        """The wrapper's columns."""
+        magic = int(self.magic[first])
+        return {
+            OFFSET: int(self.offset[last - 1]),
+            MAGIC: magic,
+            CODEC: codec,
+            TYPE: int(self.types[first]),
+            TIMESTAMP: int(self.times[first:last].max()) if magic >= 1 else None,
+            "message.value": compress(COMPRESSIONS[magic, codec], inside),
+        }

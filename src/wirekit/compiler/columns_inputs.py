@@ -1,0 +1,154 @@
+"""Arrow columns as the plain arrays that the building kernel reads: types, offsets, validity, names for numbers.
+
+A slice or a column of another width is taken as it is; nothing is copied but what has to change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns_build_code import MISSING, NULLS, WHOLE
+from wirekit.compiler.columns_kernel import Column
+from wirekit.errors import Misuse
+from wirekit.values import SymbolTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NOTHING = np.zeros(0, np.uint8)
+
+
+@dataclass(slots=True)
+class Input:
+    """A column for the kernel.
+
+    Attributes:
+        given: MISSING, WHOLE or NULLS.
+        arrays: by name, as the kernel has them.
+        total: bytes of its byte strings.
+    """
+
+    given: int
+    arrays: dict[str, NDArray[Any]]
+    total: int = 0
+
+
+def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> Input:
+    """The arrays of a column; empty ones where the batch has none.
+
+    Args:
+        first: the number of its first row, for errors.
+
+    Raises:
+        Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
+    """
+    slot = column.slot
+    if array is None:
+        if column.kind in ("bytes", "text"):
+            empty: dict[str, NDArray[Any]] = {f"d{slot}": NOTHING, f"o{slot}": np.zeros(0, np.int64)}
+        else:
+            empty = {f"c{slot}": np.zeros(0, column.dtype)}
+        return Input(MISSING, {**empty, f"v{slot}": NOTHING})
+    if isinstance(array.type, pa.DictionaryType):
+        array = array.dictionary_decode()
+    valid = {f"v{slot}": _bits(array, 0)} if array.null_count else {f"v{slot}": NOTHING}
+    given = NULLS if array.null_count else WHOLE
+    if column.kind in ("bytes", "text"):
+        offsets, data, total = _strings(key, column, array, first)
+        return Input(given, {f"d{slot}": data, f"o{slot}": offsets, **valid}, total)
+    values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
+    return Input(given, {f"c{slot}": values, **valid})
+
+
+def _bits(array: pa.Array, which: int) -> NDArray[Any]:
+    """A buffer of bits as a byte each: 0 the validity, 1 the values of booleans."""
+    buffer = array.buffers()[which]
+    if buffer is None:  # of the type null, no row has a value
+        return np.zeros(len(array), np.uint8)
+    first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
+    bits = np.unpackbits(np.frombuffer(buffer, np.uint8)[first:last], bitorder="little")
+    return bits[array.offset % 8 :][: len(array)]
+
+
+def _strings(key: str, column: Column, array: pa.Array, first: int) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Offsets, data, and how many bytes of them there are."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(array) + 1, np.int64), NOTHING, 0
+    narrow = pa.types.is_binary(kind) or pa.types.is_string(kind)
+    wide = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    other = pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_string_view(kind)
+    if not (narrow or wide or other):
+        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as binary or string")
+    if other:
+        array, narrow = array.cast(pa.large_binary()), False
+    if column.kind == "text" and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
+    _, ends, bytes_ = array.buffers()
+    offsets = np.frombuffer(ends, np.int32 if narrow else np.int64)[array.offset :][: len(array) + 1]
+    data = NOTHING if bytes_ is None else np.frombuffer(bytes_, np.uint8)
+    total = int(offsets[-1]) - int(offsets[0])
+    if total < 0 or total > data.size:
+        raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
+    return offsets.astype(np.int64, copy=False), data, total
+
+
+def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
+    if pa.types.is_integer(array.type) or pa.types.is_null(array.type):
+        array = array.cast(pa.bool_())
+    if not pa.types.is_boolean(array.type):
+        raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as bool")
+    return _bits(array, 1)
+
+
+def _numbers(key: str, column: Column, array: pa.Array, first: int) -> NDArray[Any]:
+    kind, dtype = array.type, np.dtype(column.dtype)
+    if column.table is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        array = _numbered(key, column, column.table, array, first)
+        kind = array.type
+    fits = pa.types.is_integer(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+    if not fits and not (dtype.kind == "f" and pa.types.is_floating(kind)):
+        wanted = "names or integers" if column.table is not None else str(dtype)
+        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as {wanted}")
+    wanted_type = pa.from_numpy_dtype(dtype)
+    if kind != wanted_type:
+        array = _cast(key, column, array, wanted_type, first)
+    return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset :][: len(array)]
+
+
+def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: int) -> pa.Array:
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
+        raise Misuse(f"{key}: row {first + row}: {column.path}: {array[row]} is no {kind}") from None
+
+
+def _casts(array: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        array.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: int) -> pa.Array:
+    """The numbers of names; what is no name may be a number in digits."""
+    known = {symbol.symbol or "": int(symbol) for symbol in table}
+    numbers: dict[str | None, int | None] = {None: None}
+    for name in pc.unique(array).to_pylist():
+        if name is None:
+            continue
+        if name not in known and not name.removeprefix("-").isdecimal():
+            row = pc.index(array, name).as_py()
+            raise Misuse(
+                f"{key}: row {first + row}: {column.path}: {name!r} is no name of {table.name}: {', '.join(known)}"
+            )
+        numbers[name] = known[name] if name in known else int(name)
+    encoded = array.dictionary_encode()
+    return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)

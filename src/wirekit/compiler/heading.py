@@ -1,0 +1,176 @@
+"""What frames of a layout begin with, as a pattern of bytes: where a search for one need not even look.
+
+From the IR come the numbers at fixed offsets that can be told wrong by themselves: a length that is too small for what
+it covers or larger than the limit, a constant, a number that must have a name. The pattern is a regular expression and
+runs over megabytes at once. It may match where no frame is; it matches wherever one is that decodes cleanly.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.compiler.source import bare, fixed
+
+Ranges = list[tuple[int, int]]
+ANY = (0x00, 0xFF)
+MOST_NAMES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """How frames begin.
+
+    Attributes:
+        pattern: matches (no bytes) where a frame may begin.
+        size: bytes from there on that must be at hand.
+        length: where among them the frame's own length lies.
+        after: bytes of the frame that the length does not count.
+        number: how the length is read, None when it does not lie at one place.
+    """
+
+    pattern: re.Pattern[bytes]
+    size: int
+    length: int
+    after: int
+    number: struct.Struct | None
+
+    def frame_size(self, buffer: bytes, start: int) -> int | None:
+        """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
+        if self.number is None:
+            return None
+        (number,) = self.number.unpack_from(buffer, start + self.length)
+        return int(number) + self.after
+
+
+@functools.lru_cache(maxsize=64)
+def heading(key: str, most: int) -> Heading:
+    """The heading of a schema's frames, whose own length is at most ``most``.
+
+    >>> import wirekit
+    >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})
+    >>> [match.start() for match in heading("kafka.sasl_token", 255).pattern.finditer(b"..." + token)]
+    [3]
+    """
+    from wirekit.registry import registry
+
+    layout = registry[key].layout
+    numbers = list(_numbers(layout, most))
+    size = sum(number.size for number, _ in numbers)
+    pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
+    return Heading(pattern, size, *_length(layout))
+
+
+def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None]:
+    """Where the length of the whole frame lies, what it does not count, and how it is read."""
+    if not isinstance(layout, ir.Structure):
+        return 0, 0, None
+    offset = 0
+    for at, member in enumerate(layout.members):
+        if not isinstance(member.node, ir.Number):
+            break
+        for measure in layout.measures:
+            covers = (measure.at, measure.first, measure.last) == (at, at + 1, len(layout.members) - 1)
+            if covers and measure.bounds and not measure.zero_is_rest and not measure.clip:
+                number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
+                return offset, offset + number.size - measure.add, number
+        offset += member.node.size
+    return 0, 0, None
+
+
+def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:
+    """The numbers at the start of every value of a node, and what they may be (None for anything)."""
+    if not isinstance(node, ir.Structure):
+        for number in fixed(node):
+            yield number, _allowed(node, number)
+        return
+    for at, member in enumerate(node.members):
+        measured = _measured(node, at, most)
+        if isinstance(member.node, ir.Structure):
+            yield from _numbers(member.node, most)
+            if not _is_fixed(member.node):
+                return
+            continue
+        numbers = fixed(member.node)
+        for number in numbers:
+            yield number, measured if measured is not None else _allowed(member.node, number)
+        if not numbers:
+            return
+
+
+def _is_fixed(node: ir.Structure) -> bool:
+    return all(fixed(member.node) for member in node.members)
+
+
+def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:
+    """What a length may be: the covered fields need their least size."""
+    for measure in node.measures:
+        if measure.at == at and measure.bounds and at < measure.first <= measure.last and not measure.zero_is_rest:
+            covered = node.members[measure.first : measure.last + 1]
+            least = sum(ir.minimum(member.node) for member in covered) + measure.add
+            number = bare(node.members[at].node)
+            high = number.high if isinstance(number, ir.Number) else most
+            return [(max(least, measure.least, 0), min(high, most) if measure.frame else high)]
+    return None
+
+
+def _allowed(node: ir.Node, number: ir.Number) -> Ranges | None:
+    mask = (1 << 8 * number.size) - 1
+    match node:
+        case ir.Constant(fatal=True, value=Literal(value=int(value))):
+            return [(value & mask, value & mask)]
+        case ir.Named(closed=True, table=table) if len(table) <= MOST_NAMES:
+            return [(value & mask, value & mask) for value in map(int, table)]
+        case ir.Optional(node=inner) | ir.Constant(node=inner):
+            return _allowed(inner, number)
+    return None
+
+
+def _expression(number: ir.Number, allowed: Ranges | None) -> bytes:
+    """A regular expression for the bytes of a number in one of some ranges, given without sign."""
+    if allowed is None:
+        return b".{%d}" % number.size
+    choices = []
+    for low, high in allowed:
+        for classes in _classes(low, high, number.size):
+            ordered = reversed(classes) if number.little else classes
+            choices.append(b"".join(_class(*each) for each in ordered))
+    return b"(?:" + (b"|".join(choices) or b"(?!)") + b")"
+
+
+def _classes(low: int, high: int, size: int) -> Iterator[list[tuple[int, int]]]:
+    """The numbers from low to high as sequences of byte ranges, most significant first.
+
+    >>> [sequence for sequence in _classes(3, 0x203, 2)]
+    [[(0, 0), (3, 255)], [(1, 1), (0, 255)], [(2, 2), (0, 3)]]
+    """
+    if low > high:
+        return
+    if not size:
+        yield []
+        return
+    whole = (1 << 8 * (size - 1)) - 1
+    first, last = low >> 8 * (size - 1), high >> 8 * (size - 1)
+    if first == last:
+        yield from ([(first, first), *rest] for rest in _classes(low & whole, high & whole, size - 1))
+        return
+    if low & whole:
+        yield from ([(first, first), *rest] for rest in _classes(low & whole, whole, size - 1))
+        first += 1
+    until = last if (high & whole) != whole else last + 1
+    if first < until:
+        yield [(first, until - 1), *[ANY] * (size - 1)]
+    if until == last:
+        yield from ([(last, last), *rest] for rest in _classes(0, high & whole, size - 1))
+
+
+def _class(low: int, high: int) -> bytes:
+    """A regular expression for one byte in a range."""
+    if (low, high) == ANY:
+        return b"."
+    return b"\\x%02x" % low if low == high else b"[\\x%02x-\\x%02x]" % (low, high)

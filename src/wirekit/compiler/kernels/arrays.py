@@ -1,0 +1,56 @@
+"""How the generated kernels are given their arrays: one table of addresses and sizes, whatever their number and types.
+
+A call with one argument costs the same for a layout of two columns and of fifty, and compiled code is of one type. Who
+calls keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared with the size in the table.
+
+Numba's cache knows nothing of this file. A cached function that calls these must have ``FINGERPRINT`` in the text of
+its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numba import carray, njit, types  # type: ignore[attr-defined]
+from numba.extending import intrinsic as typed_intrinsic
+
+# To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
+intrinsic: Any = typed_intrinsic
+
+KINDS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
+
+
+@intrinsic
+def _pointer(typing: Any, address: Any) -> Any:
+    """The pointer of an address."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), lower
+
+
+def _views(kind: str) -> Any:
+    """The functions that give the array of a type: at an address; from the table, which has address and size."""
+    dtype: Any = getattr(np, kind)
+
+    @njit(nogil=True)
+    def view_on(address: int, size: int) -> Any:
+        return carray(_pointer(address), (size,), dtype)
+
+    @njit(nogil=True)
+    def view_at(table: Any, index: int) -> Any:
+        return carray(_pointer(table[index]), (table[index + 1],), dtype)
+
+    return view_on, view_at
+
+
+for _kind in KINDS:
+    globals()[f"{_kind}_on"], globals()[f"{_kind}_at"] = _views(_kind)
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

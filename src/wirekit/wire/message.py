@@ -1,0 +1,65 @@
+"""A protobuf message as a node. Protobuf's runtime is heavier than all the rest, and loaded with the first message."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from wirekit.wire.node import Node
+from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.told import Tells
+
+if TYPE_CHECKING:
+    from wirekit.values import Record
+    from wirekit.wire.protobuf import Message
+
+
+class Protobuf(Node):
+    """A protobuf message that takes all bytes before the limit.
+
+    What readers of the message refuse (a required field that is missing, or whose number has no name: a closed enum
+    takes that for missing) is a bad ``required`` check, and Wrong when built, unless the field is named in ``$keep``.
+
+    Args:
+        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
+            when it is needed, ``module:Message``.
+        selector: a field that holds the number of the one field that must be there too, or "".
+        tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
+    """
+
+    def __init__(self, descriptor: Any, *, selector: str = "", tells: Mapping[str, Tells] | None = None) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+        self.selector = selector
+        self.tells = dict(tells or {})
+
+    @cached_property
+    def message(self) -> Message:
+        """The message type."""
+        from wirekit.wire.protobuf import Message
+
+        descriptor = self.descriptor
+        if isinstance(descriptor, str):
+            module, name = descriptor.split(":")
+            descriptor = getattr(importlib.import_module(module), name).DESCRIPTOR
+        message = Message.of(descriptor)
+        message.selector = self.selector or message.selector
+        return message
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        from wirekit.wire.protobuf import parse_message
+
+        return parse_message(self.message, stream)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        from wirekit.wire.protobuf import build_message
+
+        stream.write(build_message(self.message, obj, stream))
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        from wirekit.wire.protobuf import load_message
+
+        return load_message(self.message, obj)

@@ -1,0 +1,168 @@
+"""Both engines make the same records and bytes of JSON and of plain mappings, or refuse with the same words."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.fuzz.test_any_bytes import CONTEXT, KEYS, samples
+from wirekit.compiler import rows_build, rows_direct, rows_load
+from wirekit.engine import Params
+from wirekit.values import Record, Symbol
+
+FEW = 12  # samples of a key whose JSON form is edited
+ODD = [
+    None,
+    True,
+    -1,
+    3,
+    1 << 70,
+    0.5,
+    "zz",
+    "0a",
+    "",
+    b"\x01",
+    [],
+    [None],
+    {},
+    {"value": 2},
+    {"$keep": ["x"]},
+    {"$no": 1},
+]
+
+
+def outcome(key: str, obj: Any, engine: str) -> Any:
+    """The value with all its classes, or what the error says."""
+    try:
+        return spelled(wirekit.from_json(key, obj, context=CONTEXT.get(key, {}), engine=engine))
+    except (wirekit.WirekitError, TypeError, ValueError, LookupError, AttributeError) as error:
+        return type(error), str(error)
+
+
+def spelled(value: Any) -> Any:
+    """A value with what equality does not see: classes, names of symbols, extras."""
+    if isinstance(value, Record):
+        fields = {name: spelled(item) for name, item in value._pairs()}
+        return type(value), fields, spelled(value._extra)
+    if isinstance(value, Symbol):
+        return "symbol", int(value), value.symbol
+    if isinstance(value, dict):
+        return {name: spelled(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value), [spelled(item) for item in value]
+    return type(value), repr(value)
+
+
+def built(key: str, obj: Any, engine: str) -> Any:
+    """The bytes, or what the error says."""
+    try:
+        return wirekit.encode(key, obj, context=CONTEXT.get(key, {}), engine=engine)
+    except (wirekit.WirekitError, TypeError, ValueError, LookupError, AttributeError) as error:
+        return type(error), str(error), error.to_json() if isinstance(error, wirekit.WireError) else None
+
+
+def same(key: str, obj: Any) -> None:
+    before = copy.deepcopy(obj)
+    assert outcome(key, obj, "rows") == outcome(key, obj, "reference")
+    assert built(key, obj, "rows") == built(key, obj, "reference")
+    assert repr(obj) == repr(before), "loading changes nothing"
+
+
+@cache
+def json_forms(key: str) -> list[Any]:
+    """What the command line prints of the samples."""
+    decoded = [wirekit.decode(data, key, context=CONTEXT.get(key, {})) for data in samples()[key]]
+    return [json.loads(json.dumps(wirekit.to_json(found.value))) for found in decoded]
+
+
+def plain(value: Any) -> Any:
+    """A value as somebody who writes it by hand would: dicts, bytes, bare numbers; lengths and checksums left out."""
+    if isinstance(value, Record):
+        names = {"Bits": ()}.get(type(value).__name__, ("size", "length", "crc", "checksum", "message_size"))
+        return {name: plain(item) for name, item in value._pairs() if name not in names}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return int(value) if isinstance(value, Symbol) else value
+
+
+@cache
+def plain_forms(key: str) -> list[Any]:
+    """The samples, written by hand."""
+    return [plain(wirekit.decode(data, key, context=CONTEXT.get(key, {})).value) for data in samples()[key]]
+
+
+def places(obj: Any) -> Iterator[tuple[Any, Any]]:
+    """(object or list, name or index) of everything inside a piece of JSON."""
+    pairs = obj.items() if isinstance(obj, dict) else enumerate(obj) if isinstance(obj, list) else ()
+    for name, item in pairs:
+        yield obj, name
+        yield from places(item)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_code_is_generated_for_every_schema(key: str) -> None:
+    assert callable(rows_load.unit(key))
+    assert callable(rows_direct.unit(key))
+
+
+@pytest.mark.parametrize("key", samples())
+def test_real_values(key: str) -> None:
+    for obj in json_forms(key):
+        same(key, obj)
+        assert rows_load.unit(key)(rows_load.State(Params(CONTEXT.get(key, {}))), obj) is not None
+
+
+@pytest.mark.parametrize("key", samples())
+def test_plain_values(key: str) -> None:
+    for obj in plain_forms(key):
+        same(key, obj)
+
+
+@pytest.mark.parametrize("forms", [json_forms, plain_forms])
+@pytest.mark.parametrize("key", samples())
+@given(data=st.data())
+def test_edited_values(key: str, forms: Callable[[str], list[Any]], data: st.DataObject) -> None:
+    obj = copy.deepcopy(data.draw(st.sampled_from(forms(key)[:FEW])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        found = list(places(obj))
+        if not found:
+            break
+        inside, name = data.draw(st.sampled_from(found))
+        edit = data.draw(st.sampled_from(["odd", "absent", "more"]))
+        if edit == "odd":
+            inside[name] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
+        elif edit == "absent":
+            del inside[name]
+        elif isinstance(inside, dict):
+            inside[data.draw(st.sampled_from(["$raw", "$keep", "nothing"]))] = {}
+    same(key, obj)
+
+
+def test_values_pass_through() -> None:
+    message = {"magic": 1, "attributes": {"codec": "GZIP"}, "timestamp": 5, "value": b"a"}
+    whole = wirekit.from_json("kafka.message", message, engine="rows")
+    assert whole == wirekit.from_json("kafka.message", message, engine="reference")
+    assert (whole.attributes.codec, whole.value, "key" in whole) == (1, b"a", False)
+    assert wirekit.from_json("kafka.message", whole, engine="rows") is whole
+    table = wirekit.from_json("kafka.message_set", {"messages": [{"offset": 1, "message": whole}]}, engine="rows")
+    assert table.messages[0].message is whole
+
+
+def test_plain_mappings_need_no_records() -> None:
+    message = {"magic": 1, "attributes": 0, "timestamp": 5, "value": "61"}
+    value = {"messages": [{"offset": 1, "message": message}, {"offset": 2, "message": {**message, "value": b"b"}}]}
+    buffer = bytearray()
+    state = rows_build.State("kafka.message_set", Params({}), wirekit.Limits())
+    rows_direct.unit("kafka.message_set")(state, buffer, value)
+    assert bytes(buffer) == wirekit.encode("kafka.message_set", value, engine="reference")
+    for odd in ({**value, "other": 1}, {**value, "$keep": []}, {"messages": ()}, {"messages": [None]}):
+        with pytest.raises(rows_build.REASONS):
+            rows_direct.unit("kafka.message_set")(state, bytearray(), odd)

@@ -1,0 +1,93 @@
+"""The search for the next frame in bytes that make no sense: nothing is missed, however the bytes arrive."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.fuzz.test_any_bytes import samples
+from wirekit import Conversation
+from wirekit.compiler.heading import _expression, heading
+from wirekit.compiler.ir import Number
+from wirekit.engine import frame_size
+from wirekit.errors import WirekitError
+
+LIMITS = wirekit.Limits()
+STREAMS = ("kafka.request", "kafka.response", "pulsar.frame", "jmq4.frame")
+PING = bytes.fromhex("00000009000000050812920100")
+
+
+@given(st.sampled_from([1, 2, 4]), st.booleans(), st.data())
+def test_a_range_is_matched_exactly(size: int, little: bool, data: st.DataObject) -> None:
+    numbers = st.integers(0, (1 << 8 * size) - 1)
+    low, high = sorted((data.draw(numbers), data.draw(numbers)))
+    pattern = re.compile(_expression(Number("L", size, False, False, little), [(low, high)]), re.DOTALL)
+    near = [low - 1, low, low + 1, (low + high) // 2, high - 1, high, high + 1, data.draw(numbers)]
+    for number in near:
+        if 0 <= number < 1 << 8 * size:
+            found = pattern.fullmatch(number.to_bytes(size, "little" if little else "big"))
+            assert bool(found) == (low <= number <= high), number
+
+
+@pytest.mark.parametrize("key", STREAMS)
+def test_every_frame_that_decodes_cleanly_has_the_heading(key: str) -> None:
+    begin = heading(key, LIMITS.frame)
+    tried = 0
+    for data in samples()[key]:
+        if wirekit.decode(data, key, context={"api": "fetch", "version": 0}).error is None:
+            tried += 1
+            assert begin.pattern.match(data)
+            assert begin.frame_size(data, 0) in (None, frame_size(data, key, limits=LIMITS))
+    assert tried
+
+
+@pytest.mark.parametrize("key", STREAMS)
+@given(data=st.binary(min_size=23, max_size=40))
+def test_where_the_heading_matches_the_length_is_sensible(key: str, data: bytes) -> None:
+    begin = heading(key, LIMITS.frame)
+    try:
+        size = frame_size(data, key, limits=LIMITS)
+    except WirekitError:
+        assert not begin.pattern.match(data)
+        return
+    if begin.pattern.match(data):
+        assert begin.frame_size(data, 0) in (None, size)
+
+
+@given(
+    rubbish=st.binary(max_size=60) | st.lists(st.sampled_from([b"\0", b"\x09", b"\0\0\0\x20", PING[:7]])).map(b"".join),
+    cuts=st.lists(st.integers(1, 30), max_size=12),
+)
+def test_pieces_give_the_frames_that_the_whole_gives(rubbish: bytes, cuts: list[int]) -> None:
+    data = rubbish + PING + PING
+    expected = frames_in(Conversation("pulsar", started=False), [data])
+    pieces, rest = [], data
+    for cut in cuts:
+        pieces.append(rest[:cut])
+        rest = rest[cut:]
+    assert frames_in(Conversation("pulsar", started=False), [*pieces, rest])[-1:] == expected[-1:]
+    assert b"".join(expected).endswith(PING)
+
+
+def frames_in(conversation: Conversation, pieces: list[bytes]) -> list[bytes]:
+    events = [event for piece in pieces for event in conversation.receive("client", piece)]
+    return [event.data for event in events if isinstance(event, wirekit.conversation.Frame)]
+
+
+def test_what_may_be_a_longer_frame_does_not_hide_one_that_is_whole() -> None:
+    conversation = Conversation("pulsar", started=False)
+    begun = bytes.fromhex("00000040 00000020 0812")
+    assert conversation.receive("client", begun) == [wirekit.NEED_DATA]
+    quarantined, frame = conversation.receive("client", PING)
+    assert (quarantined.data, frame.data) == (begun, PING)
+
+
+def test_a_frame_found_before_it_is_whole_is_there_when_it_is() -> None:
+    conversation = Conversation("pulsar", started=False)
+    assert conversation.receive("client", b"rubbish" + PING[:9]) == [wirekit.NEED_DATA]
+    quarantined, frame = conversation.receive("client", PING[9:])
+    assert (quarantined.data, frame.data) == (b"rubbish", PING)

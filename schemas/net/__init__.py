@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirekit.registry import Layout, Protocol
-from wirekit.schemas.net import ip, link, pcap, pcapng, tcp
+from wirekit.schemas.net import ip, link, pcap, pcapng, preamble, tcp
 from wirekit.wire import Limits
 
 LARGEST_BLOCK = 16 * 1024 * 1024
@@ -15,10 +15,11 @@ LARGEST_UNPACKED = 16 * 1024 * 1024 * 1024
 PCAP_DRAFT = "draft-ietf-opsawg-pcap"
 PCAPNG_DRAFT = "draft-ietf-opsawg-pcapng"
 LINK_DRAFT = "draft-ietf-opsawg-pcaplinktype"
+PROXY = "PROXY protocol, HAProxy"
 
 PROTOCOL = Protocol(
     name="net",
-    title="Capture files (pcap, pcapng) and network headers down to TCP",
+    title="Capture files (pcap, pcapng), network headers down to TCP, what stands in front of streams",
     layouts={
         "pcap": Layout(pcap.FILE, "a pcap file, its packets opened", PCAP_DRAFT),
         "pcap.header": Layout(pcap.HEADER, "what a pcap file begins with", f"{PCAP_DRAFT}, File Header"),
@@ -48,6 +49,9 @@ PROTOCOL = Protocol(
         "ipv4": Layout(ip.IPV4, "IPv4 down to TCP", "RFC 791"),
         "ipv6": Layout(ip.IPV6, "IPv6 with extension headers, down to TCP", "RFC 8200"),
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
+        "proxy_v1": Layout(preamble.PROXY_V1, "a proxy's header in front of a stream", f"{PROXY}, 2.1"),
+        "proxy_v2": Layout(preamble.PROXY_V2, "the same, binary", f"{PROXY}, 2.2"),
+        "tls_record": Layout(preamble.TLS_RECORD, "a TLS record, not opened", "RFC 8446 §5.1"),
     },
     limits=Limits(frame=LARGEST_BLOCK, decompressed=LARGEST_UNPACKED),
 )

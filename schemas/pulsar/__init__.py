@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wirekit.registry import Layout, Protocol
-from wirekit.schemas.pulsar import frame
+from wirekit.schemas.pulsar import frame, notes
 from wirekit.wire import Limits
 
 if TYPE_CHECKING:
@@ -30,10 +30,14 @@ PROTOCOL = Protocol(
     name="pulsar",
     title="Apache Pulsar binary protocol, protocol versions 0 to 21",
     layouts={
-        "frame": Layout(frame.FRAME, "a command, with an entry behind SEND and MESSAGE", SPECIFICATION),
-        "entry": Layout(frame.ENTRY, "an entry as a broker stores it: checksum, metadata, payload", SPECIFICATION),
-        "batch": Layout(frame.BATCH, "the messages of a batch, decompressed", "specification, Batched messages"),
-        "command": Layout(frame.COMMAND, "a command without its frame", "PulsarApi.proto, BaseCommand"),
+        "frame": Layout(frame.FRAME, "a command, with an entry behind SEND and MESSAGE", SPECIFICATION, notes.FRAME),
+        "entry": Layout(
+            frame.ENTRY, "an entry as a broker stores it: checksum, metadata, payload", SPECIFICATION, notes.ENTRY
+        ),
+        "batch": Layout(
+            frame.BATCH, "the messages of a batch, decompressed", "specification, Batched messages", notes.BATCH
+        ),
+        "command": Layout(frame.COMMAND, "a command without its frame", "PulsarApi.proto, BaseCommand", notes.COMMAND),
         "message_metadata": Layout(frame.MESSAGE_METADATA, "metadata of an entry", "PulsarApi.proto"),
         "single_message_metadata": Layout(frame.SINGLE_METADATA, "metadata of a message in a batch", "PulsarApi.proto"),
         "broker_entry_metadata": Layout(frame.BROKER_METADATA, "what the broker adds to an entry", "PulsarApi.proto"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from wirekit.conversation import Description, Dialogue, Frame, Message
@@ -15,8 +16,11 @@ from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
+from wirekit.schemas.pulsar.ack_set import unacknowledged
 from wirekit.schemas.pulsar.ends import Ends
 from wirekit.schemas.pulsar.frame import CODECS
+from wirekit.values import Record
+from wirekit.wire.compressed import NEED_SIZE
 
 # Commands without a request id that ask or answer, by what links them.
 LINKED = {
@@ -142,24 +146,24 @@ class PulsarDialogue(Dialogue):
         api, content = command
         owner = ("producer", content.producer_id) if api == "SEND" else ("consumer", content.consumer_id)
         topic = self._topics.get(owner)
-        position = content.message_id if api == "MESSAGE" else None
-        payload = entry.get("payload")
-        if payload is None:
+        if entry.get("payload") is None or entry.metadata.marker_type is not None:
             return
-        if (entry.metadata.num_chunks_from_msg or 0) > 1 and not entry.metadata.encryption_keys:
-            payload = self._whole(frame.side, entry.metadata, payload)
-            if payload is None:
+        payload = _Payload.of(frame, entry)
+        if (entry.metadata.num_chunks_from_msg or 0) > 1 and not payload.encrypted:
+            whole = self._whole(frame.side, entry.metadata, payload)
+            if whole is None:
                 return
-        yield from _entry_messages(frame, topic, position, entry, payload)
+            payload = whole
+        yield from _entry_messages(frame, topic, content, entry, payload)
 
-    def _whole(self, side: str, metadata: Any, piece: bytes) -> Any:
+    def _whole(self, side: str, metadata: Any, chunk: _Payload) -> _Payload | None:
         """The message when its last chunk is there, else None."""
         key = (side, metadata.uuid or "")
         pieces = self._chunks.setdefault(key, [])
         if metadata.chunk_id != len(pieces):
             del self._chunks[key]
             return None
-        pieces.append(piece)
+        pieces.append(chunk.content)
         held = sum(map(len, pieces))
         if len(pieces) < metadata.num_chunks_from_msg and held <= MOST_CHUNKS_HELD:
             return None
@@ -167,15 +171,43 @@ class PulsarDialogue(Dialogue):
         if held > MOST_CHUNKS_HELD:
             return None
         data = b"".join(pieces)
-        codec = CODECS.get(metadata.compression or 0)
+        codec, size = CODECS.get(metadata.compression or 0), metadata.uncompressed_size
         if codec is None:
-            return data
+            return _Payload(data, chunk.check)
+        if size is None and codec in NEED_SIZE:
+            return _Payload(data, "bad")
         from wirekit.compression import Decompression, decompress
 
         try:
-            return decompress(codec, data, limits=Decompression(), size=metadata.uncompressed_size)
+            plain = decompress(codec, data, limits=Decompression(), size=size)
         except WireError:
-            return data
+            return _Payload(data, "bad")
+        return _Payload(plain, chunk.check)
+
+
+@dataclass(frozen=True, slots=True)
+class _Payload:
+    """What is in an entry: bytes, or the messages of a batch; the verdict on it; whether it is cipher text."""
+
+    content: Any
+    check: str
+    encrypted: bool = False
+
+    @classmethod
+    def of(cls, frame: Frame, entry: Any) -> _Payload:
+        """The payload of an entry, decrypted and decompressed as far as that went."""
+        verdicts = {check.path: check.status for check in frame.decoded.checks}
+        check = verdicts.get("entry.checksum", "absent")
+        content = entry.payload
+        encrypted = verdicts.get("entry.payload") == "absent"
+        path = "entry.payload"
+        for closed in ("encrypted", "compressed"):
+            if verdicts.get(path) == "bad":
+                check = "bad"
+            if isinstance(content, Record) and closed in content:
+                content = content[closed] if content.content is None else content.content
+                path += ".content"
+        return cls(content, check, encrypted)
 
 
 def command_of(value: Any) -> tuple[str, Any] | None:
@@ -195,36 +227,66 @@ def _field_of(command: Any, number: int) -> str:
     return field.name if field is not None and field.message is not None else ""
 
 
-def _entry_messages(frame: Frame, topic: str | None, position: Any, entry: Any, payload: Any) -> Iterator[Message]:
+def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, payload: _Payload) -> Iterator[Message]:
     metadata = entry.metadata
+    position = command.get("message_id") if frame.side == "server" else None
     codec = (metadata.compression.symbol or "unknown").lower() if metadata.compression else "none"
-    verdicts = {check.path: check.status for check in frame.decoded.checks}
-    check = verdicts.get("entry.checksum", "absent")
-    if verdicts.get("entry.payload") == "bad":
-        check = "bad"
-    content = payload if isinstance(payload, (bytes, list)) else payload.content
-    if content is None:
-        content = payload.compressed
-    batched = isinstance(content, list)
-    for index, item in enumerate(content if batched else [None]):
+    batched = isinstance(payload.content, list)
+    items = payload.content if batched else [None]
+    for place, item in enumerate(items):
         if item is not None and (item.get("payload") is None or item.metadata.compacted_out):
             continue
         single = metadata if item is None else item.metadata
+        index = _index(metadata, place, len(items)) if batched else -1
         yield Message(
             topic=topic,
             partition=_partition(topic, position),
-            offset=_offset(position, index if batched else -1),
+            offset=_offset(position, index),
             timestamp=metadata.publish_time,
             timestamp_type="PublishTime",
             key=_key(single),
-            value=None if single.null_value else bytes(content if item is None else item.payload),
+            value=None if single.null_value else bytes(payload.content if item is None else item.payload),
             attributes=None,
             codec=codec,
             crc=entry.get("checksum"),
-            check=check,
+            check=payload.check,
             schema=frame.schema,
             protocol="pulsar",
+            details=_details(entry, single, command, index, payload.encrypted),
         )
+
+
+def _index(metadata: Any, place: int, number: int) -> int:
+    """The batch index of the message at a place; of a compacted batch the indexes that were left are listed."""
+    left = metadata.compacted_batch_indexes
+    return int(left[place]) if len(left) == number else place
+
+
+def _details(entry: Any, single: Any, command: Any, index: int, encrypted: bool) -> dict[str, Any]:
+    """What ``wirekit messages`` says of a Pulsar message beside what it says of any."""
+    metadata = entry.metadata
+    told: dict[str, Any] = {
+        "properties": {pair.key: pair.value for pair in single.properties},
+        "event_time": single.event_time or None,
+        "producer": metadata.producer_name,
+        "sequence_id": metadata.sequence_id if single.sequence_id is None else single.sequence_id,
+        "broker_index": _broker_index(entry, index),
+        "encrypted": [key.key for key in metadata.encryption_keys] if encrypted else None,
+    }
+    words = command.get("ack_set")
+    if words and index >= 0:
+        told["acknowledged"] = index not in unacknowledged(words)
+    return told
+
+
+def _broker_index(entry: Any, index: int) -> int | None:
+    """The index that the broker gave the message; the one in the entry is that of its last message."""
+    broker = entry.get("broker_entry_metadata")
+    last = broker.metadata.index if broker is not None and broker.get("metadata") is not None else None
+    if last is None:
+        return None
+    behind = (entry.metadata.num_messages_in_batch or 1) - 1 - max(index, 0)
+    return int(last - behind) if index >= 0 or entry.metadata.num_messages_in_batch is None else int(last)
 
 
 def _partition(topic: str | None, position: Any) -> int | None:

@@ -11,14 +11,18 @@ from wirekit.wire import (
     Checked,
     Compressed,
     Const,
+    CountOf,
     Default,
+    Encrypted,
     If,
     IfMore,
     IfNext,
     IfThenElse,
     Length,
+    OrBytes,
     Protobuf,
     RecordsToEnd,
+    SizeOf,
     Struct,
     Switch,
     len_,
@@ -36,10 +40,15 @@ MESSAGE = 9
 
 CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 
-API = "wirekit.proto.PulsarApi_pb2"
-COMMAND = Protobuf(f"{API}:BaseCommand")
-MESSAGE_METADATA = Protobuf(f"{API}:MessageMetadata")
-SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata")
+API, MARKERS = "wirekit.proto.PulsarApi_pb2", "wirekit.proto.PulsarMarkers_pb2"
+
+# A type's number is the field number of its sub-message, which PulsarDecoder.java requires.
+COMMAND = Protobuf(f"{API}:BaseCommand", selector="type")
+MESSAGE_METADATA = Protobuf(
+    f"{API}:MessageMetadata",
+    tells={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
+)
+SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")})
 BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata")
 
 BATCHED_MESSAGE = Struct(
@@ -52,10 +61,15 @@ BATCHED_MESSAGE = Struct(
 BATCH = Struct("messages" / RecordsToEnd(BATCHED_MESSAGE), name="Batch")
 
 # Presence of num_messages_in_batch makes a batch, even when it says 1 (Commands.java, client-cpp Commands.cc).
+# Of a compacted batch only some messages may be left, and the number is that of before (PIP-429).
 CONTENT = Switch(
     this.metadata.num_messages_in_batch,
     {None: rest()},
-    default=RecordsToEnd(BATCHED_MESSAGE, count=this.metadata.num_messages_in_batch),
+    default=IfThenElse(
+        len_(this.metadata.compacted_batch_indexes) > 0,
+        RecordsToEnd(BATCHED_MESSAGE),
+        RecordsToEnd(BATCHED_MESSAGE, count=this.metadata.num_messages_in_batch),
+    ),
 )
 
 WHOLE = Switch(
@@ -65,10 +79,21 @@ WHOLE = Switch(
 )
 
 # A chunk is a piece of a compressed message, and cipher text hides both batch and compression.
-PAYLOAD = IfThenElse(
-    len_(this.metadata.encryption_keys) > 0,
-    rest(),
-    Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHOLE}, default=rest()),
+PLAIN = Switch(this.metadata.num_chunks_from_msg, {None: WHOLE, 0: WHOLE, 1: WHOLE}, default=rest(part=True))
+
+# Brokers write markers themselves: never compressed, encrypted or batched (Markers.java). Those of transactions are
+# empty.
+MARKER = {
+    10: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshotRequest"),
+    11: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshotResponse"),
+    12: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsSnapshot"),
+    13: Protobuf(f"{MARKERS}:ReplicatedSubscriptionsUpdate"),
+}
+
+PAYLOAD = Switch(
+    this.metadata.marker_type,
+    {number: OrBytes(marker) for number, marker in MARKER.items()},
+    default=IfThenElse(len_(this.metadata.encryption_keys) > 0, Encrypted(PLAIN, about=this.metadata), PLAIN),
 )
 
 ENTRY = Struct(

@@ -17,11 +17,11 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, ClassVar
 
-from wirekit.engine import Decoded, decode, frame_size, frames, overruns
+from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header, overruns
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.registry import Protocol, registry
 from wirekit.values import to_json
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Decrypt, Limits
 
 SIDES = ("client", "server")
 LARGEST_SEARCH = 1024 * 1024
@@ -77,6 +77,7 @@ class Message:
         crc: the checksum as stored, or None.
         check: ``ok``, ``bad`` or ``absent``: the verdict on it.
         schema: the key of the frame or record it came in.
+        details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
     """
 
     topic: str | None
@@ -92,6 +93,7 @@ class Message:
     check: str
     schema: str
     protocol: str
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "protocol",
@@ -110,8 +112,8 @@ class Message:
     )
 
     def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, in this order."""
-        return {name: to_json(getattr(self, name)) for name in self.NAMES}
+        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, then the details."""
+        return {**{name: to_json(getattr(self, name)) for name in self.NAMES}, **self.details}
 
 
 @dataclass(slots=True)
@@ -265,6 +267,7 @@ class Conversation:
         protocol: its name.
         limits: what frames may ask for; by default the protocol's.
         started: False when the connection was joined in the middle: the first bytes need not begin a frame.
+        decrypt: opens cipher text, as for ``wirekit.decode``.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -275,7 +278,15 @@ class Conversation:
     ['list_groups']
     """
 
-    def __init__(self, protocol: str, *, limits: Limits | None = None, started: bool = True) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        *,
+        limits: Limits | None = None,
+        started: bool = True,
+        decrypt: Decrypt | None = None,
+    ) -> None:
+        self.decrypt = decrypt
         self.protocol = registry.protocol(protocol)
         self.limits = limits or self.protocol.limits
         self._limits_given = limits is not None
@@ -337,6 +348,13 @@ class Conversation:
             raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
 
     def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
+        if not direction.offset and direction.buffer:
+            front = header(bytes(direction.buffer[:LARGEST_HEADER]))
+            if front is not None:
+                if front[1] is not None:
+                    yield self._header(side, direction, front[0], front[1])
+                elif len(direction.buffer) < LARGEST_HEADER:
+                    return
         while direction.buffer:
             if direction.lost:
                 found = self._search(side, direction)
@@ -351,7 +369,8 @@ class Conversation:
                 head = bytes(direction.buffer[:LARGEST_HEAD])
                 size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
-                direction.lost = f"no frame begins here: {error.path} {error.reason}"
+                hint = foreign(head)
+                direction.lost = f"no frame begins here: {error.path} {error.reason}{'; ' if hint else ''}{hint}"
                 direction.searched = 1
                 continue
             if size is None or len(direction.buffer) < size:
@@ -365,9 +384,17 @@ class Conversation:
             self._drop(direction, size)
             yield frame
 
+    def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
+        """What a proxy put in front of the stream."""
+        data = bytes(direction.buffer[:size])
+        self._drop(direction, size)
+        what = Description(key.rpartition(".")[2])
+        return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
+
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
-        decoded = decode(data, key, context=context, limits=self._agreed(), offset=direction.offset)
+        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
+        decoded = decode(data, key, offset=direction.offset, **said)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         what = self.dialogue.describe(side, decoded)
@@ -466,6 +493,7 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         client, server: bytes of the two directions, as many as there are.
         names: the protocols to try; by default all that have a byte stream.
     """
+    client, server = _behind_header(client), _behind_header(server)
     best: tuple[int, str, bool] | None = None
     tails: list[tuple[str, _Tail]] = []
     protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
@@ -483,12 +511,20 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
     if best is None:
         hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
         hopeful |= {side for side, tail in tails if tail()}
-        return Recognised("", False, len(hopeful) < len(SIDES), "no known protocol fits")
+        heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
+        told = [f"; from the {side}, {what}" for side, what in heard if what]
+        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
     clean, name, swapped = best
     swapped = _swapped(registry.protocol(name), client, server, swapped)
     found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
     rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
     return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
+
+
+def _behind_header(data: bytes) -> bytes:
+    """The bytes behind a header that a proxy put in front; none while that is cut."""
+    found = header(data[:LARGEST_HEADER])
+    return data if found is None else b"" if found[1] is None else data[found[1] :]
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
@@ -517,6 +553,7 @@ def best_fit(data: bytes) -> str:
     A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
     decoding came.
     """
+    data = _behind_header(data)
     best = (0, 0, "")
     for protocol in registry.with_stream():
         key = protocol.stream("client")

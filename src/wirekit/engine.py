@@ -17,7 +17,7 @@ from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Limits, Reader, Scope, Session, Writer
+from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer
 
 if TYPE_CHECKING:
     from wirekit.compiler.rows import State
@@ -26,6 +26,7 @@ Buffer = bytes | bytearray | memoryview
 DECODERS = ("rows", "trace", "reference")
 ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
+LARGEST_HEADER = 1 << 17
 
 
 class Params(dict[str, Any]):
@@ -59,6 +60,7 @@ class Decoded:
         "consumed",
         "context",
         "data",
+        "decrypt",
         "error",
         "gaps",
         "limits",
@@ -74,6 +76,7 @@ class Decoded:
         self.offset = offset
         self.context = context
         self.limits = limits
+        self.decrypt: Decrypt | None = None
         self.value: Any = None
         self._checks: list[Check] | None = None
         self._state: State | None = None
@@ -90,7 +93,7 @@ class Decoded:
         if self._spans is None:
             again = self.schema, self.data, self.offset, self.context, self.limits
             generated = self.clean and _is_generated(self._asked, self.schema, _traced_times, DECODERS)
-            self._spans = _traced(*again, generated=generated)._spans or []
+            self._spans = _traced(*again, generated=generated, decrypt=self.decrypt)._spans or []
         return self._spans
 
     @property
@@ -135,11 +138,19 @@ class Decoded:
 
 
 def _run(
-    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, trace: bool = False
+    schema: Schema,
+    data: bytes,
+    offset: int,
+    context: Mapping[str, Any],
+    limits: Limits,
+    *,
+    trace: bool = False,
+    decrypt: Decrypt | None = None,
 ) -> Decoded:
-    session = Session(schema.key, limits, trace=trace)
+    session = Session(schema.key, limits, trace=trace, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
+    decoded.decrypt = decrypt
     try:
         decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
     except WireError as error:
@@ -169,13 +180,20 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
 
 
 def _traced(
-    key: str, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, generated: bool = True
+    key: str,
+    data: bytes,
+    offset: int,
+    context: Mapping[str, Any],
+    limits: Limits,
+    *,
+    generated: bool = True,
+    decrypt: Decrypt | None = None,
 ) -> Decoded:
     """A value and its spans, by generated code if that is asked for and the bytes are in order."""
     schema = registry[key]
-    decoded = _rows(schema, data, offset, context, limits) if generated else None
+    decoded = _rows(schema, data, offset, context, limits) if generated and decrypt is None else None
     if decoded is None:
-        return _run(schema, data, offset, context, limits, trace=True)
+        return _run(schema, data, offset, context, limits, trace=True, decrypt=decrypt)
     from wirekit.compiler import trace
 
     state = trace.State(key, Params(context), limits, offset, decoded.sources)
@@ -209,6 +227,7 @@ def decode(
     strict: bool = False,
     offset: int = 0,
     engine: str | None = None,
+    decrypt: Decrypt | None = None,
 ) -> Decoded:
     """Decodes one value at the start of ``data``.
 
@@ -221,6 +240,8 @@ def decode(
         offset: absolute offset of ``data[0]``, for reports.
         engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference,
             which makes no difference but speed.
+        decrypt: takes cipher text and what the message says about it (for Pulsar its metadata), gives the plain bytes,
+            or None where it has no key.
 
     Raises:
         Misuse: for a key or engine that does not exist.
@@ -239,15 +260,46 @@ def decode(
     generated = _is_generated(engine, key, _decoded_times, DECODERS)
     decoded = None
     if engine == "trace":
-        decoded = _traced(key, data, offset, said, bounds)
-    elif generated:
+        decoded = _traced(key, data, offset, said, bounds, decrypt=decrypt)
+    elif generated and decrypt is None:
         decoded = _rows(schema, data, offset, said, bounds)
     if decoded is None:
-        decoded = _run(schema, data, offset, said, bounds)
+        decoded = _run(schema, data, offset, said, bounds, decrypt=decrypt)
     decoded._asked = engine
+    if decoded.error is not None and _is_stream(schema):
+        decoded.error.hint = foreign(data) or decoded.error.hint
     if strict:
         _raise(decoded)
     return decoded
+
+
+def _is_stream(schema: Schema) -> bool:
+    """Whether a schema is that of the frames of a byte stream."""
+    protocol = registry.protocol(schema.protocol)
+    return bool(protocol.client) and schema.key in (protocol.stream("client"), protocol.stream("server"))
+
+
+def foreign(data: bytes) -> str:
+    """What the first bytes of a stream are, in words, where they are known to be something else; or ""."""
+    found = registry.beginning(data)
+    return "" if found is None else str(found)
+
+
+def header(data: bytes) -> tuple[str, int | None] | None:
+    """A header that stands in front of a stream's own bytes: its key, and its size or None while it is cut.
+
+    >>> header(b"PROXY UNKNOWN\\r\\n" b"GET /"), header(b"PRO")
+    (('net.proxy_v1', 15), ('net.proxy_v1', None))
+    """
+    found = registry.beginning(data, cut=True)
+    if found is None or not found.header:
+        return None
+    schema = registry[found.header]
+    decoded = _run(schema, data[: found.longest], 0, {}, schema.limits)
+    if decoded.error is None:
+        return found.header, decoded.consumed
+    cut = isinstance(decoded.error, Short) and len(data) < found.longest
+    return (found.header, None) if cut else None
 
 
 def _raise(decoded: Decoded) -> None:
@@ -314,15 +366,18 @@ def frames(
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    decrypt: Decrypt | None = None,
 ) -> Iterator[Decoded]:
     """The frames in a byte string, one after the other, each with its absolute offset.
 
-    A frame whose length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
+    A header that a proxy puts in front of the stream is the first, under its own key (``net.proxy_v1``). A frame whose
+    length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
     whose layout has no length of its own, one value after the other.
 
     Args:
         name: a protocol's name, or a key.
         data: the bytes.
+        context, limits, decrypt: as for ``decode``.
 
     Raises:
         Misuse: for a name or key that does not exist, at once.
@@ -336,16 +391,24 @@ def frames(
         registry[name]
     else:
         registry.protocol(name).stream("client")
-    return _walk(name, _as_bytes(data), context, limits)
+    return _walk(name, _as_bytes(data), context, limits, decrypt)
 
 
-def _walk(name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None) -> Iterator[Decoded]:
+def _walk(
+    name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None, decrypt: Decrypt | None
+) -> Iterator[Decoded]:
     position = 0
+    if "." not in name or _is_stream(registry[name]):
+        found = header(data[:LARGEST_HEADER])
+        if found is not None and found[1] is not None:
+            position = found[1]
+            yield decode(data[:position], found[0])
     while position < len(data):
         key = name if "." in name else stream_key(name, data[position:], context or {})
         size = _size_here(data, key, limits, position)
         end = len(data) if size is None else position + size
-        decoded = decode(data[position:end], key, context=context, limits=limits, offset=position)
+        said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
+        decoded = decode(data[position:end], key, offset=position, **said)
         if size is None and decoded.error is None and not decoded.consumed:
             decoded.gaps.append(Gap(position, len(data) - position))
             decoded._state = None

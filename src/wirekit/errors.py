@@ -30,6 +30,7 @@ class WireError(WirekitError):
         offset: absolute byte offset in ``source``, or None when a value was being built.
         source: 0 for the input itself; 1, 2, … for the n-th piece of decompressed data inside it.
         partial: the value as far as it was decoded before the error.
+        hint: what the bytes may be instead, in words, or "".
         bounded: how many fitting lengths enclosed the error; tells a cut tail from damage.
     """
 
@@ -49,6 +50,7 @@ class WireError(WirekitError):
         self.offset = offset
         self.source = source
         self.partial: Any = None
+        self.hint = ""
         self.bounded = 0
 
     @property
@@ -64,7 +66,7 @@ class WireError(WirekitError):
             text += f", at byte {self.offset} (0x{self.offset:x})"
             if self.source:
                 text += f" of decompressed data #{self.source}"
-        return text
+        return f"{text}; {self.hint}" if self.hint else text
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wirekit.conversation import Dialogue
 
 ENTRY_POINTS = "wirekit.protocols"
+BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
 BUILT_IN = {
     "net": "wirekit.schemas.net:PROTOCOL",
     "kafka": "wirekit.schemas.kafka:PROTOCOL",
@@ -34,6 +35,28 @@ BUILT_IN = {
     "jmq4": "wirekit.schemas.jmq4:JMQ4",
 }
 WITHOUT_STREAM = ("net",)  # of these, what has no byte stream: to recognise one, it need not be imported
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """First bytes of a stream that are not of the protocol that is expected there.
+
+    Attributes:
+        title: what they are.
+        starts: such a stream begins with one of these.
+        header: the key of a layout, where the bytes are a header and the expected protocol follows; else "".
+        longest: bytes that a header takes at most.
+        advice: what the reader may do about it.
+    """
+
+    title: str
+    starts: tuple[bytes, ...]
+    header: str = ""
+    longest: int = 0
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"these bytes are {self.title}{': ' if self.advice else ''}{self.advice}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +144,7 @@ class Protocol:
             ``build_columns`` by name, and gives the bytes.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
+        beginnings: what else streams of any protocol may turn out to begin with.
     """
 
     name: str
@@ -138,6 +162,7 @@ class Protocol:
     built: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
     rules: str = ""
+    beginnings: tuple[Beginning, ...] = ()
 
     def key(self, name: str) -> str:
         """The full key of a layout."""
@@ -252,6 +277,21 @@ class Registry:
         for name in BUILT_IN:
             self._load(name)
         self._search()
+
+    def beginning(self, data: bytes, *, cut: bool = False) -> Beginning | None:
+        """What the first bytes of a stream are, if a protocol that is loaded declares them as a ``Beginning``.
+
+        Args:
+            data: the first bytes.
+            cut: whether less than a whole start is enough, because more bytes may come.
+        """
+        module, name = BEGINNINGS.split(":")
+        tables = [getattr(importlib.import_module(module), name)]
+        for table in [*tables, *(protocol.beginnings for protocol in list(self._protocols.values()))]:
+            for each in table:
+                if data.startswith(each.starts) or (cut and data and any(s.startswith(data) for s in each.starts)):
+                    return each
+        return None
 
     def protocols(self) -> list[str]:
         """The names of all protocols."""

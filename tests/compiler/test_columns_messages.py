@@ -56,7 +56,10 @@ def rows_of(key: str, data: bytes) -> tuple[list[dict[str, Any]], Any]:
         raise decoded.error
     frame = decoded.value
     payload = at(frame, ["entry", "payload"])
-    content = payload.content if isinstance(payload, Record) else payload
+    content = payload.content if isinstance(payload, Record) and "compressed" in payload else payload
+    if isinstance(content, Record):  # columns have a marker's bytes
+        place = next(span for span in decoded.spans if span.path == "entry.payload")
+        content = data[place.start : place.end]
     items = content if isinstance(content, list) and content else [None]
     return [{"frame": frame, "content": content, "item": item} for item in items], decoded
 
@@ -335,3 +338,42 @@ def test_any_bytes(data: bytes) -> None:
 def test_a_message_alone_is_no_list() -> None:
     with pytest.raises(Misuse, match=r"pulsar\.command gives no columns: its layout is a Protobuf"):
         wirekit.columns("pulsar.command", b"")
+
+
+METADATA = {"producer_name": "p", "sequence_id": 7, "publish_time": 1}
+SEND = {"type": "SEND", "send": {"producer_id": 0, "sequence_id": 7}}
+ONE = {"metadata": {}, "payload": "6f6e65"}
+
+
+def sent(payload: Any, **metadata: Any) -> dict[str, Any]:
+    return {"command": SEND, "entry": {"metadata": METADATA | metadata, "payload": payload}}
+
+
+UNUSUAL: dict[str, tuple[dict[str, Any], str]] = {
+    "a type without its message": ({"command": {"type": "PING", "$keep": ["ping"]}}, "command.ok"),
+    "a type without a name": ({"command": {"type": 99, "$keep": ["type"]}}, "command.ok"),
+    "a required number without a name": (
+        {"command": {"type": "ACK", "ack": {"consumer_id": 1, "ack_type": 9, "$keep": ["ack_type"]}}},
+        "command.ok",
+    ),
+    "a wrong size beside plain data": (
+        sent("6f6e65", uncompressed_size=9, **{"$keep": ["uncompressed_size"]}),
+        "entry.metadata.ok",
+    ),
+    "a marker that is none": (sent("ff", marker_type=10), "entry.payload.ok"),
+    "a marker": (sent({"snapshot_id": "s"}, marker_type=10), ""),
+    "a chunk": (sent("6f6e65", num_chunks_from_msg=2, uncompressed_size=9), ""),
+    "cipher text": (sent("6f6e65", encryption_keys=[{"key": "k", "value": "00"}], uncompressed_size=9), ""),
+    "a compacted batch": (
+        sent([ONE], compacted_batch_indexes=[3], num_messages_in_batch=5, **{"$keep": ["num_messages_in_batch"]}),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "failed"), UNUSUAL.values(), ids=UNUSUAL)
+def test_verdicts_are_those_of_rows(value: dict[str, Any], failed: str) -> None:
+    data = wirekit.encode(KEY, value)
+    batch, _ = compare(KEY, [data, wirekit.encode(KEY, sent("00")), data])
+    bad = {name for name in batch.schema.names if name.endswith("ok") and batch[name].to_pylist()[0] is False}
+    assert bad == ({failed} if failed else set())

@@ -18,7 +18,6 @@ from wirekit.values import to_json
 
 RECOGNISE_WITHIN = 64 * 1024
 ATTEMPTS_PER_SEGMENT = 16
-UNKNOWN = "no known protocol fits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ class Follower:
         self._attempts = 0
         self._next_attempt = 0
         self._conversation: Conversation | None = None
-        self._hopeless = False
+        self._hopeless = ""
         protocol = choice.of(link.client, link.server)
         if protocol:
             self._begin(protocol)
@@ -128,7 +127,7 @@ class Follower:
         if self._conversation is not None:
             return self._feed(event)
         if self._hopeless:
-            return self._count([_quarantined(event, UNKNOWN)])
+            return self._count([_quarantined(event, self._hopeless)])
         self._waiting.append(event)
         head = self._heads[event.direction]
         if len(head) < RECOGNISE_WITHIN:
@@ -155,7 +154,7 @@ class Follower:
                 self._swap()
             self._begin(found.protocol)
         elif (found.certain and self.link.known_start) or last or size >= RECOGNISE_WITHIN:
-            self._hopeless = True
+            self._hopeless = found.reason
         else:
             return []
         waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
@@ -188,7 +187,7 @@ class Follower:
             cut = self._conversation.gap(side, event.length, event.reason)
             return [*self._count(item for item in cut if isinstance(item, (Frame, Quarantined))), missing]
         if self._conversation is None:
-            return self._count([_quarantined(event, UNKNOWN)])
+            return self._count([_quarantined(event, self._hopeless)])
         events = self._conversation.receive(side, event.data, time_us=event.time_us)
         return self._count(item for item in events if isinstance(item, (Frame, Quarantined)))
 

@@ -10,7 +10,7 @@ import click
 
 from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes, say
 from wirekit.cli.input import read_input
-from wirekit.engine import Decoded, frames
+from wirekit.engine import Decoded, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 
@@ -109,6 +109,10 @@ def _guess(data: bytes) -> str | None:
         if _is_capture(data):
             say("this is a capture file; `wirekit frames FILE` shows the frames in it")
             return None
+        known = foreign(data)
+        if known:
+            say(f"no schema was given, and {known}")
+            return None
         best = best_fit(data)
         if best:
             say(f"taken as {best}, which fits best, though not cleanly; name a schema if it is something else")
@@ -176,7 +180,7 @@ def _complain(decoded: Decoded, strict: bool) -> int:
         status = 1
     for check in decoded.checks:
         if check.status == "bad":
-            numbers = f"stored {check.stored}, computed {check.computed}" if check.stored is not None else check.note
+            numbers = check.note if check.computed is None else f"stored {check.stored}, computed {check.computed}"
             where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
             say(f"{decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}")
             status |= strict

@@ -107,7 +107,8 @@ def _text(number: int | None) -> str:
 def _remark(frame: Frame) -> tuple[str, str]:
     """(what is noteworthy, style)."""
     if frame.decoded.error is not None:
-        return f"✗ {frame.decoded.error.path} {frame.decoded.error.reason}", "red"
+        error = frame.decoded.error
+        return "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"
     if frame.reason is not None:
         return f"✗ {frame.reason}", "red"
     bad = [check for check in frame.decoded.checks if check.status == "bad"]
@@ -117,4 +118,6 @@ def _remark(frame: Frame) -> tuple[str, str]:
     messages = len(frame.messages)
     told = [f"{messages} message{'' if messages == 1 else 's'}"] if messages else []
     told += [f"✓ {good}"] if good else []
+    sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)
+    told += ["encrypted"] if sealed else []
     return " ".join(told), ""

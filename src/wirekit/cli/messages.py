@@ -113,7 +113,8 @@ class _Table:
             message.codec,
             mark,
         )
-        text = f"{_shown(message.key, 24)} → {_shown(message.value, 60)}"
+        sealed = " (encrypted)" if message.details.get("encrypted") else ""
+        text = f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}"
         self._line(cells, text, "yellow" if message.check == "bad" else "")
 
     def piece(self, path: str, piece: Piece) -> None:

@@ -22,6 +22,8 @@ LONGEST_VALUE = 48
 SIDE_BY_SIDE = 130
 LINES_BESIDE = 256
 LINES_OF_SOURCE = 16
+SUMS = ("crc32", "crc32c", "internet")
+"""Checks whose numbers say nothing in decimals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,13 @@ def _walk(value: Any, path: str, name: str, depth: int, known: _Known) -> Iterat
         yield from _walk(child, child_path, child_name, depth + bool(path), known)
     if isinstance(value, Record):
         for kept, content in value.extra.items():
-            text = ", ".join(map(str, content)) if isinstance(content, list) else _shown(content)[0]
+            text = ", ".join(map(_unknown, content)) if isinstance(content, list) else _shown(content)[0]
             yield Line(depth + bool(path), f"${kept}", text, "")
+
+
+def _unknown(kept: Any) -> str:
+    """An entry of a list that a record keeps: a name, or a protobuf field that nobody knows."""
+    return f"field {kept['number']} = {kept['value']}" if isinstance(kept, dict) else str(kept)
 
 
 def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
@@ -175,8 +182,11 @@ def _verdict(text: Text, check: Check, line: Line) -> None:
         text.append(f"  – no {check.kind}", "dim")
     else:
         text.append(f"  ✗ {check.kind}", "bold red")
-        if check.stored is not None or check.computed is not None:
-            text.append(f" stored {_number(check.stored)}, computed {_number(check.computed)}", "red")
+        if check.computed is not None:
+            numbers = [
+                _number(number) if check.kind in SUMS else str(number) for number in (check.stored, check.computed)
+            ]
+            text.append(f" stored {numbers[0]}, computed {numbers[1]}", "red")
         if check.note:
             text.append(f" {check.note}", "red")
 

@@ -293,6 +293,8 @@ class _Writer(Contained):
                 self.agreed(node, measure, path, values, begins, ends)
         for total in node.sums:
             self.sum(node, total, path, values, begins, ends)
+        for told in node.told:
+            self.told(node, told, path, values)
         return Value(inside=inner.fields)
 
     def usual(self, node: ir.Structure, measure: ir.Measure, path: str) -> None:

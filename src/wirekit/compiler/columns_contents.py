@@ -58,25 +58,45 @@ class Contained(Sharing):
             raise unfit(self.key, path, node, "a second field that holds records")
         start, length, present = self.fresh("s"), self.fresh("l"), ""
         codec, listed, count, size = (self.fresh("k", value) for value in ("0", "0", "np.int64(-1)", "np.int64(-1)"))
+        opaque = self.fresh("k", "0")
         if not self.maybe:
-            self.put(f"{codec}, {listed}, {count}, {size} = 0, 0, np.int64(-1), np.int64(-1)")
+            self.put(f"{codec}, {listed}, {count}, {size}, {opaque} = 0, 0, np.int64(-1), np.int64(-1), 0")
         self.put(f"{start}, {length}, p = p, {e} - p, {e}")
         if self.maybe:
             present = self.fresh("h")
             self.put(f"{present} = np.int64(1)")
         column = self.column(path, "bytes")
         self.copy(column, start, length, present)
-        found = Contents(column.slot, (), None, (codec, listed, count, size))
+        found = Contents(column.slot, (), None, (codec, listed, count, size), opaque)
         self.contents = found
         self.branch(node, path, scope, found)
-        return Value(unfit="a field that holds records")
+        return Value(unfit="a field that holds records", length=length)
+
+    def told(self, node: ir.Structure, told: ir.Told, path: str, values: list[Value]) -> None:
+        """The verdict on a size that a message tells of a member that is there as it stands."""
+        if told.what != "size":
+            return
+        name, of = (f"{path}.{node.members[at].name}" if path else node.members[at].name for at in (told.at, told.of))
+        message, length = values[told.at].inside, values[told.of].length
+        if message is None or not length or values[told.at].present:
+            raise unfit(self.key, of, node.members[told.of].node, "whose size a message tells")
+        number = message[told.field]
+        tests = [f"{number.code} != {length}", *filter(None, [number.present])]
+        if self.contents is not None and self.columns[self.contents.column].path == of:
+            tests.append(f"not {self.contents.opaque}")
+        verdict = next(column for column in reversed(self.columns) if column.path == f"{name}.ok")
+        self.put(f"if {' and '.join(reversed(tests))}:")
+        self.put(f"    c{verdict.slot}[i] = 0")
 
     def branch(self, node: ir.Node, path: str, scope: Scope, found: Contents) -> None:
         """Finds out what the bytes are."""
         codec, listed, count, size = found.variables
         match node:
-            case ir.Blob(length=None):
-                self.put("pass")
+            case ir.Blob(length=None, part=part):
+                self.put(f"{found.opaque} = 1" if part else "pass")
+            case ir.Fallback(node=ir.Protobuf(message=message)):
+                found.messages.append(message)
+                self.put(f"{listed} = {1 + len(found.messages)}")
             case ir.Several(count=None, until=b"", element=element):
                 if found.element is not None and found.element is not element:
                     raise unfit(self.key, path, node, "records of two layouts")
@@ -97,6 +117,7 @@ class Contained(Sharing):
                 if found.codecs not in ((), names):
                     raise unfit(self.key, path, node, "compressed in two ways")
                 found.codecs = names
+                self.put(f"{found.opaque} = 1")
                 for values, name in node.codecs:
                     tests = [
                         self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)

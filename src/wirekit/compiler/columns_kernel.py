@@ -80,20 +80,25 @@ class Packing:
 class Contents:
     """The byte strings of a column may be, or hold compressed, more records of another layout.
 
-    Of each row tell ``codec0`` the number of a codec plus one, ``listed0`` whether there are records, ``count0`` how
-    many are announced and ``size0`` how many bytes there are when decompressed, both -1 where nothing is said.
+    Of each row tell ``codec0`` the number of a codec plus one, ``listed0`` 1 where there are records and more where a
+    message of ``messages`` should be, ``count0`` how many records are announced and ``size0`` how many bytes there are
+    when decompressed, both -1 where nothing is said.
 
     Attributes:
         column: the index of the column.
         codecs: names of codecs.
         element: the layout of one record inside, None where there are only bytes.
         variables: those of the kernel for the four arrays.
+        opaque: the kernel's variable that tells whether the bytes are not the plain content.
+        messages: names of protobuf messages.
     """
 
     column: int
     codecs: tuple[str, ...]
     element: ir.Node | None
     variables: tuple[str, str, str, str]
+    opaque: str = ""
+    messages: list[str] = field(default_factory=list)
 
 
 CONTENTS = {"codec0": "int8", "listed0": "uint8", "count0": "int64", "size0": "int64"}

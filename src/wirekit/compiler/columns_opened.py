@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from wirekit.compiler.columns_plan import Start
 from wirekit.errors import Limit, WireError
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Limits, Reader, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,8 +86,20 @@ class Opening:
                 return
             self.verdict[row], data = 1, opened
             self.plain[row] = opened
-        if arrays["listed0"][row]:
+        listed = int(arrays["listed0"][row])
+        if listed == 1:
             self.lists[row] = data
+        elif listed:
+            self._message(row, self.contents.messages[listed - 2], bytes(data))
+
+    def _message(self, row: int, name: str, data: bytes) -> None:
+        """Says of bytes that stay as they are whether they are the message that they should be."""
+        from wirekit.wire.protobuf import Message, parse_message
+
+        try:
+            parse_message(Message._known[name], Reader(Session("", self.limits), data))
+        except WireError as error:
+            self._failed(row, "layout", error.reason)
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
         from wirekit.compression import Decompression, decompress

@@ -9,7 +9,7 @@ Columns: a field by its path; a list of numbers or strings as a list; a list of 
 the same length, null where an element does not have the field. Not in columns, and named in the metadata
 ``wirekit.left_out``: lists inside of lists, and messages inside of messages of their own type. A message inside that
 occurs nowhere in the buffer has no columns, unless they are asked for. ``<path>.ok`` is the verdict on the whole
-message: required fields are there and text is UTF-8.
+message: required fields are there, their numbers have names, and text is UTF-8.
 """
 
 from __future__ import annotations
@@ -110,6 +110,7 @@ class Tables:
         places: by slot.
         left_out: paths that have no column.
         rows: (path, numbers) of the table of messages.
+        sets: of each required enum its lowest number, how many follow, and of each of these whether it has a name.
     """
 
     key: str
@@ -119,6 +120,7 @@ class Tables:
     left_out: list[str] = field(default_factory=list)
     rows: list[tuple[str, list[int]]] = field(default_factory=list)
     fields: list[list[int]] = field(default_factory=list)
+    sets: list[int] = field(default_factory=list)
     index: list[int] = field(default_factory=list)
     silent: dict[str, int] = field(default_factory=dict)
     slots: dict[str, int] = field(default_factory=dict)
@@ -157,13 +159,15 @@ def _message(made: Tables, message: Message, path: str, slot: int, owner: int, o
     if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
         raise unfit(made.key, path, f"a message {message.name}", "of field numbers too large or too many required")
     number = len(made.rows)
-    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1]
+    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1, -1]
     made.rows.append((path, row))
     if slot < 0:
         made.silent[message.name] = number
     made.index += [-1] * (highest + 1)
     for each in message.fields.values():
         _field(made, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+    if message.selector:
+        row[5] = made.index[row[0] + message.by_name[message.selector].number]
     row[3] = len(made.places)
     return number
 
@@ -193,6 +197,9 @@ def _field(
     made.index[first + each.number] = len(made.fields)
     row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
     made.fields.append(row)
+    if each.required and each.table is not None:
+        row[4] = len(made.sets)
+        made.sets += _set(made, each, path)
     if inner is not None:
         if slot < 0 and inner.name in made.silent:
             row[4] = made.silent[inner.name]
@@ -201,6 +208,14 @@ def _field(
             row[4] = _message(made, inner, path, slot, listed, (*outer, inner.name))
     if slot >= 0:
         made.places[slot].end = len(made.places)
+
+
+def _set(made: Tables, each: Field, path: str) -> list[int]:
+    numbers = [int(symbol) for symbol in each.table or ()]
+    low, high = min(numbers), max(numbers)
+    if high - low > LARGEST_NUMBER:
+        raise unfit(made.key, path, "an enum", "of numbers too far apart")
+    return [low, high - low + 1, *(int(number in numbers) for number in range(low, high + 1))]
 
 
 class Tray:
@@ -275,26 +290,30 @@ def slot_at(slot: int) -> int:
 def _memory(made: Tables, where: list[int]) -> NDArray[Any]:
     """One array of all that a message type needs, as ``kernels.protobuf`` has it: several would cost more to pass on.
 
-    State, slots (value, length, stamp, column), slots touched, stack, fields, messages, index, in this order.
+    State, slots (value, length, stamp, column), slots touched, stack, fields, messages, sets, index, in this order.
     """
     touched = slot_at(len(made.places))
     stack = touched + len(made.places)
     fields = stack + WIDTH * (DEEPEST + 1)
     messages = fields + WIDTH * len(made.fields)
-    index = messages + WIDTH * len(made.rows)
+    sets = messages + WIDTH * len(made.rows)
+    index = sets + len(made.sets)
     memory = np.zeros(index + len(made.index), np.int64)
     memory[0] = 1
     memory[6:9] = messages, touched, stack
     memory[VALUES + 1 : touched : SLOT_WIDTH] = -1
     memory[VALUES + 3 : touched : SLOT_WIDTH] = where
     for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(made.fields):
-        place = messages + WIDTH * message if message >= 0 else -1
+        begin = messages + WIDTH * message if kind == _KINDS["message"] else sets + message
+        place = begin if message >= 0 else -1
         listed = int(slot >= 0 and where[slot] > -2)
         at = slot_at(slot) if slot >= 0 else -1
         memory[fields + WIDTH * number :][:WIDTH] = wire_type, kind, bits, at, place, repeated, required, listed
-    for number, (_, (first, highest, slot, end, required)) in enumerate(made.rows):
+    for number, (_, (first, highest, slot, end, required, selector)) in enumerate(made.rows):
         begin = slot_at(slot) if slot >= 0 else -1
-        memory[messages + WIDTH * number :][:5] = index + first, highest, begin, slot_at(end), required
+        chooses = fields + WIDTH * selector if selector >= 0 else -1
+        memory[messages + WIDTH * number :][:6] = index + first, highest, begin, slot_at(end), required, chooses
+    memory[sets:index] = made.sets
     found = np.array(made.index, np.int64)
     memory[index:] = np.where(found >= 0, fields + WIDTH * found, -1)
     return memory.view(np.uint64)

@@ -79,6 +79,8 @@ class Blob:
         text: whether it is UTF-8.
         explained: False when nobody knows what the bytes mean.
         filler: whether the bytes only fill up.
+        part: whether they are a piece of something larger, whose size they do not tell.
+        sealed: whether they are cipher text, which only the reference engine opens, with a key of the caller.
     """
 
     length: Number | Expression | None
@@ -86,6 +88,8 @@ class Blob:
     text: bool
     explained: bool
     filler: bool
+    part: bool = False
+    sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,16 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Field ``field`` of the message that is member ``at`` tells the ``size`` or ``count`` of member ``of``."""
+
+    at: int
+    field: str
+    what: str
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A named field of a structure."""
 
@@ -139,6 +153,7 @@ class Structure:
     members: tuple[Member, ...]
     measures: tuple[Measure, ...]
     sums: tuple[Sum, ...]
+    told: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +421,7 @@ def _text(value: Any) -> str:
         return f"[{', '.join(_text(item) for item in value)}]"
     if isinstance(value, SymbolTable):
         return value.name
-    if isinstance(value, (Measure, Sum)):
+    if isinstance(value, (Measure, Sum, Told)):
         shown = {name: getattr(value, name) for name in type(value).__slots__}
         verified = shown.pop("bounds", True) is False
         told = [f"{name}={each}" for name, each in shown.items() if each not in (False, 0) or name == "at"]

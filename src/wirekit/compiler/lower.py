@@ -9,7 +9,7 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
-from wirekit.wire import composite, compressed, derived, node
+from wirekit.wire import composite, compressed, derived, encrypted, node
 
 Lowerer = Callable[[Any, str], ir.Node]
 
@@ -101,7 +101,7 @@ def _bytes(source: node.Bytes, path: str) -> ir.Blob:
     elif source.length is not None:
         length = _expression(source.length, path)
     filler = isinstance(source, node.Padding)
-    return ir.Blob(length, source.null, source.text, source.explained, filler)
+    return ir.Blob(length, source.null, source.text, source.explained, filler, source.part)
 
 
 def _delimited(source: node.Delimited, path: str) -> ir.Node:
@@ -128,7 +128,12 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
     sums = tuple(
         ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
     )
-    return ir.Structure(source.record.__name__, members, measures, sums)
+    for each in source.told:
+        message = each.node.message
+        if each.field not in message.by_name:
+            raise Misuse(f"{_in(path, source.members[each.at][0])}: {message.name} has no field {each.field!r}")
+    told = tuple(ir.Told(each.at, each.field, each.what, each.of) for each in source.told)
+    return ir.Structure(source.record.__name__, members, measures, sums, told)
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:
@@ -215,6 +220,11 @@ def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
     return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)
 
 
+def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:
+    lower(source.content, _in(path, "content"))
+    return ir.Blob(None, None, False, True, False, part=True, sealed=True)
+
+
 _LOWERERS: dict[type, Lowerer] = {
     node.Integer: _integer,
     node.Flag: _flag,
@@ -240,4 +250,5 @@ _LOWERERS: dict[type, Lowerer] = {
     derived.Length: _inner,
     derived.Checked: _inner,
     compressed.Compressed: _compressed,
+    encrypted.Encrypted: _encrypted,
 }

@@ -37,6 +37,7 @@ from wirekit.values import Check, Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import NEED_SIZE, Opened
 from wirekit.wire.node import DECIMAL
 from wirekit.wire.stream import Limits, Reader, Session, join_path
+from wirekit.wire.told import elements
 
 Unit = Callable[..., tuple[Any, int]]
 Prefix = tuple[Any, ...]
@@ -77,12 +78,26 @@ class State:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
             elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
         source: the number of the buffer at work, 0 for the input.
+        part: the bytes read last that are a piece of something larger.
         bad: whether a verdict that is not good was recorded, if only on what was given up later.
     """
 
-    __slots__ = ("bad", "checks", "depth", "frame", "limits", "nested", "params", "protocol", "source", "sources")
+    __slots__ = (
+        "bad",
+        "checks",
+        "depth",
+        "frame",
+        "limits",
+        "nested",
+        "params",
+        "part",
+        "protocol",
+        "source",
+        "sources",
+    )
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
+        self.part: bytes | None = None
         self.protocol = protocol
         self.params = params
         self.limits = limits
@@ -260,6 +275,7 @@ class Writer(Generator):
             "Opened": Opened,
             "Symbol": Symbol,
             "missing": missing,
+            "elements": elements,
             "resolve": resolve,
         }
         super().__init__(key, layout, names)
@@ -289,6 +305,8 @@ class Writer(Generator):
             case ir.Several():
                 return self._several(code, node, scope, path, e)
             case ir.Blob():
+                if node.sealed:
+                    self._verdict(code, path, "decryption", "None", "p", status="absent")
                 return self._blob(code, node, scope, e)
             case ir.Delimited():
                 return self._delimited(code, node, e)
@@ -355,6 +373,9 @@ class Writer(Generator):
         begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
         end_at = {index for measure in verified for index in (measure.at, measure.last)}
         end_at |= {index for total in node.sums for index in (total.at, total.last)}
+        sizes = {told.of for told in node.told if told.what == "size"}
+        begin_at |= sizes
+        end_at |= sizes
         open_ended = [measure for measure in node.measures if measure.zero_is_rest]
         begin_at |= {measure.first for measure in open_ended}
         end_at |= {measure.last for measure in open_ended}
@@ -418,6 +439,8 @@ class Writer(Generator):
                 code.put(f"    {_keep(kept, node.members[measure.at].name)}")
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, path)
+        for told in node.told:
+            self._told(code, told, values, marks, ends)
         return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
 
     @staticmethod
@@ -467,6 +490,20 @@ class Writer(Generator):
             )
             code.put(_keep(kept, name))
             code.depth -= 1
+
+    @staticmethod
+    def _told(code: Decoding, told: ir.Told, values: list[str], marks: dict[int, str], ends: dict[int, str]) -> None:
+        """A number that building would change, or that the bytes of its member do not tell, is no matter of rows."""
+        message, value, number = values[told.at], values[told.of], code.fresh("n")
+        code.put(f"if {message} is not None:")
+        code.put(f"    {number} = getattr({message}, {told.field!r})")
+        if told.what == "count":
+            code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
+            return
+        code.put(f"    if {value}.__class__ is Opened:")
+        code.put(f"        if {number} is None: raise Unusual")
+        extent = f"{ends[told.of]} - {marks[told.of]}"
+        code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")
 
     def _following(
         self,
@@ -889,6 +926,8 @@ class Writer(Generator):
         if node.length is None:
             code.put(f"{value} = b[p:{e}]")
             code.put(f"p = {e}")
+            if node.part:
+                code.put(f"S.part = {value}")
         elif isinstance(node.length, ir.Number):
             # A length read from beyond the limit leads beyond it too, unless it means null.
             late = e != code.leave and not code.read

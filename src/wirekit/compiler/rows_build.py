@@ -25,6 +25,7 @@ from wirekit.wire.compressed import Opened
 from wirekit.wire.node import DECIMAL
 from wirekit.wire.stream import Limits
 from wirekit.wire.stream import Writer as Output
+from wirekit.wire.told import elements
 
 Unit = Callable[..., None]
 PLAIN = (bool, int, float, str, bytes, type(None))
@@ -36,9 +37,11 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 class State:
     """What one encode knows beside the value."""
 
-    __slots__ = ("limits", "params", "protocol")
+    __slots__ = ("limits", "params", "part", "plain", "protocol")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
+        self.plain: int | None = None  # bytes that were compressed last
+        self.part: Any = None  # the piece of something larger that was written last
         self.protocol = protocol
         self.params = params
         self.limits = limits
@@ -51,12 +54,14 @@ class State:
         if opened._extra or not (compressed is None or isinstance(compressed, bytes)):
             raise Unusual
         if compressed is not None and content is None:
+            self.plain = None
             return compressed
         if codec is None or content is None:
             raise Unusual
         inner = bytearray()
         unit(self, inner, content, *above)
         plain = bytes(inner)
+        self.plain = len(plain)
         if compressed is not None:
             bounds = Decompression(size=self.limits.decompressed, ratio=self.limits.ratio)
             try:
@@ -322,6 +327,7 @@ class Builder(Generator):
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
         helpers = (integer, real, flag, octets, sequence, missing)
         names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "Opened": Opened, "resolve": resolve}
+        names["elements"] = elements
         super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
@@ -432,6 +438,9 @@ class Builder(Generator):
         used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         derived, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
+        sizes = {told.of for told in node.told if told.what == "size"}
+        begin_at |= sizes
+        end_at |= sizes
         starts: dict[int, Place] = {}
         ends: dict[int, Place] = {}
         pieces: dict[int, tuple[Place, Piece, str]] = {}
@@ -460,6 +469,8 @@ class Builder(Generator):
             self._fill(code, place, piece, present, number)
         for total in node.sums:
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
+        for told in node.told:
+            self._told(code, node, told, inner, starts, ends)
         self._end(code, x)
 
     # What a structure's value is: here a record, and nothing is kept beside its fields.
@@ -478,6 +489,28 @@ class Builder(Generator):
     def _source(x: str, name: str) -> str:
         """Reads a field; AttributeError or KeyError if it is not set."""
         return _source(x, name)
+
+    @staticmethod
+    def _told(
+        code: Building,
+        node: ir.Structure,
+        told: ir.Told,
+        scope: Scope,
+        starts: dict[int, Place],
+        ends: dict[int, Place],
+    ) -> None:
+        """A number that does not agree with the value is for the reference engine to compute, or to write as kept."""
+        message, value = (scope.variables[node.members[at].name] for at in (told.at, told.of))
+        number = code.fresh("n")
+        code.put(f"if {message} is not None:")
+        code.put(f"    {number} = getattr({message}, {told.field!r})")
+        if told.what == "count":
+            code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
+            return
+        code.put(f"    if {value}.__class__ is Opened:")
+        code.put(f"        if S.plain not in (None, {number}): raise Unusual")
+        extent = distance(starts[told.of], ends[told.of], 0)
+        code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")
 
     def _derived(
         self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool
@@ -650,6 +683,8 @@ class Builder(Generator):
         match node.length:
             case None:
                 code.append(data)
+                if node.part:
+                    code.put(f"S.part = {x}")
             case Literal(value=int(size)) if not node.filler and size > 0:
                 code.put(f"if len({data}) != {size}: raise Unusual")
                 code.add(f"{size}s", size, data)
@@ -743,6 +778,7 @@ class Builder(Generator):
         code.put(f"{data} = {x}")
         code.put(f"if {x}.__class__ is Opened:")
         code.put(f"    {data} = S.close({table}.get({self._key(node.on, scope)}), {x}, {unit}{above})")
+        code.put(f"else: S.part = {x}")
         self._blob(code, node.blob, data, scope)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:

@@ -19,6 +19,7 @@ from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.composite import load_extra
 from wirekit.wire.compressed import Opened
+from wirekit.wire.told import counted
 
 Unit = Callable[..., Any]
 REMEMBERED = 256  # numbers whose bit fields are remembered
@@ -103,7 +104,7 @@ class Loader(Generator):
     arguments = "S, x"
 
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        helpers = (number, real, symbol, octets, other, extras, opened, missing)
+        helpers = (number, real, symbol, octets, other, extras, opened, counted, missing)
         names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve, "Mapping": Mapping}
         super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
@@ -134,6 +135,8 @@ class Loader(Generator):
             case ir.BitFields():
                 self._bits(code, node, x)
             case ir.Blob(text=False):
+                if node.sealed:
+                    code.put(f"if isinstance({x}, Mapping): raise Unusual")
                 code.put(f"if {x}.__class__ is not bytes: {x} = octets({x})")
             case ir.Constant() | ir.Optional() | ir.Ahead():
                 return self._node(code, node.node, x, scope)
@@ -191,6 +194,10 @@ class Loader(Generator):
             code.depth += 1
             code.put(f"{value} = {x}[{member.name!r}]")
             loaded = self._node(code, member.node, value, inner)
+            for told in node.told:
+                if told.at == index and told.what == "count":
+                    name = node.members[told.of].name
+                    code.put(f"{loaded} = counted({told.field!r}, {loaded}, {x}.get({name!r}))")
             code.put(assignment(made, member.name, loaded))
             code.put(f"{left} -= 1")
             if member.name in used:

@@ -11,7 +11,7 @@ from wirekit.strategies.domains import limits_of
 from wirekit.strategies.drawing import Drawing, exactly, integers
 from wirekit.strategies.expressions import LENGTH, Names
 from wirekit.strategies.fields import ANY_BYTES, ANY_TEXT
-from wirekit.wire.protobuf import BYTES, VARINT, Message
+from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField
 
 MESSAGES = 3
@@ -39,6 +39,9 @@ class Messages(Drawing):
                 value[field.name] = given[field.name]
             elif field.required or field.name in chosen or inside:
                 value[field.name] = self._scalar(field, inside)
+        kept = [name for name, _, _ in refused(message, value.get)]
+        if kept:
+            value["$keep"] = kept
         if self.pieces > 0 and self.chance(10):
             value["$unknown"] = [self._unknown(message) for _ in range(1 + self.upto(1))]
         return value

@@ -30,6 +30,7 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.message import Protobuf
 from wirekit.wire.node import (
     Bit,
@@ -62,6 +63,7 @@ from wirekit.wire.node import (
     unexplained,
 )
 from wirekit.wire.stream import Limits
+from wirekit.wire.told import CountOf, SizeOf
 
 __all__ = [
     "Array",
@@ -71,8 +73,10 @@ __all__ = [
     "Checked",
     "Compressed",
     "Const",
+    "CountOf",
     "Default",
     "Delimited",
+    "Encrypted",
     "Flag",
     "If",
     "IfMore",
@@ -89,6 +93,7 @@ __all__ = [
     "RecordsToEnd",
     "Ref",
     "Repeat",
+    "SizeOf",
     "Sized",
     "String",
     "Struct",

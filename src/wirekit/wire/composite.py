@@ -24,6 +24,7 @@ from wirekit.wire.node import (
     unnamed,
 )
 from wirekit.wire.stream import Reader, Scope, Writer, join_path, located
+from wirekit.wire.told import counted, observe, tales, tell
 
 
 class _Open:
@@ -74,6 +75,7 @@ class Struct(Node):
         for index, (_, _, last) in self.lengths.items():
             if last > index:
                 self.closing.setdefault(last, []).append(index)
+        self.told = list(tales(self.members, [bare(node) for _, node in self.members]))
         self._least: int | None = None
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -125,6 +127,8 @@ class Struct(Node):
                     extra.setdefault("keep", []).append(self.members[index][0])
             for index, checked, first, last in self.checked:
                 self._verify(stream, index, checked, starts[first], ends[last], record, ends[index], extra)
+            if self.told:
+                self._observe(stream, record, scope, starts, ends)
         except WireError as error:
             if error.offset is None:
                 located(error, stream)
@@ -133,6 +137,7 @@ class Struct(Node):
             error.partial = record
             if opened:
                 stream.limit = opened[0].outer
+                self._blame(stream, opened, error)
             raise
         finally:
             session.frames.pop()
@@ -140,6 +145,15 @@ class Struct(Node):
             if extra:
                 record._extra = extra
         return record
+
+    def _observe(self, stream: Reader, record: Record, scope: Scope, starts: list[int], ends: list[int]) -> None:
+        """Verifies what messages tell about the members behind them."""
+        for told in self.told:
+            (name, _), (of, node) = self.members[told.at], self.members[told.of]
+            extent = None if node.settled(scope).opaque else ends[told.of] - starts[told.of]
+            stream.session.path.append(name)
+            observe(told, getattr(record, name), getattr(record, of), extent, stream, starts[told.at])
+            stream.session.path.pop()
 
     def _length(
         self,
@@ -187,6 +201,15 @@ class Struct(Node):
         stream.limit = entry.end
         if not entry.cut:
             stream.bounded += 1
+
+    @staticmethod
+    def _blame(stream: Reader, opened: list[_Open], error: WireError) -> None:
+        """Says of an error inside a length that cannot be right that it cannot: it passes one that fits."""
+        beyond = next((entry for entry in opened if entry.cut), None)
+        if beyond is not None and stream.bounded and not isinstance(error, (Short, Limit)) and not error.hint:
+            depth = stream.session.frames[-1][0]
+            where = join_path([*stream.session.path[:depth], beyond.name])
+            error.hint = f"{where} says {beyond.size} bytes where {beyond.end - beyond.start} are left"
 
     def _clips(self, name: str) -> bool:
         return any(length.clip for index, (length, _, _) in self.lengths.items() if self.members[index][0] == name)
@@ -259,6 +282,12 @@ class Struct(Node):
         scope.update(values)
         keep = extra.get("keep", ())
         stream.frames.append((len(stream.path), extra))
+        for told in self.told:
+            (name, _), (of, node) = self.members[told.at], self.members[told.of]
+            if name in values and of in values:
+                stream.path.append(of)
+                values[name] = scope[name] = tell(told, values[name], values[of], node, stream, scope)
+                stream.path.pop()
         starts: list[int] = []
         ends: list[int] = []
         trailing = {self.lengths[i][2]: self.members[i][0] for i in self.lengths if self.lengths[i][2] > i}
@@ -338,7 +367,7 @@ class Struct(Node):
         record = self.record()
         for name, node in self.members:
             if name in obj:
-                value = node.load(obj[name], scope)
+                value = self._counted(name, node.load(obj[name], scope), obj)
                 scope[name] = value
                 setattr(record, name, value)
             elif isinstance(node, Default):
@@ -355,6 +384,12 @@ class Struct(Node):
                 raise Misuse(f"no field {name!r}; the fields are {', '.join(self.record._fields)}")
         record._extra = extra or None
         return record
+
+    def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
+        for told in self.told:
+            if self.members[told.at][0] == name and told.what == "count":
+                value = counted(told.field, value, obj.get(self.members[told.of][0]))
+        return value
 
     def default(self, context: Scope) -> Any:
         return NOTHING
@@ -643,6 +678,9 @@ class If(Wrapping):
     def minimum(self) -> int:
         return 0
 
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
     def default(self, context: Scope) -> Any:
         return self.inner.default(context) if evaluate(self.condition, context) else None
 
@@ -664,6 +702,9 @@ class IfThenElse(Node):
 
     def _chosen(self, context: Scope) -> Node:
         return self.then if evaluate(self.condition, context) else self.otherwise
+
+    def settled(self, context: Scope) -> Node:
+        return self._chosen(context).settled(context)
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         return self._chosen(context)._parse(stream, context, path)
@@ -709,6 +750,10 @@ class Switch(Node):
         key = self._key(context)
         return self.cases.get(key, self.otherwise)
 
+    def settled(self, context: Scope) -> Node:
+        node = self._chosen(context)
+        return self if node is None else node.settled(context)
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         node = self._chosen(context)
         if node is None:
@@ -746,6 +791,9 @@ class IfNext(Wrapping):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
 
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
     def load(self, obj: Any, context: Scope) -> Any:
         return None if obj is None else self.inner.load(obj, context)
 
@@ -764,6 +812,9 @@ class IfMore(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return None if obj is None else self.inner._build(obj, stream, context, path)
+
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
 
     def load(self, obj: Any, context: Scope) -> Any:
         return None if obj is None else self.inner.load(obj, context)

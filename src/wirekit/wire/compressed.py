@@ -46,6 +46,10 @@ class Compressed(Wrapping):
         self.content = content
         self.size = size
 
+    @property
+    def opaque(self) -> bool:
+        return True
+
     def parts(self) -> list[tuple[str, Node]]:
         return [("inner", self.inner), ("content", self.content)]
 
@@ -131,14 +135,25 @@ class Compressed(Wrapping):
         name = self._name(context)
         if name is None:
             raise stream.wrong("a byte string, for the codec says that nothing is compressed", "opened content")
+        plain = self._plain(obj, stream, context)
+        if compressed is not None and self._holds(name, self._held(compressed, stream), plain, stream):
+            return bytes(compressed)
+        return compress(name, plain)
+
+    def _plain(self, obj: Any, stream: Writer, context: Scope) -> bytes:
+        """What is to be compressed."""
+        extra = (obj._extra or {}) if isinstance(obj, Record) else {}
         inner = stream.inside()
         stream.path.append("content")
         self.content._build(obj["content"], inner, context, "")
         stream.path.pop()
-        plain = bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
-        if compressed is not None and self._holds(name, self._held(compressed, stream), plain, stream):
-            return bytes(compressed)
-        return compress(name, plain)
+        return bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
+
+    def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
+        if self._name(context) is None or not isinstance(obj, (Record, Mapping)) or obj.get("content") is None:
+            return None
+        kept = isinstance(obj, Record) and "compressed" in (obj._extra or {}).get("keep", ())
+        return None if kept else len(self._plain(obj, stream, context))
 
     @staticmethod
     def _held(compressed: Any, stream: Writer) -> bytes:

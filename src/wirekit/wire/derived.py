@@ -11,7 +11,7 @@ from typing import Any
 
 from wirekit.errors import Limit, Misuse
 from wirekit.values import to_json
-from wirekit.wire.node import Integer, Wrapping, evaluate
+from wirekit.wire.node import Integer, Node, Wrapping, evaluate
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -171,6 +171,9 @@ class Default(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return self.inner._build(obj, stream, context, path)
+
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
 
     def default(self, context: Scope) -> Any:
         return evaluate(self.value, context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -24,7 +24,9 @@ from wirekit.wire.composite import (
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
+from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.node import Bits, Bytes, Delimited, Flag, Integer, Node, Padding, String, Symbols
+from wirekit.wire.told import Tells
 
 PROTOBUF_FIELDS_INSIDE = 40
 
@@ -80,7 +82,7 @@ def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
         yield FieldLine(depth, "content:", type_of(node.content))
         yield from _inside(node.content, depth + 1)
     elif hasattr(node, "message"):
-        yield from _protobuf(node.message, depth)
+        yield from _protobuf(node.message, depth, getattr(node, "tells", {}))
     elif not isinstance(node, Ref):
         for _, part in node.parts():
             yield from _inside(part, depth)
@@ -94,7 +96,7 @@ def _cases(node: Switch) -> list[tuple[str, Node]]:
     return [(", ".join(values), case) for values, case in shared.values()]
 
 
-def _protobuf(message: Any, depth: int) -> Iterator[FieldLine]:
+def _protobuf(message: Any, depth: int, tells: Mapping[str, Tells]) -> Iterator[FieldLine]:
     if depth and len(message.fields) > PROTOBUF_FIELDS_INSIDE:
         yield FieldLine(depth, "…", f"{len(message.fields)} fields")
         return
@@ -103,7 +105,8 @@ def _protobuf(message: Any, depth: int) -> Iterator[FieldLine]:
         kind = field.message.name.rpartition(".")[2] if field.message is not None else field.kind
         if field.table is not None:
             kind = field.table.name.rpartition(".")[2]
-        yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}")
+        note = f"{tells[field.name].what} of {tells[field.name].of}" if field.name in tells else ""
+        yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}", note)
 
 
 @singledispatch
@@ -156,6 +159,11 @@ def _(node: Bytes) -> str:
 @type_of.register
 def _(node: Delimited) -> str:
     return f"{'decimal number' if node.number else 'text'} up to {node.end.decode()!r}"
+
+
+@type_of.register
+def _(node: Encrypted) -> str:
+    return "cipher text to the end"
 
 
 @type_of.register

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.told import Tells
 
 if TYPE_CHECKING:
     from wirekit.values import Record
@@ -17,24 +19,34 @@ if TYPE_CHECKING:
 class Protobuf(Node):
     """A protobuf message that takes all bytes before the limit.
 
+    What readers of the message refuse (a required field that is missing, or whose number has no name: a closed enum
+    takes that for missing) is a bad ``required`` check, and Wrong when built, unless the field is named in ``$keep``.
+
     Args:
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
             when it is needed, ``module:Message``.
+        selector: a field that holds the number of the one field that must be there too, or "".
+        tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
     """
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Any, *, selector: str = "", tells: Mapping[str, Tells] | None = None) -> None:
         super().__init__()
         self.descriptor = descriptor
+        self.selector = selector
+        self.tells = dict(tells or {})
 
     @cached_property
     def message(self) -> Message:
         """The message type."""
         from wirekit.wire.protobuf import Message
 
-        if isinstance(self.descriptor, str):
-            module, name = self.descriptor.split(":")
-            return Message.of(getattr(importlib.import_module(module), name).DESCRIPTOR)
-        return Message.of(self.descriptor)
+        descriptor = self.descriptor
+        if isinstance(descriptor, str):
+            module, name = descriptor.split(":")
+            descriptor = getattr(importlib.import_module(module), name).DESCRIPTOR
+        message = Message.of(descriptor)
+        message.selector = self.selector or message.selector
+        return message
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
         from wirekit.wire.protobuf import parse_message

@@ -48,6 +48,21 @@ class Node(construct.Construct):
         """(role, node) of the nodes inside, for walks over a schema."""
         return []
 
+    @property
+    def opaque(self) -> bool:
+        """Whether the bytes are not the plain content, so that their number is not its size."""
+        return False
+
+    def settled(self, context: Scope) -> Node:
+        """The node that lays the value out, where others around it only decide which one does."""
+        return self
+
+    def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
+        """The bytes that a value takes, decompressed; None where its bytes do not tell."""
+        inner = stream.inside()
+        self._build(obj, inner, context, "")
+        return len(inner.buffer)
+
 
 def evaluate(expression: Any, context: Scope) -> Any:
     """The value of a constant or of a ``this`` expression.
@@ -268,16 +283,24 @@ class Bytes(Node):
         length: an integer node (a length prefix), a number, a ``this`` expression, or None for the rest of the limit.
         null: what length means null, -1 or 0; None if there is no null.
         explained: False when nobody knows what the bytes mean: they are kept, and reported as a gap.
+        part: whether the bytes are a piece of something larger, whose size they do not tell.
     """
 
     text = False
     kind = "bytes"
 
-    def __init__(self, length: Any = None, *, null: int | None = None, explained: bool = True) -> None:
+    def __init__(
+        self, length: Any = None, *, null: int | None = None, explained: bool = True, part: bool = False
+    ) -> None:
         super().__init__()
         self.length = length
         self.null = null
         self.explained = explained
+        self.part = part
+
+    @property
+    def opaque(self) -> bool:
+        return self.part
 
     @property
     def prefix(self) -> Integer | None:
@@ -332,6 +355,13 @@ class Bytes(Node):
                 raise stream.wrong(f"{size} bytes", f"{len(data or b'')} bytes")
         stream.write(data or b"")
         return obj
+
+    def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
+        if self.part:
+            return None
+        if self.length is None or self.prefix is not None:
+            return super().plain_size(obj, stream, context)
+        return len(self._encode(obj, stream) or b"")  # the length may be the very number that is asked for
 
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None:
@@ -476,9 +506,9 @@ class Delimited(Node):
         return len(self.end) + self.number
 
 
-def rest() -> Bytes:
-    """All bytes before the nearest limit."""
-    return Bytes(None)
+def rest(*, part: bool = False) -> Bytes:
+    """All bytes before the nearest limit; ``part`` when they are a piece of something larger."""
+    return Bytes(None, part=part)
 
 
 def unexplained() -> Bytes:

@@ -11,7 +11,7 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -101,7 +101,8 @@ class Message:
         self.record = record_type(descriptor.name, tuple(self.by_name), sparse=True)
         self.lists = [field.name for field in self.fields.values() if field.repeated]
         self.singles = [field.name for field in self.fields.values() if not field.repeated]
-        self.required = [field.name for field in self.fields.values() if field.required]
+        self.required = [field for field in self.fields.values() if field.required]
+        self.selector = ""
 
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:
@@ -162,12 +163,11 @@ def parse_message(message: Message, stream: Reader) -> Record:
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
-    for name in message.required:
-        if getattr(record, name) is None:
-            names.append(name)
-            stream.check("required", None, None, False, begin, "a required field is missing")
-            names.pop()
-            extra.setdefault("keep", []).append(name)
+    for name, wanted, stored in refused(message, record.get):
+        names.append(name)
+        stream.check("required", stored, None, False, begin, f"readers refuse it: {wanted}")
+        names.pop()
+        extra.setdefault("keep", []).append(name)
     record._extra = extra or None
     if not stream.plain:
         data = bytes(stream.buffer[begin : stream.position])
@@ -176,6 +176,24 @@ def parse_message(message: Message, stream: Reader) -> Record:
             record._extra = extra
     stream.plain = outer
     return record
+
+
+def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, str, int | None]]:
+    """What makes readers refuse a message: (field, what is wanted, the number that stands there instead or None)."""
+    for field in message.required:
+        value = get(field.name)
+        if value is None:
+            yield field.name, f"a value, for {message.name} requires it", None
+        elif field.table is not None and isinstance(value, int) and value not in field.table:
+            yield field.name, f"a value of {field.table.name}, for another one counts as missing", int(value)
+    if message.selector:
+        value = get(message.selector)
+        table = message.by_name[message.selector].table
+        if table is not None and isinstance(value, str):
+            value = table[value]
+        selected = message.fields.get(value) if isinstance(value, int) else None
+        if selected is not None and (table is None or value in table) and get(selected.name) in (None, []):
+            yield selected.name, f"a value, for {message.selector} {value} requires it", None
 
 
 def _accepts(field: Field, wire_type: int) -> bool:
@@ -317,13 +335,16 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     for name in values:
         if name not in message.by_name:
             raise stream.wrong(f"a field of {message.name}", f"a field {name!r}")
+    for name, wanted, found in refused(message, values.get):
+        if name not in extra.get("keep", ()):
+            stream.path.append(name)
+            raise stream.wrong(wanted, "nothing" if found is None else found)
     out = bytearray()
     for field in message.fields.values():
         value = values.get(field.name)
         stream.path.append(field.name)
         if value is None:
-            if field.required and field.name not in extra.get("keep", ()):
-                raise stream.wrong(f"a value, for {message.name} requires it", "nothing")
+            pass
         elif field.repeated:
             for index, item in enumerate(value):
                 stream.path.append(index)

@@ -8,11 +8,15 @@ data in it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from wirekit.errors import Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
+
+Decrypt = Callable[[bytes, Any], bytes | None]
+"""Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,10 @@ class Scope(dict[str, Any]):
 class Session:
     """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits."""
 
-    __slots__ = ("checks", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
+    __slots__ = ("checks", "decrypt", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
 
-    def __init__(self, protocol: str, limits: Limits, *, trace: bool = False) -> None:
+    def __init__(self, protocol: str, limits: Limits, *, trace: bool = False, decrypt: Decrypt | None = None) -> None:
+        self.decrypt = decrypt
         self.protocol = protocol
         self.limits = limits
         self.path: list[str | int] = []

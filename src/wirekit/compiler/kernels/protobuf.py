@@ -36,7 +36,7 @@ DEEPEST: Final = layout.DEEPEST
 # Numbers of a slot, of a field, of a message, of a place on the stack.
 VALUE, LENGTH, STAMP, WHERE = (U(at) for at in range(4))
 WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = (U(at) for at in range(8))
-FIRST, LAST_NUMBER, PRESENCE, END, ALL_REQUIRED = (U(at) for at in range(5))
+FIRST, LAST_NUMBER, PRESENCE, END, ALL_REQUIRED, SELECTOR = (U(at) for at in range(6))
 LIMIT, AT, SEEN, LIST = (U(at) for at in range(4))
 SLOT_WIDTH: Final = U(layout.SLOT_WIDTH)
 # Kinds of fields.
@@ -138,6 +138,26 @@ def _ended(at: Any, owner: Any, row: Any, m: Any, items: Any) -> bool:
 
 
 @njit(nogil=True)
+def _named(value: Any, numbers: Any, m: Any) -> bool:
+    """Whether a number is one of a set."""
+    at = value - m[numbers]
+    return at < m[numbers + ONE] and m[numbers + U(2) + at] != ZERO
+
+
+@njit(nogil=True)
+def _selected(at: Any, seen: Any, m: Any) -> bool:
+    """Whether the field is there whose number the selector of a message holds."""
+    selector = m[at + SELECTOR]
+    if selector == NONE or seen & m[selector + REQUIRED] == ZERO or m[selector + SLOT] == NONE:
+        return True
+    number = m[m[selector + SLOT]]
+    if number > m[at + LAST_NUMBER]:
+        return True
+    field = m[m[at + FIRST] + number]
+    return field == NONE or m[field + SLOT] == NONE or m[m[field + SLOT] + STAMP] == m[RECORD]
+
+
+@njit(nogil=True)
 def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any) -> Any:
     """The elements of a packed list; gives how it went wrong, and the position."""
     wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
@@ -175,7 +195,7 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
     _touch(m[messages + PRESENCE], m)
     while True:
         if p >= end:
-            if seen & m[at + ALL_REQUIRED] != m[at + ALL_REQUIRED]:
+            if seen & m[at + ALL_REQUIRED] != m[at + ALL_REQUIRED] or not _selected(at, seen, m):
                 m[OK] = ZERO
             if depth == 0:
                 return np.int64(GOOD), p, np.int64(0)
@@ -251,6 +271,8 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
             continue
         if kind <= BOOLEAN:
             raw = _number(raw, kind, m[field + BITS])
+            if m[field + MESSAGE] != NONE and not _named(raw, m[field + MESSAGE], m):
+                seen &= ~m[field + REQUIRED]
         elif kind >= BYTES:
             if kind == TEXT and not is_utf8(b, p, size):
                 m[OK] = ZERO

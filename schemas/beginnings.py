@@ -1,0 +1,38 @@
+"""How streams begin that are not of the protocol that is expected; the layouts of what can be read are in ``net``.
+
+Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt; TLS records, RFC 8446 §5.1;
+HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2.
+"""
+
+from __future__ import annotations
+
+from wirekit.registry import Beginning
+
+SIGNATURE_V1 = b"PROXY "
+LONGEST_V1 = 107
+SIGNATURE_V2 = b"\r\n\r\n\0\r\nQUIT\n"
+LONGEST_V2 = 16 + 0xFFFF
+TLS_CONTENT = {20: "change_cipher_spec", 21: "alert", 22: "handshake", 23: "application_data"}
+TLS_VERSIONS = {0x0300: "SSL 3.0", 0x0301: "TLS 1.0", 0x0302: "TLS 1.1", 0x0303: "TLS 1.2", 0x0304: "TLS 1.3"}
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+
+BEGINNINGS = (
+    Beginning("a PROXY protocol version 1 header", (SIGNATURE_V1,), "net.proxy_v1", LONGEST_V1),
+    Beginning("a PROXY protocol version 2 header", (SIGNATURE_V2,), "net.proxy_v2", LONGEST_V2),
+    *(
+        Beginning(
+            f"a TLS {name.replace('_', ' ')} record",
+            tuple(bytes([content]) + version.to_bytes(2, "big") for version in TLS_VERSIONS),
+            advice="decrypt it first, or capture behind the TLS end point",
+        )
+        for content, name in TLS_CONTENT.items()
+    ),
+    Beginning(
+        "an HTTP request",
+        tuple(f"{method} ".encode() for method in METHODS),
+        advice="a web client speaks to the broker's binary port",
+    ),
+    Beginning("an HTTP response", (b"HTTP/1.",), advice="the port is a web server's"),
+    Beginning("HTTP/2", (b"PRI * HTTP/2.0",), advice="a web or gRPC client speaks to the broker's binary port"),
+    Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
+)

@@ -1,0 +1,82 @@
+"""Cipher text inside a field: opaque, or opened as a layout by the caller's own key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirekit.errors import Limit, WireError
+from wirekit.values import Check, Record, record_type
+from wirekit.wire.node import Bytes, Node, evaluate
+from wirekit.wire.stream import Reader, Scope, Writer, join_path
+
+Decrypted = record_type("Decrypted", ("encrypted", "content"))
+
+
+class Encrypted(Bytes):
+    """All bytes before the limit, which are cipher text.
+
+    The value is the byte string, with a ``decryption`` check that is absent. Where the caller gave a ``decrypt``
+    function and it returns the plain bytes, the value is a record of ``encrypted`` (the bytes as they stand) and
+    ``content`` (what they hold). Building writes the cipher text as it stands: wirekit holds no key.
+
+    Args:
+        content: the layout of the plain bytes.
+        about: a ``this`` expression for what the function is told beside the cipher text.
+    """
+
+    def __init__(self, content: Node, about: Any) -> None:
+        super().__init__(None, part=True)
+        self.content = content
+        self.about = about
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("content", self.content)]
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        data = super()._parse(stream, context, path)
+        decrypt = stream.session.decrypt
+        plain = None if decrypt is None else decrypt(data, evaluate(self.about, context))
+        if plain is None:
+            note = "" if decrypt is None else "`decrypt` has no key for it"
+            where = (stream.origin + start, stream.source)
+            verdict = Check(join_path(stream.session.path), "decryption", None, None, "absent", *where, note)
+            stream.session.checks.append(verdict)
+            return data
+        return Decrypted(encrypted=data, content=self._open(bytes(plain), stream, context, start))
+
+    def _open(self, plain: bytes, stream: Reader, context: Scope, start: int) -> Any:
+        limits, session = stream.session.limits, stream.session
+        if stream.depth >= limits.depth:
+            raise Limit("depth", limits.depth, stream.depth + 1, **stream.where())
+        depth, frames = len(session.path), len(session.frames)
+        session.path.append("content")
+        reader = stream.inside(plain)
+        problem = ""
+        try:
+            content = self.content._parse(reader, context, "")
+            reader.span(0, type(self.content).__name__)
+        except Limit:
+            raise
+        except WireError as error:
+            del session.path[depth + 1 :], session.frames[frames:]
+            content, problem = error.partial, f"decrypted, but {error}"
+        if reader.position < reader.limit:
+            reader.gap(reader.position, reader.limit)
+        session.path.pop()
+        stream.check("decryption", None, None, not problem, start, problem)
+        return content
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        data = obj.get("encrypted") if isinstance(obj, (Record, Mapping)) else obj
+        if data is None:
+            raise stream.wrong("the cipher text in `encrypted`", "only its content, and no key")
+        super()._build(data, stream, context, path)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if isinstance(obj, Mapping):
+            data = super().load(obj.get("encrypted"), context)
+            return Decrypted(encrypted=data, content=self.content.load(obj.get("content"), context))
+        return super().load(obj, context)

@@ -1,0 +1,150 @@
+"""Fields of a protobuf message that follow from what stands behind the message: sizes and counts.
+
+A varint has no fixed place to patch, so such a field gets its number before the message is written. The struct that
+holds the message and the member it tells about does the work; here are the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.errors import Misuse
+from wirekit.values import Record
+from wirekit.wire.node import Node
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class Tells:
+    """What a field of a protobuf message says about a member behind the message.
+
+    Building computes it; a wrong one that was parsed, or one that is named in the message's ``$keep``, is written as
+    it stands.
+
+    Args:
+        of: the member of the struct that holds the message.
+    """
+
+    what = ""
+
+    def __init__(self, of: str) -> None:
+        self.of = of
+
+
+class SizeOf(Tells):
+    """The bytes of a member, of a compressed one those after decompression.
+
+    An optional field that is absent stays so unless the member is compressed. Cipher text and pieces of something
+    larger (``rest(part=True)``) tell nothing: the field stays as it is.
+    """
+
+    what = "size"
+
+
+class CountOf(Tells):
+    """The elements of a member that is a list, compressed or not; the field is absent for any other value.
+
+    Give the list itself ``count=`` to have the number verified.
+    """
+
+    what = "count"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The field ``field`` of the message that is member ``at`` tells ``what`` about member ``of``, by index."""
+
+    at: int
+    field: str
+    what: str
+    of: int
+    node: Any
+
+    @property
+    def required(self) -> bool:
+        """Whether the message cannot be without the field."""
+        return bool(self.node.message.by_name[self.field].required)
+
+
+def tales(members: list[tuple[str, Node]], cores: list[Node]) -> Iterator[Told]:
+    """What the messages among the members of a struct tell about other members.
+
+    Raises:
+        Misuse: when a member does not exist, or stands in front of the message.
+    """
+    names = [name for name, _ in members]
+    for at, core in enumerate(cores):
+        for name, tells in getattr(core, "tells", {}).items():
+            if tells.of not in names[at + 1 :]:
+                raise Misuse(f"{names[at]}.{name} tells about {tells.of!r}, which is no field behind it")
+            yield Told(at, name, tells.what, names.index(tells.of), core)
+
+
+def elements(value: Any) -> int | None:
+    """The number of elements of a list, compressed or not; None for anything else."""
+    if isinstance(value, (Record, Mapping)):
+        value = value.get("content")
+    return len(value) if isinstance(value, (list, tuple)) else None
+
+
+def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
+    """Verifies a number that was parsed; one that building would change is kept.
+
+    Args:
+        message: the record that holds it, None if it is absent.
+        value: what it tells about.
+        extent: the bytes of that, None where they are not what is counted.
+        position: where the message begins.
+    """
+    if message is None:
+        return
+    stored = message.get(told.field)
+    if told.what == "count":
+        number = elements(value)
+        right = number is None or number == stored
+    elif isinstance(value, Record) and "compressed" in value._fields:
+        right = stored is not None
+    else:
+        right = stored is None or extent is None or stored == extent
+        if not right:
+            stream.session.path.append(told.field)
+            stream.check("length", stored, extent, False, position)
+            stream.session.path.pop()
+    if not right:
+        message.extra.setdefault("keep", []).append(told.field)
+
+
+def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope: Scope) -> Any:
+    """The message with the number that the value has; the same message where nothing changes."""
+    if not isinstance(message, (Record, Mapping)):
+        return message
+    kept = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
+    if told.field in kept:
+        return message
+    stored = message.get(told.field)
+    if told.what == "count":
+        number = elements(value)
+    elif stored is None and not told.required and not isinstance(value, (Record, Mapping)):
+        number = None
+    else:
+        number = node.settled(scope).plain_size(value, stream, scope)
+    return message if number is None or number == stored else changed(message, told.field, number)
+
+
+def counted(field: str, message: Any, value: Any) -> Any:
+    """A message with the number of elements that it leaves out: the layout of the elements may depend on it."""
+    number = elements(value)
+    if number is None or not isinstance(message, Record) or message.get(field) is not None:
+        return message
+    return message if field in (message._extra or {}).get("keep", ()) else changed(message, field, number)
+
+
+def changed(message: Any, field: str, number: int) -> Any:
+    """A copy of a message with another number in a field."""
+    if isinstance(message, Mapping):
+        return {**message, field: number}
+    copy = type(message)(**dict(message._pairs()))
+    copy._extra = message._extra
+    copy[field] = number
+    return copy

@@ -22,6 +22,7 @@ from wirekit.strategies.packing import pack, taken_apart
 from wirekit.strategies.settling import Settling
 from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Scope
+from wirekit.wire.told import elements
 
 _LEFT_OUT: Any = object()
 
@@ -124,7 +125,20 @@ class Maker(Fields, Settling, Messages):
                 self.full = bounds.pop()[1]
                 self.tail = None
                 self.wants = [want for want in self.wants if want.must]
+        for told in node.told:
+            self._tell(told, value.get(node.members[told.at].name), value.get(node.members[told.of].name))
         return value
+
+    @staticmethod
+    def _tell(told: ir.Told, message: Any, value: Any) -> None:
+        """Makes a message tell the truth about what stands behind it; what only the encoder knows is left to it."""
+        if not isinstance(message, dict) or told.field in message.get("$keep", ()):
+            return
+        number = elements(value) if told.what == "count" else len(value) if isinstance(value, bytes) else None
+        if number is not None and told.field in message:
+            message[told.field] = number
+        elif told.what == "size":
+            message.pop(told.field, None)
 
     def _skip(self, node: ir.Node, scope: Scope) -> None:
         """Moves past a field that the encoder computes."""

@@ -47,17 +47,15 @@ class Messages(Drawing):
         return value
 
     def _chosen(self, message: Message, given: dict[str, Any]) -> set[str]:
-        """Names of the optional fields to fill in: a few, or the one that a ``type`` names."""
-        selector = message.by_name.get("type")
-        optional = [field for field in message.fields.values() if not field.required]
+        """Names of the optional fields to fill in: a few, or the one that a field selects."""
+        selector = message.by_name.get(message.selector)
+        optional = every = [field for field in message.fields.values() if not field.required]
         if self.messages >= MESSAGES or self.pieces <= 0:
             optional = [field for field in optional if field.message is None]
-        if selector is not None and selector.required and selector.table is not None:
-            number = given.setdefault("type", self._scalar(selector, {}))
-            name = _squeezed(selector.table(number).symbol or "")
-            named = {field.name for field in optional if field.message is not None and _squeezed(field.name) == name}
-            if named and not self.chance(4):
-                return named
+        if selector is not None:
+            selected = message.fields.get(given.setdefault(selector.name, self._scalar(selector, {})))
+            if selected in (every if self.clean else optional) and (self.clean or not self.chance(4)):
+                return {selected.name}
         if not optional or self.pieces <= 0:
             return set()
         return {self.one_of(optional).name for _ in range(self.upto(4))}
@@ -73,7 +71,7 @@ class Messages(Drawing):
             return self.upto(1) == 1
         if field.fixed and field.fixed[1] in "df":
             return self.draw(MESSAGE_FLOATS[field.fixed[1]])
-        if field.table is not None and not self.chance(8):
+        if field.table is not None and (self.clean or not self.chance(8)):
             return int(self.one_of(list(field.table)))
         if field.kind == "string":
             return self.draw(ANY_TEXT)
@@ -97,7 +95,3 @@ class Messages(Drawing):
 @functools.cache
 def _signed(bits: int) -> st.SearchStrategy[int]:
     return integers(-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
-def _squeezed(name: str) -> str:
-    return name.replace("_", "").lower()

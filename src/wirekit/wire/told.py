@@ -88,6 +88,11 @@ def elements(value: Any) -> int | None:
     return len(value) if isinstance(value, (list, tuple)) else None
 
 
+def _opened(value: Any) -> bool:
+    """Whether it is compressed data that is opened."""
+    return "content" in (value._fields if isinstance(value, Record) else value if isinstance(value, Mapping) else ())
+
+
 def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
     """Verifies a number that was parsed; one that building would change is kept.
 
@@ -103,7 +108,7 @@ def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Re
     if told.what == "count":
         number = elements(value)
         right = number is None or number == stored
-    elif isinstance(value, Record) and "compressed" in value._fields:
+    elif _opened(value):
         right = stored is not None
     else:
         right = stored is None or extent is None or stored == extent
@@ -125,7 +130,7 @@ def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope
     stored = message.get(told.field)
     if told.what == "count":
         number = elements(value)
-    elif stored is None and not told.required and not isinstance(value, (Record, Mapping)):
+    elif stored is None and not told.required and not _opened(value):
         number = None
     else:
         number = node.settled(scope).plain_size(value, stream, scope)

@@ -37,10 +37,12 @@ MESSAGE = 9
 CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 
 API = "wirekit.proto.PulsarApi_pb2"
-COMMAND = Protobuf(f"{API}:BaseCommand")
-MESSAGE_METADATA = Protobuf(f"{API}:MessageMetadata")
-SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata")
-BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata")
+COMMAND = Protobuf(f"{API}:BaseCommand", times={"seek.message_publish_time": "ms"})
+MESSAGE_METADATA = Protobuf(
+    f"{API}:MessageMetadata", times={"publish_time": "ms", "event_time": "ms", "deliver_at_time": "ms"}
+)
+SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata", times={"event_time": "ms"})
+BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata", times={"broker_timestamp": "ms"})
 
 BATCHED_MESSAGE = Struct(
     "metadata_size" / Length(uint32, of="metadata"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,14 @@ class Protobuf(Node):
     Args:
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
             when it is needed, ``module:Message``.
+        times: integers of 64 bits that count time since the epoch, which no descriptor tells: unit (``s``, ``ms``,
+            ``us`` or ``ns``) by path. Arrow columns have a type for them.
     """
 
-    def __init__(self, descriptor: Any) -> None:
+    def __init__(self, descriptor: Any, *, times: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.descriptor = descriptor
+        self.times = dict(times or {})
 
     @cached_property
     def message(self) -> Message:

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import columns_cache
-from wirekit.compiler.columns_kernel import Reason, symbols_metadata
+from wirekit.compiler import columns_cache, ir
+from wirekit.compiler.columns_kernel import Reason, field_metadata
 from wirekit.compiler.columns_plan import unfit
+from wirekit.errors import Misuse
 from wirekit.wire.protobuf import BYTES, Field, Message
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1
 
 _KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
-_DTYPES = {
+DTYPES = {
     "double": "float64",
     "float": "float32",
     "int32": "int32",
@@ -91,6 +92,7 @@ class Place:
         message: the slot of the message that it stands in.
         owner: of a field inside a list of messages, the slot of that list, else -1.
         end: the slot behind the last one inside.
+        unit: of a time since the epoch.
     """
 
     path: str
@@ -98,6 +100,7 @@ class Place:
     message: int
     owner: int
     end: int = 0
+    unit: str | None = None
 
 
 @dataclass(slots=True)
@@ -137,18 +140,23 @@ class Tables:
         return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
 
 
-def tables(key: str, name: str, path: str, at: int) -> Tables:
+def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     """The tables of a message type.
 
     Raises:
-        Misuse: for one that tables cannot hold.
+        Misuse: for one that tables cannot hold, or a time that is no integer of 64 bits in it.
     """
     made = Tables(key, path, at)
-    message = Message._known[name]
+    message = Message._known[node.message]
     made.places.append(Place(path, None, 0, -1))
-    _message(made, message, path, 0, -1, (name,))
+    _message(made, message, path, 0, -1, (node.message,))
     made.places[0].end = len(made.places)
     made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    for name, unit in node.times:
+        found = made.reads(tuple(name.split(".")))
+        if found is None or found.field is None or DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+            raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
+        found.unit = unit
     return made
 
 
@@ -359,13 +367,13 @@ def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
 
 def _type(each: Field) -> pa.DataType:
     named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
-    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(_DTYPES[each.kind]))
+    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
 
 
 def _field_of(place: Place) -> pa.Field:
     each = place.field
     assert each is not None
-    return pa.field(place.path, _type(each), True, symbols_metadata(each.table))
+    return pa.field(place.path, _type(each), True, field_metadata(each.table, place.unit))
 
 
 def _array(
@@ -379,7 +387,7 @@ def _array(
     if each.kind == "bool":
         bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
-    dtype = np.dtype(_DTYPES[each.kind])
+    dtype = np.dtype(DTYPES[each.kind])
     numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
 
@@ -452,7 +460,7 @@ class _Items:
             inner = _array(each, values, lengths, there, buffer)
         kind = pa.large_list if count > LARGE else pa.list_
         held = offsets if count > LARGE else offsets.astype(np.int32)
-        column = pa.field("item", inner.type, True)
+        column = pa.field("item", inner.type, place.owner >= 0)
         listed = pa.Array.from_buffers(
             kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner]
         )

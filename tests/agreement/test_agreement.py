@@ -18,7 +18,7 @@ from tests.agreement.run import Task, tasks, work
 from wirekit.compiler import columns_cache, rows
 
 KEYS = wirekit.registry.keys()
-COUNT, SOUND, NAMED = 80, 12, 6
+COUNT, SOUND, NAMED = 60, 10, 5
 
 
 @functools.cache

@@ -9,6 +9,7 @@ The value itself is never changed.
 
 from __future__ import annotations
 
+import functools
 import keyword
 import struct
 from collections.abc import Callable, Iterator, Mapping
@@ -844,15 +845,10 @@ def _opener(node: ir.BitFields) -> Callable[[int], Record]:
     return opened
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated encoder of a schema, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = builder(key).compile()
-    return found
+    return builder(key).compile()
 
 
 def builder(key: str) -> Builder:

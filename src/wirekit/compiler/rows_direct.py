@@ -7,6 +7,7 @@ and the value is loaded and built in two steps.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -119,15 +120,10 @@ def _left(x: str) -> str:
     return f"left_{x}"
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated encoder of a schema's mappings, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = builder(key).compile()
-    return found
+    return builder(key).compile()
 
 
 def builder(key: str) -> DirectBuilder:

@@ -7,6 +7,7 @@ or says what is wrong with it.
 
 from __future__ import annotations
 
+import functools
 import keyword
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -318,15 +319,10 @@ def _part(bit: ir.BitField, given: Any) -> Any:
     return bit.table[given] if isinstance(given, str) else bit.table(given)
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated loader of a schema, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = loader(key).compile()
-    return found
+    return loader(key).compile()
 
 
 def loader(key: str) -> Loader:

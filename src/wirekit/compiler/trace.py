@@ -415,15 +415,10 @@ class Writer(Generator):
         code.move(e)
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated tracer of a schema, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = writer(key).compile()
-    return found
+    return writer(key).compile()
 
 
 def writer(key: str) -> Writer:

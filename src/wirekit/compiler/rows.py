@@ -137,8 +137,7 @@ class Writer(Structures, Lists, Blobs):
 
     def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Prefix, e: str) -> str:
         value, codec = self._blob(code, node.blob, scope, e), code.fresh("c")
-        codecs = {(values[0] if len(values) == 1 else values): name for values, name in node.codecs}
-        table = self._constant(codecs, "codecs")
+        table = self._codecs(node)
         parts = []
         for part in node.on:
             parts.append(code.fresh("c"))
@@ -158,9 +157,7 @@ class Writer(Structures, Lists, Blobs):
         return value
 
     def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Prefix, e: str) -> str:
-        from wirekit.wire.protobuf import Message
-
-        kind = self._constant(Message._known[node.message], "message")
+        kind = self._message(node)
         value = code.fresh("v")
         code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
         code.put(f"p = {e}")

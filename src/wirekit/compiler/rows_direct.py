@@ -13,7 +13,9 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
-from wirekit.compiler.rows_build import Builder, Building, Unit
+from wirekit.compiler.rows_build import Builder
+from wirekit.compiler.rows_build_code import Building
+from wirekit.compiler.rows_build_state import Unit
 from wirekit.compiler.source import Scope, Unusual, bare, trees_in
 
 
@@ -107,10 +109,10 @@ class DirectBuilder(Builder):
         code.add(base.code.upper(), base.size, x, little=base.little)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
-        from wirekit.wire.protobuf import Message, load_message
+        from wirekit.wire.protobuf import load_message
 
         loaded = code.fresh("v")
-        kind = self._constant(Message._known[node.message], "message")
+        kind = self._message(node)
         code.put(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
         super()._protobuf(code, node, loaded)
 

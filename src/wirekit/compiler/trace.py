@@ -407,9 +407,7 @@ class Writer(Generator):
         code.depth -= 1
 
     def _protobuf(self, code: Tracing, node: ir.Protobuf, place: Place, e: str) -> None:
-        from wirekit.wire.protobuf import Message
-
-        kind = self._constant(Message._known[node.message], "message")
+        kind = self._message(node)
         code.flush()
         code.put(f'S.message({kind}, b, {code.place()}, {e}, f"{place.path}")')
         code.move(e)

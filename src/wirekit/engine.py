@@ -446,7 +446,7 @@ def encode(
 
     Raises:
         Wrong: when the value does not fit the layout; the path says where.
-        Misuse: for a key, an engine or a field that does not exist.
+        Misuse: for a key, an engine or a field that does not exist, and a value that is nested too deep.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
@@ -469,6 +469,17 @@ def encoded(
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
     generated = _is_generated(engine, key, _encoded_times, ENCODERS)
+    try:
+        return _encoded(schema, value, params, bounds, generated)
+    except RecursionError:
+        raise _too_deep(key) from None
+
+
+def _too_deep(key: str) -> Misuse:
+    return Misuse(f"a value of {key} that is nested too deep, or holds itself")
+
+
+def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generated: bool) -> tuple[bytes, str]:
     scope = Scope.root(params)
     if generated and isinstance(value, dict):
         from wirekit.compiler import rows_direct
@@ -484,7 +495,7 @@ def encoded(
         data = _rows_built(schema, value, params, bounds, rows_build.unit)
         if data is not None:
             return data, "rows"
-    writer = Writer(key, bounds)
+    writer = Writer(schema.key, bounds)
     schema.node._build(value, writer, scope, "")
     return bytes(writer.buffer), "reference"
 
@@ -526,9 +537,12 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
         engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
-        Misuse: for fields that the layout does not have, or bytes that are not hex.
+        Misuse: for fields that the layout does not have, bytes that are not hex, what is nested too deep.
     """
     if "." not in key:
         key = registry.protocol(key).stream("client")
     generated = _is_generated(engine, key, _loaded_times, ENCODERS)
-    return _loaded(registry[key], obj, Params(context or {}), generated)
+    try:
+        return _loaded(registry[key], obj, Params(context or {}), generated)
+    except RecursionError:
+        raise _too_deep(key) from None

@@ -117,10 +117,10 @@ class Wrong(WireError, ValueError):
 
 
 class Limit(WireError, ValueError):
-    """The bytes ask for more than a limit of ``wirekit.Limits`` grants.
+    """The bytes ask for more than a limit of ``wirekit.Limits`` grants, or for deeper messages than protobuf allows.
 
     Attributes:
-        limit: the name of the limit, for example ``decompressed_size``.
+        limit: the name of the limit, for example ``decompressed_size``; ``messages`` for protobuf ones.
         allowed: its value.
         actual: what was asked for.
     """

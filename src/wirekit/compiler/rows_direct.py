@@ -7,12 +7,15 @@ and the value is loaded and built in two steps.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
-from wirekit.compiler.rows_build import Builder, Building, Unit
+from wirekit.compiler.rows_build import Builder
+from wirekit.compiler.rows_build_code import Building
+from wirekit.compiler.rows_build_state import Unit
 from wirekit.compiler.source import Scope, Unusual, bare, trees_in
 
 
@@ -106,10 +109,10 @@ class DirectBuilder(Builder):
         code.add(base.code.upper(), base.size, x, little=base.little)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
-        from wirekit.wire.protobuf import Message, load_message
+        from wirekit.wire.protobuf import load_message
 
         loaded = code.fresh("v")
-        kind = self._constant(Message._known[node.message], "message")
+        kind = self._message(node)
         code.put(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
         super()._protobuf(code, node, loaded)
 
@@ -119,15 +122,10 @@ def _left(x: str) -> str:
     return f"left_{x}"
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated encoder of a schema's mappings, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = builder(key).compile()
-    return found
+    return builder(key).compile()
 
 
 def builder(key: str) -> DirectBuilder:

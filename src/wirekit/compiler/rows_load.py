@@ -7,13 +7,15 @@ or says what is wrong with it.
 
 from __future__ import annotations
 
+import functools
 import keyword
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
-from wirekit.compiler.rows_build import PLAIN, _opened, _opener
+from wirekit.compiler.rows_build_plain import bits_opener, opened_bits
+from wirekit.compiler.rows_build_structures import PLAIN
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, bare, is_large, missing, trees_in
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
@@ -226,11 +228,11 @@ class Loader(Generator):
             case ir.Optional(default=Literal(value=value)):
                 bits = bare(node)
                 if isinstance(bits, ir.BitFields):
-                    given = _opener(bits)(value) if isinstance(value, int) else _opened(bits, value)
+                    given = bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value)
                     return self._constant(given, "default")
                 return repr(value) if type(value) in PLAIN else None
             case ir.BitFields():
-                return self._constant(_opened(node, {}), "default")
+                return self._constant(opened_bits(node, {}), "default")
             case ir.WhenMore() | ir.WhenNext():
                 return "None"
             case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
@@ -276,10 +278,10 @@ class Loader(Generator):
         code.put(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
 
     def _protobuf(self, code: Code, node: ir.Protobuf, x: str) -> None:
-        from wirekit.wire.protobuf import Message, load_message
+        from wirekit.wire.protobuf import load_message
 
         load = self._constant(load_message, "load")
-        code.put(f"{x} = {load}({self._constant(Message._known[node.message], 'message')}, {x})")
+        code.put(f"{x} = {load}({self._message(node)}, {x})")
 
 
 class Splitter:
@@ -318,15 +320,10 @@ def _part(bit: ir.BitField, given: Any) -> Any:
     return bit.table[given] if isinstance(given, str) else bit.table(given)
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated loader of a schema, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = loader(key).compile()
-    return found
+    return loader(key).compile()
 
 
 def loader(key: str) -> Loader:

@@ -177,6 +177,17 @@ class Generator:
         parts = [self._expression(part, scope) for part in on]
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
+    def _message(self, node: ir.Protobuf) -> str:
+        """The name of a message's type."""
+        from wirekit.wire.protobuf import Message
+
+        return self._constant(Message._known[node.message], "message")
+
+    def _codecs(self, node: ir.Packed) -> str:
+        """The name of a table of codecs, by what they depend on."""
+        codecs = {(values[0] if len(values) == 1 else values): name for values, name in node.codecs}
+        return self._constant(codecs, "codecs")
+
     def _needs(self, node: ir.Node) -> list[tuple[int, str]]:
         self._unit(node)
         return self._free[id(node)]

@@ -407,23 +407,16 @@ class Writer(Generator):
         code.depth -= 1
 
     def _protobuf(self, code: Tracing, node: ir.Protobuf, place: Place, e: str) -> None:
-        from wirekit.wire.protobuf import Message
-
-        kind = self._constant(Message._known[node.message], "message")
+        kind = self._message(node)
         code.flush()
         code.put(f'S.message({kind}, b, {code.place()}, {e}, f"{place.path}")')
         code.move(e)
 
 
-_units: dict[str, Unit] = {}
-
-
+@functools.cache
 def unit(key: str) -> Unit:
     """The generated tracer of a schema, made when it is first asked for."""
-    found = _units.get(key)
-    if found is None:
-        found = _units[key] = writer(key).compile()
-    return found
+    return writer(key).compile()
 
 
 def writer(key: str) -> Writer:

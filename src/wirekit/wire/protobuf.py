@@ -16,15 +16,16 @@ from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Limit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
 from wirekit.wire.composite import load_extra
 from wirekit.wire.node import decode_text, encode_text
-from wirekit.wire.stream import Limits, Reader, Session, Writer
+from wirekit.wire.stream import Reader, Session, Writer, join_path
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
 LARGEST = 0xFFFFFFFFFFFFFFFF
+DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
 _FIXED = {
     FieldDescriptor.TYPE_DOUBLE: (FIXED64, "<d"),
@@ -116,7 +117,11 @@ def symbols_of(enum: Any) -> SymbolTable:
 
 
 def parse_message(message: Message, stream: Reader) -> Record:
-    """Reads fields up to the limit."""
+    """Reads fields up to the limit.
+
+    Raises:
+        Limit: for messages inside of more than ``DEEPEST`` others.
+    """
     record = message.record()
     repeated: dict[str, list[Any]] = {name: [] for name in message.lists}
     for name in message.singles:
@@ -171,7 +176,9 @@ def parse_message(message: Message, stream: Reader) -> Record:
     record._extra = extra or None
     if not stream.plain:
         data = bytes(stream.buffer[begin : stream.position])
-        if build_message(message, record, Writer(stream.session.protocol, stream.session.limits)) != data:
+        writer = Writer(stream.session.protocol, stream.session.limits)
+        writer.parsed = True
+        if build_message(message, record, writer) != data:
             extra["bytes"] = data
             record._extra = extra
     stream.plain = outer
@@ -272,8 +279,14 @@ def _value(field: Field, stream: Reader) -> Any:
         return struct.unpack(field.fixed, data)[0]
     size = _length(stream)
     if field.message is not None:
+        if stream.messages == DEEPEST:
+            raise Limit("messages", DEEPEST, DEEPEST + 1, **stream.where())
         outer, stream.limit = stream.limit, stream.position + size
-        value = parse_message(field.message, stream)
+        stream.messages += 1
+        try:
+            value = parse_message(field.message, stream)
+        finally:
+            stream.messages -= 1
         stream.limit = outer
         return value
     start = stream.position
@@ -321,7 +334,11 @@ def _unknown(number: int, wire_type: int, stream: Reader, index: int) -> dict[st
 
 
 def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
-    """The bytes of a record or mapping; those it was parsed from while they say the same."""
+    """The bytes of a record or mapping; those it was parsed from while they say the same.
+
+    Raises:
+        Limit: for messages inside of more than ``DEEPEST`` others.
+    """
     if isinstance(obj, Record):
         values, extra = dict(obj._pairs()), obj._extra or {}
     elif isinstance(obj, Mapping):
@@ -330,7 +347,7 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     else:
         raise stream.wrong(f"a {message.name}", repr(obj))
     original = extra.get("bytes")
-    if original is not None and _says(message, original, values, stream.limits):
+    if original is not None and (stream.parsed or _says(message, original, values, stream)):
         return bytes(original)
     for name in values:
         if name not in message.by_name:
@@ -358,9 +375,10 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     return bytes(out)
 
 
-def _says(message: Message, data: bytes, values: dict[str, Any], limits: Limits) -> bool:
+def _says(message: Message, data: bytes, values: dict[str, Any], stream: Writer) -> bool:
     """Whether bytes hold just these values."""
-    reader = Reader(Session("", limits), data)
+    reader = Reader(Session("", stream.limits), data)
+    reader.messages = stream.messages
     try:
         record = parse_message(message, reader)
     except WireError:
@@ -414,7 +432,13 @@ def _raw(field: Field, value: Any, stream: Writer) -> int:
 
 def _content(field: Field, value: Any, stream: Writer) -> bytes:
     if field.message is not None:
-        return build_message(field.message, value, stream)
+        if stream.messages == DEEPEST:
+            where = {"protocol": stream.protocol, "path": join_path(stream.path)}
+            raise Limit("messages", DEEPEST, DEEPEST + 1, **where)
+        stream.messages += 1
+        data = build_message(field.message, value, stream)
+        stream.messages -= 1
+        return data
     if field.type == FieldDescriptor.TYPE_STRING:
         if not isinstance(value, str):
             raise stream.wrong("a string", repr(value))
@@ -436,17 +460,23 @@ def _write_unknown(out: bytearray, entry: Mapping[str, Any]) -> None:
     out += data
 
 
-def load_message(message: Message, obj: Any) -> Any:
-    """The record for a JSON object."""
+def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
+    """The record for a JSON object, ``depth`` messages inside of others.
+
+    Raises:
+        Misuse: for a field that the message does not have, and messages inside of more than ``DEEPEST`` others.
+    """
     if not isinstance(obj, Mapping):
         return obj
+    if depth > DEEPEST:
+        raise Misuse(f"a {message.name} inside of more than {DEEPEST} other messages")
     record = message.record()
     for field in message.fields.values():
         value = obj.get(field.name)
         if field.repeated:
-            loaded: Any = [_load_value(field, item) for item in value or []]
+            loaded: Any = [_load_value(field, item, depth) for item in value or []]
         else:
-            loaded = None if value is None else _load_value(field, value)
+            loaded = None if value is None else _load_value(field, value, depth)
         setattr(record, field.name, loaded)
     for name in obj:
         if not name.startswith("$") and name not in message.by_name:
@@ -456,9 +486,9 @@ def load_message(message: Message, obj: Any) -> Any:
     return record
 
 
-def _load_value(field: Field, value: Any) -> Any:
+def _load_value(field: Field, value: Any, depth: int) -> Any:
     if field.message is not None:
-        return load_message(field.message, value)
+        return load_message(field.message, value, depth + 1)
     if field.table is not None and not isinstance(value, Symbol):
         number = value["value"] if isinstance(value, Mapping) else value
         return field.table[number] if isinstance(number, str) else field.table(number)

@@ -103,6 +103,7 @@ class Reader:
         source: 0 for the input, n for the n-th piece of decompressed data.
         depth: how many times the data was decompressed.
         nested: how many layouts that refer to others enclose this position.
+        messages: how many protobuf messages enclose the one at work.
         bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
         plain: whether the protobuf message at work is written in the canonical way so far.
         leave: the value of ``bounded`` at which a length that does not fit ends a list of records, -1 if at none.
@@ -114,6 +115,7 @@ class Reader:
         "depth",
         "leave",
         "limit",
+        "messages",
         "nested",
         "origin",
         "plain",
@@ -142,6 +144,7 @@ class Reader:
         self.depth = depth
         self.bounded = 0
         self.nested = 0
+        self.messages = 0
         self.leave = -1
         self.plain = True
 
@@ -246,9 +249,14 @@ class Reader:
 
 
 class Writer:
-    """Appends to a bytearray; places of lengths and checks are patched when what they cover is there."""
+    """Appends to a bytearray; places of lengths and checks are patched when what they cover is there.
 
-    __slots__ = ("buffer", "frames", "limits", "path", "protocol")
+    Attributes:
+        messages: how many protobuf messages enclose the one at work.
+        parsed: whether the value is as it was parsed, so that the bytes kept beside a message are its own.
+    """
+
+    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol")
 
     def __init__(self, protocol: str, limits: Limits) -> None:
         self.buffer = bytearray()
@@ -256,6 +264,8 @@ class Writer:
         self.protocol = protocol
         self.limits = limits
         self.frames: list[tuple[int, dict[str, Any]]] = []
+        self.messages = 0
+        self.parsed = False
 
     def write(self, data: bytes) -> None:
         """Appends bytes."""

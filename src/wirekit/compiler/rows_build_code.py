@@ -1,0 +1,224 @@
+"""A function of building code that is being written: what its next struct call writes, what is patched later."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from wirekit.compiler import ir
+from wirekit.compiler.source import Code
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Some bytes that the next struct call writes.
+
+    Attributes:
+        value: an expression; None for zeros.
+        when: the variable that says whether they are there at all; "" if they always are.
+    """
+
+    letters: str
+    size: int
+    little: bool
+    value: str | None
+    when: str = ""
+
+    @property
+    def known(self) -> int | None:
+        """The number, where the generator knows it."""
+        if self.value is None:
+            return 0
+        return int(self.value) if self.value.removeprefix("-").isdigit() else None
+
+
+class Place(NamedTuple):
+    """A position in the output: a variable that holds one, and bytes behind it."""
+
+    base: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.base} + {self.offset}" if self.offset else self.base
+
+    def moved(self, size: int) -> Place:
+        """The position so many bytes further on."""
+        return Place(self.base, self.offset + size)
+
+
+def distance(start: Place, end: Place, add: int) -> str:
+    """The bytes between two positions and some more; a plain number where it is known."""
+    fixed_part = end.offset - start.offset + add
+    if start.base == end.base:
+        return str(fixed_part)
+    sign = f" {'-' if fixed_part < 0 else '+'} {abs(fixed_part)}" if fixed_part else ""
+    return f"{end.base} - {start.base}{sign}"
+
+
+@dataclass(slots=True)
+class Building(Code):
+    """A function that appends to the buffer ``o``.
+
+    Attributes:
+        names: the module's names, for struct's functions.
+        pending: what the next struct call writes.
+        base, offset: where the end of the buffer is, without what is pending: bytes behind a variable; "" if unknown.
+        patches: numbers to be written over zeros that are in the buffer already.
+    """
+
+    module: dict[str, Any] = field(default_factory=dict)
+    pending: list[Piece] = field(default_factory=list)
+    base: str = ""
+    offset: int = 0
+    patches: list[tuple[Place, Piece]] = field(default_factory=list)
+
+    def add(self, letters: str, size: int, value: str | None, *, little: bool = False) -> Piece:
+        """Has a value written by the next struct call."""
+        if size > 1 and any(piece.size > 1 and piece.little != little for piece in self.pending):
+            self.flush()
+        piece = Piece(letters, size, little, value)
+        self.pending.append(piece)
+        return piece
+
+    def here(self) -> Place:
+        """The position behind all that was written so far."""
+        if any(piece.when for piece in self.pending):
+            self.flush()
+        if not self.base:
+            self.base, self.offset = self.fresh("m"), 0
+            self.put(f"{self.base} = len(o)")
+        return Place(self.base, self.offset + sum(piece.size for piece in self.pending))
+
+    def flush(self) -> None:
+        """Writes what is pending."""
+        conditions = [piece.when for piece in self.pending if piece.when]
+        if conditions:
+            self.put(f"if {conditions[0]}:")
+            self.put(f"    {self._written(self.pending)}")
+            without = [piece for piece in self.pending if not piece.when]
+            if without:
+                self.put("else:")
+                self.put(f"    {self._written(without)}")
+            self.base = ""
+        elif self.pending:
+            self.put(self._written(self.pending))
+            self.offset += sum(piece.size for piece in self.pending)
+        self.pending = []
+
+    def _written(self, pieces: list[Piece]) -> str:
+        layout = layout_of(pieces)
+        known = [piece.known for piece in pieces]
+        data = None if None in known else packed_numbers(layout, pieces, known)
+        if data is not None:
+            return f"o += {data!r}"
+        return f"o += {self._packer(layout, 'pack')}({', '.join(values_of(pieces))})"
+
+    def add_if(self, condition: str, write: Callable[[], None], otherwise: str) -> None:
+        """Has fixed fields written by the next struct call if a condition holds; only these are pending by it."""
+        if any(piece.when for piece in self.pending):
+            self.flush()
+        held = self.fresh("h")
+        self.put(f"{held} = {condition}")
+        self.put(f"if {held}:")
+        outer, self.pending = self.pending, []
+        lines = len(self.lines)
+        self.depth += 1
+        write()
+        if len(self.lines) == lines:
+            self.put("pass")
+        self.depth -= 1
+        self.put(f"elif {otherwise}: raise Unusual")
+        pieces, self.pending = self.pending, outer
+        for piece in pieces:
+            self.add(piece.letters, piece.size, piece.value, little=piece.little).when = held
+
+    def append(self, data: str) -> None:
+        """Writes bytes of any length."""
+        self.flush()
+        self.put(f"o += {data}")
+        self.base = ""
+
+    def patch(self, place: Place, piece: Piece, value: str) -> None:
+        """Gives a piece that was written as zeros its value."""
+        if any(waiting is piece for waiting in self.pending):
+            piece.value = value
+        else:
+            self.patches.append((place, Piece(piece.letters, piece.size, piece.little, value)))
+
+    def settle(self) -> None:
+        """Writes all that is pending and patches what has its value by now; neighbours together."""
+        self.flush()
+        self.patches.sort(key=lambda patch: patch[0])
+        while self.patches:
+            place, piece = self.patches.pop(0)
+            group = [piece]
+            end = place.moved(piece.size)
+            while self.patches and self.patches[0][0] == end and self.patches[0][1].little == piece.little:
+                group.append(self.patches.pop(0)[1])
+                end = end.moved(group[-1].size)
+            self.put(f"{self._packer(layout_of(group), 'patch')}(o, {place}, {', '.join(values_of(group))})")
+
+    def call(self, text: str) -> None:
+        """Calls something that appends to the buffer."""
+        self.settle()
+        self.put(text)
+        self.base = ""
+
+    def fork(self, *arms: tuple[str, Callable[[], None]]) -> None:
+        """Writes the arms of an ``if``, each with what is pending; at the end of each nothing is."""
+        if self.patches:
+            self.settle()
+        pending, base, offset = self.pending, self.base, self.offset
+        for head, write in arms:
+            self.put(head)
+            self.depth += 1
+            lines = len(self.lines)
+            self.pending, self.base, self.offset = [*pending], base, offset
+            write()
+            self.settle()
+            self.depth -= 1
+            if len(self.lines) == lines:
+                if head == "else:":
+                    self.lines.pop()
+                else:
+                    self.put("    pass")
+        self.pending, self.base = [], ""
+
+    def _packer(self, layout: struct.Struct, kind: str) -> str:
+        form = layout.format
+        name = f"{kind}_{'le' if form[0] == '<' else 'be'}_{form[1:]}"
+        self.module[name] = layout.pack if kind == "pack" else layout.pack_into
+        return name
+
+
+def layout_of(pieces: list[Piece]) -> struct.Struct:
+    letters = "".join(piece.letters if piece.value is not None else f"{piece.size}x" for piece in pieces)
+    return struct.Struct(("<" if any(piece.little for piece in pieces) else ">") + letters)
+
+
+def values_of(pieces: list[Piece]) -> list[str]:
+    return [piece.value for piece in pieces if piece.value is not None]
+
+
+def packed_numbers(layout: struct.Struct, pieces: list[Piece], known: list[int | None]) -> bytes | None:
+    """The bytes of numbers that the generator knows; None if one does not fit, which shows when the code runs."""
+    try:
+        return layout.pack(*(number for piece, number in zip(pieces, known, strict=True) if piece.value is not None))
+    except struct.error:
+        return None
+
+
+def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
+    """A value of another class than the usual one has to be let through."""
+    code.put(f"if {x}.__class__ is not {kind}: {otherwise}({x})")
+
+
+def put_number(code: Building, number: ir.Number, value: str) -> None:
+    code.add(number.code, number.size, value, little=number.little)
+
+
+def unsigned(letter: str) -> str:
+    """struct's letter for bits that are a number already."""
+    return letter.upper()

@@ -1,0 +1,97 @@
+"""What generated building code runs with: limits, compressed data, values that are not of the usual class."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wirekit.compiler.source import Unusual
+from wirekit.errors import WireError
+from wirekit.values import Record
+from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Writer as Output
+
+Unit = Callable[..., None]
+
+# What generated code raises when a value does not fit. A number too large for its field is an error of struct's.
+REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, struct.error)
+
+
+class State:
+    """What one encode knows beside the value."""
+
+    __slots__ = ("limits", "params", "part", "plain", "protocol")
+
+    def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
+        self.plain: int | None = None  # bytes that were compressed last
+        self.part: Any = None  # the piece of something larger that was written last
+        self.protocol = protocol
+        self.params = params
+        self.limits = limits
+
+    def close(self, codec: str | None, opened: Record, unit: Unit, *above: Any) -> bytes:
+        """Compressed data: the bytes as they stand while they hold the content, else the content compressed."""
+        from wirekit.compression import Decompression, compress, decompress
+
+        compressed, content = opened.get("compressed"), opened.get("content")
+        if opened._extra or not (compressed is None or isinstance(compressed, bytes)):
+            raise Unusual
+        if compressed is not None and content is None:
+            self.plain = None
+            return compressed
+        if codec is None or content is None:
+            raise Unusual
+        inner = bytearray()
+        unit(self, inner, content, *above)
+        plain = bytes(inner)
+        self.plain = len(plain)
+        if compressed is not None:
+            bounds = Decompression(size=self.limits.decompressed, ratio=self.limits.ratio)
+            try:
+                if decompress(codec, compressed, limits=bounds, size=len(plain)) == plain:
+                    return compressed
+            except WireError:
+                pass  # the bytes hold nothing, so the content is compressed anew
+        return compress(codec, plain)
+
+    def message(self, kind: Any, value: Any) -> bytes:
+        """A protobuf message."""
+        from wirekit.wire.protobuf import build_message
+
+        return build_message(kind, value, Output(self.protocol, self.limits))
+
+
+# What generated code calls for a value that is not of the usual class. Each takes what the reference engine takes.
+
+
+def integer(value: Any) -> None:
+    """Lets through an integer that is no boolean."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Unusual
+
+
+def real(value: Any) -> None:
+    """Lets through a number."""
+    if not isinstance(value, (int, float)):
+        raise Unusual
+
+
+def flag(value: Any) -> bool:
+    """The truth of a boolean or an integer."""
+    if not isinstance(value, int):
+        raise Unusual
+    return bool(value)
+
+
+def octets(value: Any) -> bytes:
+    """The bytes of what holds bytes."""
+    if not isinstance(value, (bytes, bytearray)):
+        raise Unusual
+    return bytes(value)
+
+
+def sequence(value: Any) -> None:
+    """Lets through a list or tuple."""
+    if not isinstance(value, (list, tuple)):
+        raise Unusual

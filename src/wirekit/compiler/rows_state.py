@@ -1,0 +1,164 @@
+"""What one decode of the rows engine keeps: verdicts not yet spelled out, decompressed data, limits."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.compiler.source import Unusual
+from wirekit.errors import WireError
+from wirekit.values import Check, Record
+from wirekit.wire.compressed import NEED_SIZE, Opened
+from wirekit.wire.stream import Limits, Reader, Session, join_path
+
+Unit = Callable[..., tuple[Any, int]]
+Prefix = tuple[Any, ...]
+
+
+class Cut(Exception):
+    """The limit of a list cuts its last element, which is then left to the next field."""
+
+
+# What generated code raises when a value that it needs is not there or does not fit.
+REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index.
+
+    Attributes:
+        number: reads the checked number, where the verdicts of a list's elements are kept together.
+        differs: whether what is stored and what is computed are two numbers.
+        note: in words, where these do not tell it.
+    """
+
+    path: str
+    kind: str
+    status: str
+    number: struct.Struct | None = None
+    differs: bool = False
+    note: str = ""
+
+
+class State:
+    """What one decode keeps: verdicts not yet spelled out, decompressed data, limits.
+
+    Attributes:
+        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
+            elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
+        source: the number of the buffer at work, 0 for the input.
+        part: the bytes read last that are a piece of something larger.
+        bad: whether a verdict that is not good was recorded, if only on what was given up later.
+    """
+
+    __slots__ = (
+        "bad",
+        "checks",
+        "depth",
+        "frame",
+        "limits",
+        "nested",
+        "params",
+        "part",
+        "protocol",
+        "source",
+        "sources",
+    )
+
+    def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
+        self.part: bytes | None = None
+        self.protocol = protocol
+        self.params = params
+        self.limits = limits
+        self.frame = limits.frame
+        self.checks: list[tuple[Any, ...]] = []
+        self.sources: list[tuple[bytes, str]] = []
+        self.source = 0
+        self.bad = False
+        self.depth = 0
+        self.nested = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether all verdicts are good ones."""
+        return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
+
+    def verdicts(self, origin: int, data: bytes) -> list[Check]:
+        """The verdicts as the other engines give them."""
+        found = []
+        above: dict[Prefix, str] = {(): ""}
+        for site, prefix, number, position, source, *indexes in self.checks:
+            outer = above.get(prefix)
+            if outer is None:
+                outer = above[prefix] = join_path(list(prefix))
+            path = outer + site.path if not (outer and site.path) or site.path[0] == "[" else f"{outer}.{site.path}"
+            start = 0 if source else origin
+            if site.number is None:
+                path %= tuple(indexes)
+                stored, computed = number if site.differs else (number, number)
+                verdict = Check(path, site.kind, stored, computed, site.status, start + position, source, site.note)
+                found.append(verdict)
+                continue
+            buffer = self.sources[source - 1][0] if source else data
+            size, read = site.number.size, site.number.unpack_from
+            before, after = path.rsplit("%d", 1)
+            before, after = before % tuple(indexes), after.replace("%%", "%")
+            for index, end in enumerate(number, position):
+                (stored,) = read(buffer, end - size)
+                path = f"{before}{index}{after}"
+                found.append(Check(path, site.kind, stored, stored, site.status, start + end - size, source))
+        return found
+
+    def open(
+        self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: Prefix, *above: Any
+    ) -> Record:
+        """The record of compressed data: the bytes and what is in them."""
+        from wirekit.compression import Decompression, decompress
+
+        limits = self.limits
+        if self.depth >= limits.depth or (sized and size is None and codec in NEED_SIZE):
+            raise Unusual
+        bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+        try:
+            plain = decompress(codec, data, limits=bounds, size=size)
+        except WireError:
+            raise Unusual from None
+        path = (*path, "content")
+        self.sources.append((plain, join_path(list(path))))
+        outer, self.source = self.source, len(self.sources)
+        self.depth += 1
+        content, end = unit(self, plain, 0, len(plain), path, *above)
+        self.depth -= 1
+        self.source = outer
+        if end != len(plain):
+            raise Unusual
+        record = Opened()
+        record.compressed = data
+        record.content = content
+        return record
+
+    def refer(self, unit: Unit, b: bytes, p: int, e: int, q: Prefix) -> tuple[Any, int]:
+        """A value of another schema, which may be the one at work."""
+        if self.nested >= self.limits.depth:
+            raise Unusual
+        self.nested += 1
+        found = unit(self, b, p, e, q)
+        self.nested -= 1
+        return found
+
+    def message(self, kind: Any, b: bytes, p: int, e: int, q: Prefix) -> Record:
+        """A protobuf message in [p, e)."""
+        from wirekit.wire.protobuf import parse_message
+
+        session = Session(self.protocol, self.limits)
+        session.path.extend(q)
+        try:
+            record = parse_message(kind, Reader(session, b, p, e))
+        except WireError:
+            raise Unusual from None
+        if session.checks:
+            raise Unusual
+        return record

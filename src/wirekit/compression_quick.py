@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from wirekit.checksums import crc32
+from wirekit.checksums import checksum
 from wirekit.compression import (
     DEFAULT,
     LZ4_BEST,
@@ -67,7 +67,7 @@ _GUESS = 32
 
 @cache
 def _gzip() -> Quick:
-    inflate, error = _inflater()
+    (inflate, error), crc32 = _inflater(), checksum("crc32").function
 
     def gzip(data: bytes, most: int) -> bytes | None:
         if data[:4] != _GZIP_HEAD or _DEFLATE_BEST * len(data) > most + most // 16:
@@ -93,7 +93,8 @@ def _inflater() -> tuple[Callable[[bytes, int], bytes], type[Exception]]:
         import zlib
 
         return lambda data, guess: zlib.decompress(data, 31, guess), zlib.error
-    return lambda data, guess: igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, guess), igzip_lib.error
+    error: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub calls the class an instance
+    return lambda data, guess: igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, guess), error
 
 
 @cache

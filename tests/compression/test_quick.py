@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from wirekit import compression_quick
-from wirekit.compression import Decompression, compress, decompress, names
+from wirekit.compression import DEFAULT, Decompression, compress, decompress, names
 from wirekit.compression_quick import pieces
 from wirekit.errors import WireError
 
@@ -23,12 +23,12 @@ def _with_and_without_the_faster_library(request: pytest.FixtureRequest, monkeyp
     compression_quick._gzip.cache_clear()
 
 
-def all_of(codec: str, data: list[bytes], limits: Decompression = Decompression()) -> list[bytes | None]:
+def all_of(codec: str, data: list[bytes], limits: Decompression = DEFAULT) -> list[bytes | None]:
     ends = [sum(map(len, data[: number + 1])) for number in range(len(data))]
     return pieces(codec, memoryview(b"".join(data)), [0, *ends[:-1]], ends, limits)
 
 
-def one_by_one(codec: str, data: bytes, limits: Decompression = Decompression()) -> bytes | None:
+def one_by_one(codec: str, data: bytes, limits: Decompression = DEFAULT) -> bytes | None:
     try:
         return decompress(codec, data, limits=limits)
     except WireError:

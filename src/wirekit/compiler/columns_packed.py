@@ -58,7 +58,9 @@ def _decompressed(
     made: Program, level: Level, packed: NDArray[Any], depth: int, limits: Limits, failures: list[dict[str, Any]]
 ) -> tuple[list[bytes], NDArray[Any]]:
     """What was decompressed, and the rows that held it."""
-    found = _quickly(made, level, packed, limits) if depth < limits.depth else [None] * packed.size
+    found: list[bytes | None] = [None] * packed.size
+    if depth < limits.depth:
+        found = _quickly(made, level, packed, limits)
     unusual = [number for number, piece in enumerate(found) if piece is None]
     for number in unusual:
         found[number] = _opened(made, level, int(packed[number]), depth, limits, failures)

@@ -97,9 +97,10 @@ class Ranges:
     @staticmethod
     def of(places: Sequence[Start]) -> Ranges:
         """Places that were found one by one."""
-        found = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3).T
+        found = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
         wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
-        return Ranges(*map(np.ascontiguousarray, found), wrong)
+        starts, ends, counts = found.T.copy()
+        return Ranges(starts, ends, counts, wrong)
 
     @staticmethod
     def whole(begins: NDArray[Any], ends: NDArray[Any]) -> Ranges:

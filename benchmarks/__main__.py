@@ -15,6 +15,7 @@ NAMES = [
     "search_for_frames",
     "crc_against_libraries",
     "columns_against_peers",
+    "compressed_sets_against_aiokafka",
     "jmq4_columns_against_rows",
     "pulsar_columns_against_protobuf",
 ]

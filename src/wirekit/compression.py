@@ -473,6 +473,10 @@ def _zip_compress(data: Buffer) -> bytes:
 # snappy: google/snappy format_description.txt and framing_format.txt, and the stream of xerial's snappy-java.
 
 
+SNAPPY_BEST = 64
+"""The best that three bytes of a snappy block can do: they stand for a copy of 64."""
+
+
 def _snappy_decompress(data: memoryview, output: Output) -> None:
     _snappy_block(data, 0, output)
 
@@ -483,8 +487,7 @@ def _snappy_block(block: memoryview, start: int, output: Output) -> None:
 
     try:
         announced = cramjam.snappy.decompress_raw_len(block)
-        # The best element is a copy: three bytes that stand for 64.
-        output.announce(announced, most=len(block) * 64 // 3)
+        output.announce(announced, most=len(block) * SNAPPY_BEST // 3)
         output.add(bytes(cramjam.snappy.decompress_raw(block)))
     except cramjam.DecompressionError as error:
         raise Wrong("a valid snappy block", str(error), offset=start) from None
@@ -501,19 +504,19 @@ def _snappy_compress(data: Buffer) -> bytes:
     return bytes(cramjam.snappy.compress_raw(data))
 
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 * KIB
 
 
 def _xerial_decompress(data: memoryview, output: Output) -> None:
     # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
-    if _take(data, 0, 8) != _XERIAL_MAGIC:
-        raise Wrong(f"the magic {_XERIAL_MAGIC.hex()} of snappy-java's stream", data[:8].hex(), offset=0)
+    if _take(data, 0, 8) != XERIAL_MAGIC:
+        raise Wrong(f"the magic {XERIAL_MAGIC.hex()} of snappy-java's stream", data[:8].hex(), offset=0)
     at = 0
     while at < len(data):
-        if data[at : at + 8] == _XERIAL_MAGIC:
+        if data[at : at + 8] == XERIAL_MAGIC:
             at += len(_take(data, at, 16))
             continue
         size = int.from_bytes(_take(data, at, 4), "big", signed=True)
@@ -532,7 +535,7 @@ def _xerial_compress(data: Buffer) -> bytes:
 
 
 def _kafka_snappy_decompress(data: memoryview, output: Output) -> None:
-    if data[:8] == _XERIAL_MAGIC:
+    if data[:8] == XERIAL_MAGIC:
         _xerial_decompress(data, output)
     else:
         _snappy_decompress(data, output)
@@ -591,9 +594,9 @@ def _snappy_framed_compress(data: Buffer) -> bytes:
 
 # LZ4: lz4_Block_format.md and lz4_Frame_format.md of lz4/lz4.
 
-_LZ4_MAGIC = b"\x04\x22\x4d\x18"
+LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_BLOCK_MOST = 0x7E00_0000
-_LZ4_BEST = 255
+LZ4_BEST = 255
 """The best that an LZ4 block can do: a byte that lengthens a match by 255."""
 
 
@@ -601,8 +604,8 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
     """One frame, maybe a skippable one. Returns where it ends."""
     import lz4.frame
 
-    if data[start : start + 4] == _LZ4_MAGIC and _integer(data, start + 4, 1) & 8:
-        output.announce(_integer(data, start + 6, 8), most=_LZ4_BEST * (len(data) - start))
+    if data[start : start + 4] == LZ4_MAGIC and _integer(data, start + 4, 1) & 8:
+        output.announce(_integer(data, start + 6, 8), most=LZ4_BEST * (len(data) - start))
     try:
         end = _drain(lz4.frame.LZ4FrameDecompressor(), data, start, output)
     except RuntimeError as error:
@@ -627,8 +630,8 @@ def _lz4_frame_compress(data: Buffer) -> bytes:
 
 def _kafka_lz4_decompress(data: memoryview, output: Output) -> None:
     # KafkaLZ4BlockInputStream reads one frame, and no skippable ones.
-    if _take(data, 0, 4) != _LZ4_MAGIC:
-        raise Wrong(f"the magic {_LZ4_MAGIC.hex()} of an LZ4 frame", data[:4].hex(), offset=0)
+    if _take(data, 0, 4) != LZ4_MAGIC:
+        raise Wrong(f"the magic {LZ4_MAGIC.hex()} of an LZ4 frame", data[:4].hex(), offset=0)
     _end(data, _lz4_frame(data, 0, output), "the LZ4 frame")
 
 
@@ -644,22 +647,23 @@ def _kafka_lz4_compress(data: Buffer) -> bytes:
 def _kafka_lz4_v0_decompress(data: memoryview, output: Output) -> None:
     # Kafka before 0.10 computed the header checksum over the magic too. Whatever is stored, the right one is put in its
     # place, as Kafka 0.10 ignores it for messages of magic 0.
-    if data[:4] == _LZ4_MAGIC and len(data) > 4:
+    if data[:4] == LZ4_MAGIC and len(data) > 4:
         at = 6 + 8 * (data[4] >> 3 & 1) + 4 * (data[4] & 1)
         if at < len(data):
             repaired = bytearray(data)
-            repaired[at] = _lz4_header_checksum(data[4:at])
+            repaired[at] = lz4_header_checksum(data[4:at])
             data = memoryview(repaired)
     _kafka_lz4_decompress(data, output)
 
 
 def _kafka_lz4_v0_compress(data: Buffer) -> bytes:
     frame = bytearray(_kafka_lz4_compress(data))
-    frame[6] = _lz4_header_checksum(frame[:6])
+    frame[6] = lz4_header_checksum(frame[:6])
     return bytes(frame)
 
 
-def _lz4_header_checksum(descriptor: Buffer) -> int:
+def lz4_header_checksum(descriptor: Buffer) -> int:
+    """The byte behind the descriptor of an LZ4 frame."""
     import xxhash
 
     return xxhash.xxh32_intdigest(bytes(descriptor)) >> 8 & 0xFF
@@ -671,7 +675,7 @@ def _lz4_block_decompress(data: memoryview, output: Output) -> None:
     size = output.expected
     if size is None:
         raise Misuse("an LZ4 block does not say how much it holds; pass size=")
-    output.announce(size, most=min(_LZ4_BEST * len(data), _LZ4_BLOCK_MOST))
+    output.announce(size, most=min(LZ4_BEST * len(data), _LZ4_BLOCK_MOST))
     try:
         output.add(lz4.block.decompress(data, uncompressed_size=size))
     except lz4.block.LZ4BlockError as error:

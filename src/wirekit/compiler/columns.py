@@ -46,11 +46,12 @@ from wirekit.compiler.columns_front import Front, front, is_told
 from wirekit.compiler.columns_kernel import CONTENTS, SCALARS, STATE, Column, Kernel, by_arrays, field_metadata
 from wirekit.compiler.columns_names import named
 from wirekit.compiler.columns_opened import Opening
-from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
+from wirekit.compiler.columns_packed import opened_level
+from wirekit.compiler.columns_plan import Ranges, Records, Start, records, start, unfit
 from wirekit.compiler.columns_protobuf import Tray, chosen
 from wirekit.compiler.columns_protobuf import arrays as message_arrays
 from wirekit.compiler.columns_times import TIMES, dated, dated_schema
-from wirekit.errors import Limit, Misuse, WireError
+from wirekit.errors import Misuse
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class Level:
 
     Attributes:
         buffer: the bytes; from depth 1 on all that was decompressed, one piece after the other.
+        ranges: where the records are in it.
         begins: of each range, where it begins in the buffer; offsets count from there.
         parents: of each range, the row that holds it, one depth up.
         rows, errors: how many the kernel found.
@@ -124,7 +126,7 @@ class Level:
     """
 
     buffer: NDArray[Any]
-    starts: list[Start]
+    ranges: Ranges
     begins: NDArray[Any]
     parents: NDArray[Any]
     rows: int = 0
@@ -350,13 +352,13 @@ def scan(
     else:
         made = program(key)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
-    whole = Level(data, [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     wanted = None if fields is None else tuple(fields)
     run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
     failures = list(_in_front(whole, 0))
     while made.kernel.packing is not None and made.inner is not None:
-        opened = _open(made, levels[-1], len(levels) - 1, bounds, failures)
+        opened = opened_level(made, levels[-1], len(levels) - 1, bounds, failures)
         if opened is None:
             break
         levels.append(opened)
@@ -386,7 +388,7 @@ def scan(
 
 def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Nothing but an error: what the records are is not known."""
-    nowhere = Level(np.zeros(0, np.uint8), [found], np.zeros(1, np.int64), np.zeros(1, np.int64))
+    nowhere = Level(np.zeros(0, np.uint8), Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     errors = pa.RecordBatch.from_pylist(list(_in_front(nowhere, 0)), schema=ERRORS)
     told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), errors
@@ -447,8 +449,8 @@ def as_array(buffer: Any) -> NDArray[Any]:
 
 def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None) -> None:
     """Has the kernel scan the ranges of a level, and its arrays grow as they are filled."""
-    total = sum(each.end - each.start for each in level.starts)
-    ranges = len(level.starts)
+    total = int((level.ranges.ends - level.ranges.starts).sum())
+    ranges = level.ranges.starts.size
     bound = total // made.least + 1
     rows = min(bound, total // ROW_GUESS + 1024)
     byte_columns = sum(column.kind in ("bytes", "text") for column in made.kernel.columns)
@@ -458,9 +460,7 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
     arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)  # see columns_kernel
     arrays["until"] = np.frombuffer(plan.until, np.uint8) if plan.until else np.zeros(0, np.uint8)
     arrays["until"].flags.writeable = False
-    arrays["starts"] = np.array([each.start for each in level.starts], np.int64)
-    arrays["ends"] = np.array([each.end for each in level.starts], np.int64)
-    arrays["counts"] = np.array([each.count for each in level.starts], np.int64)
+    arrays.update(starts=level.ranges.starts, ends=level.ranges.ends, counts=level.ranges.counts)
     for name in ("first", "failed", "stopped", "good"):
         arrays[name] = np.zeros(ranges, np.int64)
     for name in _ERROR_ARRAYS:
@@ -581,16 +581,15 @@ def scanned(made: Kernel, level: Level, depth: int, prefix: str = "") -> pa.Reco
 
 def _in_front(level: Level, depth: int) -> Iterator[dict[str, Any]]:
     """What is wrong in front of the records of each range of a level."""
-    for index, each in enumerate(level.starts):
-        if each.wrong is not None:
-            path, kind, at, length, reason = each.wrong
-            place = at - int(level.begins[index])
-            yield _failure(place, length, kind, path, place, reason, depth, level, index)
+    for index, (path, kind, at, length, reason) in level.ranges.wrong.items():
+        place = at - int(level.begins[index])
+        yield failure(place, length, kind, path, place, reason, depth, level, index)
 
 
-def _failure(
+def failure(
     offset: int, length: int, kind: str, path: str, at: int, reason: str, depth: int, level: Level, which: int
 ) -> dict[str, Any]:
+    """A row of the errors."""
     wrapper = int(level.roots[which]) if depth else None
     return {
         "offset": offset,
@@ -604,53 +603,6 @@ def _failure(
     }
 
 
-def _open(made: Program, level: Level, depth: int, limits: Limits, failures: list[dict[str, Any]]) -> Level | None:
-    """Decompresses what the records of a level hold, and scans it; None if there is nothing."""
-    from wirekit.compression import Decompression, decompress
-
-    packing, inner = made.kernel.packing, made.inner
-    assert packing is not None
-    assert inner is not None
-    arrays = level.arrays
-    packed = np.flatnonzero(arrays["k0"])
-    if packed.size == 0:
-        return None
-    level.left = np.full(level.rows, -1, np.int64)
-    column = made.kernel.columns[packing.column]
-    data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
-    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
-    ranges = np.searchsorted(arrays["first"], packed, side="right") - 1
-    pieces: list[bytes] = []
-    parents: list[int] = []
-    for row, which in zip(packed.tolist(), ranges.tolist(), strict=True):
-        try:
-            if depth >= limits.depth:
-                raise Limit("depth", limits.depth, depth + 1)
-            codec = packing.codecs[int(arrays["k0"][row]) - 1]
-            pieces.append(decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])], limits=bounds))
-            parents.append(row)
-        except WireError as error:
-            kind = "limit" if isinstance(error, Limit) else "decompression"
-            level.state[row] = 2 if kind == "limit" else 0
-            offset, length = int(arrays["offset"][row] - level.begins[which]), int(arrays["length"][row])
-            failures.append(_failure(offset, length, kind, column.path, offset, error.reason, depth, level, which))
-    level.state[parents] = 1
-    if not pieces:
-        return None
-    ends = np.cumsum([len(piece) for piece in pieces], dtype=np.int64)
-    begins = ends - [len(piece) for piece in pieces]
-    buffer = as_array(b"".join(pieces))
-    del pieces
-    view = buffer.data
-    starts = [start(inner, view, int(b), int(e), limits.frame) for b, e in zip(begins, ends, strict=True)]
-    below = Level(buffer, starts, begins, np.array(parents, np.int64))
-    outer = np.searchsorted(arrays["first"], below.parents, side="right") - 1
-    below.roots = level.roots[outer] if depth else arrays["offset"][below.parents]
-    run(made, inner, below, limits)
-    level.left[below.parents] = ends - below.arrays["good"]
-    return below
-
-
 def _assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
     sizes = {
@@ -662,8 +614,17 @@ def _assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordB
     parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
     if wrappers and made.kernel.packing is not None:
         parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
-    if order is None:
-        return parts[0]
+    return parts[0] if order is None else _taken(parts, order)
+
+
+def _taken(parts: list[pa.RecordBatch], order: NDArray[Any]) -> pa.RecordBatch:
+    """Rows of all parts; without a copy where one part has them, in this order."""
+    first = 0
+    for part in parts:
+        last = first + part.num_rows
+        if order.size and first <= order[0] and order[-1] < last and bool((np.diff(order) == 1).all()):
+            return part.slice(int(order[0]) - first, order.size)
+        first = last
     return pa.concat_batches(parts).take(pa.array(order))
 
 

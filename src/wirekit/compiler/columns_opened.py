@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns_plan import Start
+from wirekit.compiler.columns_plan import Ranges
 from wirekit.errors import Limit, WireError
 from wirekit.wire.stream import Limits, Reader, Session
 
@@ -150,8 +150,7 @@ class Opening:
         ends = np.cumsum(sizes, dtype=np.int64)
         begins = ends - sizes
         buffer = columns.as_array(b"".join(self.lists.values()))
-        starts = [Start(int(begin), int(end), -1) for begin, end in zip(begins, ends, strict=True)]
-        below = columns.Level(buffer, starts, begins, parents)
+        below = columns.Level(buffer, Ranges.whole(begins, ends), begins, parents)
         below.roots = self.level.arrays["offset"][parents]
         columns.run(inner, plan, below, self.limits, columns.inside(self.fields, self.path))
         batch = columns.batch_of(inner, below)

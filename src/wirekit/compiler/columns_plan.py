@@ -12,13 +12,18 @@ What may stand inside a record is decided by ``columns_code``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,29 @@ class Start:
     end: int
     count: int
     wrong: tuple[str, str, int, int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Many such places as the kernels take them; ``wrong`` by number."""
+
+    starts: NDArray[Any]
+    ends: NDArray[Any]
+    counts: NDArray[Any]
+    wrong: dict[int, tuple[str, str, int, int, str]]
+
+    @staticmethod
+    def of(places: Sequence[Start]) -> Ranges:
+        """Places that were found one by one."""
+        found = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
+        wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
+        starts, ends, counts = found.T.copy()
+        return Ranges(starts, ends, counts, wrong)
+
+    @staticmethod
+    def whole(begins: NDArray[Any], ends: NDArray[Any]) -> Ranges:
+        """Places that are nothing but records."""
+        return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
 
 
 def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:

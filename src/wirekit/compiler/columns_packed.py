@@ -1,0 +1,114 @@
+"""Records that hold others of their own layout compressed: a level of them is opened, and scanned as the next one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler.columns_plan import Ranges, start
+from wirekit.errors import Limit, WireError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.compiler.columns import Level, Program
+    from wirekit.wire.stream import Limits
+
+
+def opened_level(
+    made: Program, level: Level, depth: int, limits: Limits, failures: list[dict[str, Any]]
+) -> Level | None:
+    """What the records of a level hold, scanned; None if there is nothing.
+
+    Args:
+        depth: of the level.
+        failures: takes those that cannot be opened.
+    """
+    from wirekit.compiler import columns
+
+    inner = made.inner
+    assert inner is not None
+    packed = np.flatnonzero(level.arrays["k0"])
+    if packed.size == 0:
+        return None
+    level.left = np.full(level.rows, -1, np.int64)
+    pieces, parents = _decompressed(made, level, packed, depth, limits, failures)
+    level.state[parents] = 1
+    if not pieces:
+        return None
+    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    ends = np.cumsum(sizes)
+    begins = ends - sizes
+    buffer = columns.as_array(b"".join(pieces))
+    pieces.clear()
+    ranges = Ranges.whole(begins, ends)
+    if inner.lead:
+        places = zip(begins.tolist(), ends.tolist(), strict=True)
+        ranges = Ranges.of([start(inner, buffer.data, begin, end, limits.frame) for begin, end in places])
+    below = columns.Level(buffer, ranges, begins, parents)
+    outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
+    below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
+    columns.run(made, inner, below, limits)
+    level.left[parents] = ends - below.arrays["good"]
+    return below
+
+
+def _decompressed(
+    made: Program, level: Level, packed: NDArray[Any], depth: int, limits: Limits, failures: list[dict[str, Any]]
+) -> tuple[list[bytes], NDArray[Any]]:
+    """What was decompressed, and the rows that held it."""
+    found: list[bytes | None] = [None] * packed.size
+    if depth < limits.depth:
+        found = _quickly(made, level, packed, limits)
+    unusual = [number for number, piece in enumerate(found) if piece is None]
+    for number in unusual:
+        found[number] = _opened(made, level, int(packed[number]), depth, limits, failures)
+    there = np.ones(packed.size, bool)
+    there[[number for number in unusual if found[number] is None]] = False
+    return [piece for piece in found if piece is not None], packed[there]
+
+
+def _quickly(made: Program, level: Level, packed: NDArray[Any], limits: Limits) -> list[bytes | None]:
+    """What the usual ones of the compressed rows hold: run by run of rows of one codec."""
+    from wirekit.compression import Decompression
+    from wirekit.compression_quick import pieces
+
+    packing = made.kernel.packing
+    assert packing is not None
+    slot = made.kernel.columns[packing.column].slot
+    data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
+    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+    codecs = level.arrays["k0"][packed]
+    cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
+    found: list[bytes | None] = []
+    for rows in np.split(packed, cuts):
+        codec = packing.codecs[int(level.arrays["k0"][rows[0]]) - 1]
+        found += pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), bounds)
+    return found
+
+
+def _opened(
+    made: Program, level: Level, row: int, depth: int, limits: Limits, failures: list[dict[str, Any]]
+) -> bytes | None:
+    """What a row holds, bounded and checked at each step; None, and a failure, if that cannot be had."""
+    from wirekit.compiler.columns import failure
+    from wirekit.compression import Decompression, decompress
+
+    packing, arrays = made.kernel.packing, level.arrays
+    assert packing is not None
+    column = made.kernel.columns[packing.column]
+    data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
+    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+    try:
+        if depth >= limits.depth:
+            raise Limit("depth", limits.depth, depth + 1)
+        codec = packing.codecs[int(arrays["k0"][row]) - 1]
+        return decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])], limits=bounds)
+    except WireError as error:
+        kind = "limit" if isinstance(error, Limit) else "decompression"
+        level.state[row] = 2 if kind == "limit" else 0
+        which = int(np.searchsorted(arrays["first"], row, side="right")) - 1
+        offset, length = int(arrays["offset"][row] - level.begins[which]), int(arrays["length"][row])
+        failures.append(failure(offset, length, kind, column.path, offset, error.reason, depth, level, which))
+        return None

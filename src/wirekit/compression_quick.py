@@ -1,0 +1,192 @@
+"""Small compressed pieces at once: the usual ones in one call of a library each, without an object made for any.
+
+What is usual here gives the very bytes that ``wirekit.compression`` gives. All else gives None, and is for
+``compression.decompress`` to decode or to explain: damage, what passes a limit, several gzip members, a size that an
+LZ4 frame announces, zstd.
+
+The libraries' own calls bound nothing. So they are asked only where the format cannot yield more than what is allowed
+(for deflate: not much more).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from wirekit.checksums import checksum
+from wirekit.compression import (
+    DEFAULT,
+    LZ4_BEST,
+    LZ4_MAGIC,
+    SNAPPY_BEST,
+    XERIAL_MAGIC,
+    Decompression,
+    lz4_header_checksum,
+)
+
+Quick = Callable[[bytes, int], bytes | None]
+"""Gives what a piece holds, if it is usual and no more than so many bytes."""
+
+
+def pieces(
+    codec: str, data: memoryview, begins: list[int], ends: list[int], limits: Decompression = DEFAULT
+) -> list[bytes | None]:
+    """Decompress many pieces.
+
+    Args:
+        codec: a name that ``wirekit.compression.names()`` lists.
+        data: the bytes with all pieces.
+        begins, ends: where each piece stands in ``data``.
+        limits: how many bytes may come out of each.
+
+    Returns:
+        What each piece holds; None for one that ``wirekit.compression.decompress`` must see, as something is unusual.
+
+    >>> from wirekit.compression import compress
+    >>> good = compress("gzip", b"hello")
+    >>> pieces("gzip", memoryview(good + b"damaged"), [0, len(good)], [len(good), len(good) + 7])
+    [b'hello', None]
+    """
+    maker = _QUICK.get(codec)
+    if maker is None:
+        return [None] * len(begins)
+    quick, size, ratio, floor = maker(), limits.size, limits.ratio, limits.ratio_floor
+    found = []
+    for begin, end in zip(begins, ends, strict=True):
+        found.append(quick(data[begin:end].tobytes(), min(max(ratio * (end - begin), floor), size)))
+    return found
+
+
+_DEFLATE_BEST = 1032
+"""The best that deflate can do: two bits for a match of 258 bytes."""
+_GZIP_HEAD = b"\x1f\x8b\x08\x00"
+"""A gzip header without optional fields begins so."""
+_GUESS = 32
+"""Bytes of output for each of input that are allocated because a trailer announces them."""
+
+
+@cache
+def _gzip() -> Quick:
+    (inflate, error), crc32 = _inflater(), checksum("crc32").function
+
+    def gzip(data: bytes, most: int) -> bytes | None:
+        if data[:4] != _GZIP_HEAD or _DEFLATE_BEST * len(data) > most + most // 16:
+            return None
+        size = int.from_bytes(data[-4:], "little")
+        try:
+            plain = inflate(data, min(size, _GUESS * len(data)) or 1)
+        except error:
+            return None
+        # The library stops where the first member ends, whose CRC-32 is that of the output. Where the same four bytes
+        # stand in the last trailer and nowhere before it, that member is the only one.
+        only = data.find(crc32(plain).to_bytes(4, "little")) == len(data) - 8
+        return plain if only and len(plain) == size <= most else None
+
+    return gzip
+
+
+def _inflater() -> tuple[Callable[[bytes, int], bytes], type[Exception]]:
+    """Decompresses the first member, given a guess of how many bytes it holds; and what it raises."""
+    try:  # twice as fast as zlib where there are thousands of bytes; the extra ``fast`` brings it
+        from isal import igzip_lib
+    except ImportError:
+        import zlib
+
+        return lambda data, guess: zlib.decompress(data, 31, guess), zlib.error
+    error: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub calls the class an instance
+    return lambda data, guess: igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, guess), error
+
+
+@cache
+def _snappy() -> Quick:
+    import cramjam
+
+    decompress_raw, decompress_raw_len = cramjam.snappy.decompress_raw, cramjam.snappy.decompress_raw_len
+    error = cramjam.DecompressionError
+
+    def snappy(data: bytes, most: int) -> bytes | None:
+        try:
+            size = decompress_raw_len(data)
+            if size > most or 3 * size > SNAPPY_BEST * len(data):
+                return None
+            return bytes(decompress_raw(data))
+        except error:
+            return None
+
+    return snappy
+
+
+@cache
+def _xerial() -> Quick:
+    block = _snappy()
+
+    def xerial(data: bytes, most: int) -> bytes | None:
+        if data[:8] != XERIAL_MAGIC or len(data) < 20:
+            return None
+        if int.from_bytes(data[16:20], "big") == len(data) - 20:
+            return block(data[20:], most)
+        return blocks(data, most)
+
+    def blocks(data: bytes, most: int) -> bytes | None:
+        at, plain = 16, []
+        while at + 4 <= len(data):
+            end = at + 4 + int.from_bytes(data[at : at + 4], "big")
+            piece = block(data[at + 4 : end], most) if end <= len(data) else None
+            if piece is None:
+                return None
+            most -= len(piece)
+            plain.append(piece)
+            at = end
+        return b"".join(plain) if at == len(data) else None
+
+    return xerial
+
+
+@cache
+def _kafka_snappy() -> Quick:
+    framed, block = _xerial(), _snappy()
+    return lambda data, most: framed(data, most) if data[:8] == XERIAL_MAGIC else block(data, most)
+
+
+_LZ4_HEAD = 7
+"""Bytes of the header of an LZ4 frame that announces no size and needs no dictionary."""
+_LZ4_MORE = 0b1001
+"""The flags that say that it does."""
+
+
+@cache
+def _lz4() -> Quick:
+    from lz4.frame import decompress
+
+    def lz4(data: bytes, most: int) -> bytes | None:
+        if data[:4] != LZ4_MAGIC or len(data) < _LZ4_HEAD or data[4] & _LZ4_MORE or LZ4_BEST * len(data) > most:
+            return None
+        try:
+            plain, end = decompress(data, return_bytes_read=True)
+        except RuntimeError:
+            return None
+        return plain if end == len(data) else None
+
+    return lz4
+
+
+@cache
+def _lz4_v0() -> Quick:
+    frame, checksum = _lz4(), cache(lz4_header_checksum)
+
+    def lz4_v0(data: bytes, most: int) -> bytes | None:
+        if len(data) < _LZ4_HEAD or data[4] & _LZ4_MORE:
+            return None
+        return frame(data[:6] + checksum(data[4:6]).to_bytes(1) + data[7:], most)
+
+    return lz4_v0
+
+
+_QUICK: dict[str, Callable[[], Quick]] = {
+    "gzip": _gzip,
+    "snappy": _snappy,
+    "xerial": _xerial,
+    "kafka-snappy": _kafka_snappy,
+    "kafka-lz4": _lz4,
+    "kafka-lz4-v0": _lz4_v0,
+}

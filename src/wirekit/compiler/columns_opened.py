@@ -146,8 +146,8 @@ class Opening:
         if inner is None or plan is None:
             return np.arange(self.level.rows), []
         parents = np.array(list(self.lists), np.int64)
-        sizes = [len(data) for data in self.lists.values()]
-        ends = np.cumsum(sizes, dtype=np.int64)
+        sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
+        ends = np.cumsum(sizes)
         begins = ends - sizes
         buffer = columns.as_array(b"".join(self.lists.values()))
         below = columns.Level(buffer, Ranges.whole(begins, ends), begins, parents)

@@ -16,7 +16,7 @@ def messages(count: int) -> bytes:
         "partition": 0,
         "index": 0,
         "system_code": {"source": 3, "address_type": 1, "message_version": 1},
-        "client_ip": {"port": 0, "address": bytes([10, 0, 0, 1])},
+        "client_ip": bytes([0, 0, 10, 0, 0, 1]) + bytes(10),
         "send_time": 1_564_390_929_000,
         "body": bytes(range(32, 112)),
         "business_id": "order-000001",

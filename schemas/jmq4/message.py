@@ -102,26 +102,27 @@ ADDRESS = (
     "address" / Bytes(4) * "IPv4",
 )
 CLIENT_ADDRESS = Struct(*ADDRESS, name="ClientAddress", doc="Port and IPv4 address (JoyQueue IpUtil.java:349-378).")
+CLIENT_BYTES = Default(Bytes(16), bytes(16))
 CLIENT_IP = IfThenElse(
     (this.system_code.address_type == 1) | (this.system_code.message_version == 0),
     Default(
         Struct(*ADDRESS, "unused" / Default(Bytes(10), bytes(10)) * "zeros", name="ClientIp"),
         {"port": 0, "address": bytes(4)},
     ),
-    Default(Bytes(16), bytes(16)),
+    CLIENT_BYTES,
 )
 """Port and address if system_code says IPv4, which messages of version 0 always are; else 16 bytes: an IPv6 address, or
 the text of an MQTT client."""
 
 
-def message(short: String, body: Node = nullable_bytes) -> Struct:
-    """The record as JoyQueue writes it, with strings of one-byte length and a body of the given types."""
+def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT_BYTES) -> Struct:
+    """The record as JoyQueue writes it, with strings of one-byte length, a body and a client's address of these types."""
     return Struct(
         *PLACE,
         "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",
         "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
         "priority" / Default(int8, 0),
-        "client_ip" / CLIENT_IP * "not in the document; the broker sets it to the address it sees",
+        "client_ip" / client_ip * "not in the document; the broker sets it to the address it sees",
         *content(short, body),
         name="Message",
     )
@@ -193,7 +194,7 @@ def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed
 
 
 OPENED = opened(COMPRESSIONS, BATCH, this.system_code.source == 3)
-OPENED_MESSAGE = message(string1, OPENED)
+OPENED_MESSAGE = message(string1, OPENED, CLIENT_IP)
 DOCUMENTED_OPENED_MESSAGE = documented_message(opened(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 
 

@@ -371,7 +371,7 @@ def joyqueue_messages() -> bytes:
             "body": b"body" * number,
             "business_id": "b" * number,
             "app": "app",
-            "client_ip": {"port": number, "address": bytes(4)},
+            "client_ip": bytes(16),
         }
         value |= {"attributes": "a=b" if number % 2 else None, "extension": None, "flag": number, "partition": -1}
         made.append(wirekit.encode("joyqueue.message", value))

@@ -219,7 +219,7 @@ def built_or_lost(key: str, batch: pa.RecordBatch) -> bytes | None:
 
 def produced(count: int, magic: int, first: int = 0) -> pa.RecordBatch:
     entries = [message(first + n, magic, b"value %d" % n * n, key=(None, b"k")[n % 2]) for n in range(count)]
-    return wirekit.columns(SETS, wirekit.encode(SETS, {"messages": entries}))
+    return wirekit.columns(SETS, wirekit.encode(SETS, {"messages": entries}), times="int")
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -239,7 +239,7 @@ def test_codecs(codec: str, number: int, magic: int) -> None:
     if magic:
         wrapper["timestamp"] = told[0]["message.timestamp"]
     assert built == wirekit.encode(SETS, {"messages": [{"offset": 1049, "message": wrapper}]})
-    back = wirekit.columns(SETS, built)
+    back = wirekit.columns(SETS, built, times="int")
     names = [name for name in back.schema.names if name[0] != "@" and name != "message.value.ok"]
     expected = batch if not magic else batch.set_column(0, "offset", pa.array(range(50), pa.int64()))
     assert back.select(names).to_pylist() == expected.select(names).to_pylist()

@@ -97,11 +97,8 @@ def test_messages_agree(vector: dict[str, Any]) -> None:
     assert code.source == expected["source"]
     # JoyQueue wants the reserved bits to be 0 before it believes the batch bit.
     assert (code.batch and not code.reserved) == expected["batch"]
-    address = message.client_ip
-    if code.address_type.symbol == "IPV4" or code.message_version == 0:
-        assert address.unused == bytes(10)
-        address = address.port.to_bytes(2, "little") + address.address
-    assert address.hex() == expected["clientIp"]
+    ipv4 = code.address_type.symbol == "IPV4" or code.message_version == 0
+    assert message.client_ip[: 6 if ipv4 else 16].hex() == expected["clientIp"]
     names = {"priority": "priority", "flag": "flag", "partition": "partition", "send_time": "startTime", "app": "app"}
     assert {name: message[name] for name in names} == {name: expected[other] for name, other in names.items()}
     assert message.body.hex() == expected["body"]

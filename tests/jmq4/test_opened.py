@@ -29,7 +29,6 @@ def message(body: Any, **code: Any) -> dict[str, Any]:
         "partition": 0,
         "magic": 0x1234,
         "system_code": system_code,
-        "client_ip": {"address": bytes(4)},
         "send_time": 1,
         "body": body,
         "business_id": None,
@@ -126,10 +125,25 @@ def test_a_body_that_does_not_decompress_stays_as_it_is() -> None:
 def test_the_documented_dialect_has_its_own_numbers_and_batches() -> None:
     key = "jmq4.message_opened"
     value = message({"content": {"messages": MESSAGES}}, compressed=1, compression=0, batch=1)
-    del value["magic"], value["client_ip"]
+    del value["magic"]
     documented = [{**item, "business_id": (item["business_id"] or "").encode() or None} for item in MESSAGES]
     value["body"] = {"content": {"messages": documented}}
     decoded = wirekit.decode(wirekit.encode(key, value), key)
     assert decoded.clean
     assert decoded.value.body.compressed.startswith(b"\xff\x06\x00\x00sNaPpY")
     assert len(decoded.value.body.content.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "opened"),
+    [({}, True), ({"address_type": 0}, False), ({"address_type": 0, "message_version": 0}, True)],
+    ids=["IPv4", "anything else", "version 0"],
+)
+def test_the_address_of_the_client(code: dict[str, int], opened: bool) -> None:
+    raw = (50088).to_bytes(2, "little") + bytes([10, 0, 0, 7]) + bytes(10)
+    data = wirekit.encode("joyqueue.message", {**message(b"body", **code), "client_ip": raw})
+    found = wirekit.decode(data, KEY).value.client_ip
+    assert (found == raw) is not opened
+    if opened:
+        assert (found.port, found.address) == (50088, bytes([10, 0, 0, 7]))
+    assert wirekit.encode(KEY, wirekit.decode(data, KEY).value) == data

@@ -85,12 +85,6 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])([A-Z]+)", r"_\1", name).lower()
 
 
-def _client_ip(address: bytes) -> Any:
-    if len(address) > 6:
-        return address[:16].ljust(16, b"\0").hex()
-    return {"port": int.from_bytes(address[:2], "little"), "address": address[2:].ljust(4, b"\0").hex()}
-
-
 def message_value(fields: dict[str, Any]) -> dict[str, Any]:
     """The record of a message; what the Java fields would lose is on the wire (source, address, attributes)."""
     named = {_snake(name): value for name, value in fields.items()}
@@ -105,7 +99,7 @@ def message_value(fields: dict[str, Any]) -> dict[str, Any]:
             "message_version": fields["messageVersion"],
             "batch": fields["batch"],
         },
-        "client_ip": _client_ip(address),
+        "client_ip": address[:16].ljust(16, b"\0").hex(),
         "body": fields["body_hex"] or None,
         "business_id": fields["businessId"] or None,
         "attributes": format_attributes(dict(fields["attributes"] or [])),

@@ -34,6 +34,7 @@ from wirekit.wire import (
     String,
     Struct,
     Symbols,
+    Timestamp,
     context,
     float64,
     int8,
@@ -66,7 +67,7 @@ def add_connection(string: String, *extra: Any) -> Struct:
         *extra,
         "version" / string * "of the client, any text",
         "ip" / string * "of the client",
-        "time" / int64 * "of connecting, milliseconds since the epoch",
+        "time" / Timestamp(int64) * "of connecting, milliseconds since the epoch",
         "sequence" / int64 * "how many connections the client made before",
         name="AddConnection",
     )
@@ -386,7 +387,7 @@ PRODUCE_MESSAGE_ACK = Struct(
                 Struct(
                     "partition" / int16,
                     "index" / int64,
-                    "start_time" / int64 * "milliseconds since the epoch",
+                    "start_time" / Timestamp(int64) * "milliseconds since the epoch",
                     name="Stored",
                 )
             )

@@ -23,6 +23,7 @@ from wirekit.wire import (
     Struct,
     Switch,
     Symbols,
+    Timestamp,
     int8,
     int32,
     int64,
@@ -53,7 +54,7 @@ def header(version: Node) -> tuple[Any, ...]:
         "identity" / Default(IDENTITY, {"direction": 0, "qos_level": 1, "reserved": 0}),
         "request_id" / int32 * "increases; an answer repeats it",
         "type" / Symbols(int8, COMMANDS) * "answers are negative",
-        "send_time" / int64 * "milliseconds since the epoch; an answer may repeat the request's",
+        "send_time" / Timestamp(int64) * "milliseconds since the epoch; an answer may repeat the request's",
         "status" / If(this.identity.direction == 1, Symbols(uint8, ERROR_CODES)),
         "error" / If(this.identity.direction == 1, string2) * "for a human",
     )

@@ -36,6 +36,7 @@ from wirekit.wire import (
     RecordsToEnd,
     String,
     Struct,
+    Timestamp,
     int8,
     int16,
     int32,
@@ -84,7 +85,7 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
         body: the body's.
     """
     return (
-        "send_time" / int64 * "milliseconds since the epoch",
+        "send_time" / Timestamp(int64) * "milliseconds since the epoch",
         "store_time" / Default(int32, 0) * "milliseconds from send_time to storing; 0 from clients",
         "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as it stands here",
         "flag" / Default(int16, 0) * "of a batch: how many messages",

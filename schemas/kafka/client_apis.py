@@ -17,7 +17,7 @@ from wirekit.schemas.kafka.types import (
     per_topic,
     string,
 )
-from wirekit.wire import Struct, int16, int32, int64
+from wirekit.wire import Struct, Timestamp, int16, int32, int64
 
 THROTTLE = "throttle_time_ms" / int32 * "how long a quota delayed the response"
 
@@ -51,7 +51,9 @@ PRODUCE = Api(
                 per_topic(
                     "partition_responses",
                     *PRODUCED,
-                    "log_append_time" / int64 * "-1 unless the topic has LogAppendTime; called timestamp until 0.10.1",
+                    "log_append_time"
+                    / Timestamp(int64)
+                    * "-1 unless the topic has LogAppendTime; called timestamp until 0.10.1",
                 )
             ),
             THROTTLE,
@@ -100,7 +102,9 @@ LIST_OFFSETS = Api(
         request=Struct(
             "replica_id" / int32 * "-1: a consumer",
             "topics"
-            / array(per_topic("partitions", "partition" / int32, "timestamp" / int64, "max_num_offsets" / int32)),
+            / array(
+                per_topic("partitions", "partition" / int32, "timestamp" / Timestamp(int64), "max_num_offsets" / int32)
+            ),
         ),
         response=Struct(
             "responses"
@@ -118,7 +122,7 @@ LIST_OFFSETS = Api(
         "one offset by message timestamp instead of many",
         request=Struct(
             "replica_id" / int32 * "-1: a consumer",
-            "topics" / array(per_topic("partitions", "partition" / int32, "timestamp" / int64)),
+            "topics" / array(per_topic("partitions", "partition" / int32, "timestamp" / Timestamp(int64))),
         ),
         response=Struct(
             "responses"
@@ -126,7 +130,7 @@ LIST_OFFSETS = Api(
                 per_topic(
                     "partition_responses",
                     *PARTITION_ERROR,
-                    "timestamp" / int64 * "-1 when nothing matches",
+                    "timestamp" / Timestamp(int64) * "-1 when nothing matches",
                     "offset" / int64 * "-1 when nothing matches",
                 )
             )

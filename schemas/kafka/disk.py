@@ -22,6 +22,7 @@ from wirekit.wire import (
     RecordsToEnd,
     Repeat,
     Struct,
+    Timestamp,
     int32,
     int64,
     len_,
@@ -62,7 +63,7 @@ TIME_INDEX = Struct(
     "entries"
     / RecordsToEnd(
         Struct(
-            "timestamp" / int64 * "the largest so far",
+            "timestamp" / Timestamp(int64) * "the largest so far",
             "relative_offset" / int32 * "to the base offset in the file's name",
             name="TimeIndexEntry",
         ),

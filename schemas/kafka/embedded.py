@@ -8,7 +8,7 @@ Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 
 from __future__ import annotations
 
 from wirekit.schemas.kafka.types import array, array_of, data, nullable_data, nullable_string, string
-from wirekit.wire import If, IfMore, Sized, Struct, Switch, context, int16, int32, int64, this, unexplained
+from wirekit.wire import If, IfMore, Sized, Struct, Switch, Timestamp, context, int16, int32, int64, this, unexplained
 
 CONSUMER_SUBSCRIPTION = Struct(
     "version" / int16,
@@ -41,9 +41,9 @@ OFFSET_VALUE = Struct(
     "version" / int16 * "0 (0.8.2) or 1 (0.9)",
     "offset" / If(this.version <= 1, int64),
     "metadata" / If(this.version <= 1, string),
-    "timestamp" / If(this.version == 0, int64),
-    "commit_timestamp" / If(this.version == 1, int64),
-    "expire_timestamp" / If(this.version == 1, int64) * "commit time plus retention",
+    "timestamp" / If(this.version == 0, Timestamp(int64)),
+    "commit_timestamp" / If(this.version == 1, Timestamp(int64)),
+    "expire_timestamp" / If(this.version == 1, Timestamp(int64)) * "commit time plus retention",
     name="OffsetValue",
     doc="a committed offset; timestamps in milliseconds",
 )

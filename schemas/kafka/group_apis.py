@@ -17,7 +17,7 @@ from wirekit.schemas.kafka.types import (
     per_topic,
     string,
 )
-from wirekit.wire import Struct, int32, int64
+from wirekit.wire import Struct, Timestamp, int32, int64
 
 MEMBERSHIP = ("group_generation_id" / int32 * "-1: outside group management", "member_id" / string)
 
@@ -41,7 +41,9 @@ OFFSET_COMMIT = Api(
             *MEMBERSHIP,
             "topics"
             / array(
-                per_topic("partitions", *COMMIT, "timestamp" / int64 * "-1: the broker's time", METADATA_TEXT),
+                per_topic(
+                    "partitions", *COMMIT, "timestamp" / Timestamp(int64) * "-1: the broker's time", METADATA_TEXT
+                ),
             ),
         ),
     ),
@@ -59,7 +61,7 @@ OFFSET_COMMIT = Api(
 
 OFFSET_COMMIT_BETA = Struct(
     "group_id" / string,
-    "topics" / array(per_topic("partitions", *COMMIT, "timestamp" / int64, METADATA_TEXT)),
+    "topics" / array(per_topic("partitions", *COMMIT, "timestamp" / Timestamp(int64), METADATA_TEXT)),
     doc="OffsetCommit v0 as 0.8.2-beta alone has it: with a timestamp",
 )
 

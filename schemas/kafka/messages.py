@@ -28,6 +28,7 @@ from wirekit.wire import (
     Sized,
     Struct,
     Symbols,
+    Timestamp,
     int8,
     int32,
     int64,
@@ -78,7 +79,7 @@ MESSAGE = Struct(
     "crc" / Checked(uint32, "crc32"),
     "magic" / Symbols(int8, MAGICS, closed=True),
     "attributes" / ATTRIBUTES,
-    "timestamp" / If(this.magic >= 1, int64) * "milliseconds since the epoch; -1: none",
+    "timestamp" / If(this.magic >= 1, Timestamp(int64)) * "milliseconds since the epoch; -1: none",
     "key" / Bytes(int32, null=-1) * "null in a wrapper",
     "value"
     / Compressed(

@@ -43,13 +43,16 @@ CODECS = {1: "lz4-block", 2: "zlib", 3: "zstd", 4: "snappy"}
 API, MARKERS = "wirekit.proto.PulsarApi_pb2", "wirekit.proto.PulsarMarkers_pb2"
 
 # A type's number is the field number of its sub-message, which PulsarDecoder.java requires.
-COMMAND = Protobuf(f"{API}:BaseCommand", selector="type")
+COMMAND = Protobuf(f"{API}:BaseCommand", selector="type", times={"seek.message_publish_time": "ms"})
 MESSAGE_METADATA = Protobuf(
     f"{API}:MessageMetadata",
     tells={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
+    times={"publish_time": "ms", "event_time": "ms", "deliver_at_time": "ms"},
 )
-SINGLE_METADATA = Protobuf(f"{API}:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")})
-BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata")
+SINGLE_METADATA = Protobuf(
+    f"{API}:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")}, times={"event_time": "ms"}
+)
+BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata", times={"broker_timestamp": "ms"})
 
 BATCHED_MESSAGE = Struct(
     "metadata_size" / Length(uint32, of="metadata"),

@@ -6,9 +6,10 @@ filled become Arrow columns without being copied once more.
 
 Columns. One a field, called by its path (``message.key``, ``message.attributes.codec``), null where the field is not
 there. Numbers keep their size; those with names are int32 (int64 where that is too small), and the field's metadata
-has the names, as JSON under ``wirekit.symbols``. Bytes are ``binary``, from 2 GiB on in one column ``large_binary``.
-Text is ``string``; what is not UTF-8 in it is U+FFFD. ``<path>.ok`` is the verdict on a checksum, a length that bounds
-nothing, a constant, a text's encoding, decompression; null where there was nothing to verify. Columns of the scan:
+has the names, as JSON under ``wirekit.symbols``. Times are timestamps; their metadata has the ``wirekit.unit``. Bytes
+are ``binary``, from 2 GiB on in one column ``large_binary``. Text is ``string``; what is not UTF-8 in it is U+FFFD.
+``<path>.ok`` is the verdict on a checksum, a length that bounds nothing, a constant, a text's encoding, decompression;
+null where there was nothing to verify. Columns of the scan:
 
 - ``@offset``, ``@length``: where the record stands (bytes), in the buffer or in the decompressed data that it is from;
 - ``@gap``: bytes inside the record that no field explains, where the layout allows for any;
@@ -42,12 +43,13 @@ from wirekit.compiler import columns_cache, ir
 from wirekit.compiler.columns_block import LARGEST, Block, block
 from wirekit.compiler.columns_code import kernel
 from wirekit.compiler.columns_front import Front, front, is_told
-from wirekit.compiler.columns_kernel import CONTENTS, SCALARS, STATE, Column, Kernel, by_arrays, symbols_metadata
+from wirekit.compiler.columns_kernel import CONTENTS, SCALARS, STATE, Column, Kernel, by_arrays, field_metadata
 from wirekit.compiler.columns_names import named
 from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_plan import Records, Start, records, start, unfit
 from wirekit.compiler.columns_protobuf import Tray, chosen
 from wirekit.compiler.columns_protobuf import arrays as message_arrays
+from wirekit.compiler.columns_times import TIMES, dated, dated_schema
 from wirekit.errors import Limit, Misuse, WireError
 from wirekit.wire.stream import Limits
 
@@ -92,6 +94,7 @@ class Program:
         least: bytes that a record takes at least.
         types: names and types of the kernel's arrays that have an element a row.
         schema: of the batch, while no column has 2 GiB.
+        dated: the same with times.
     """
 
     plan: Records
@@ -100,6 +103,7 @@ class Program:
     least: int
     types: dict[str, np.dtype[Any]]
     schema: pa.Schema
+    dated: pa.Schema
     contents: Program | None = None
     held: Records | None = None
 
@@ -176,7 +180,8 @@ def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
                     raise unfit(key, path, "compressed", f"{other} inside it holds records of another layout")
             least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, made)
-            found = Program(plan, inner, made, least, _types(made), _schema(made), contents, held)
+            schema = _schema(made)
+            found = Program(plan, inner, made, least, _types(made), schema, dated_schema(schema), contents, held)
             _programs[name] = found
     return found
 
@@ -209,7 +214,9 @@ def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
     if inner.contents is not None or inner.packing is not None:
         raise unfit(key, path, "a list", "its records hold others again")
     held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
-    return Program(held, None, inner, max(ir.minimum(element), 1), _types(inner), _schema(inner)), held
+    schema = _schema(inner)
+    least = max(ir.minimum(element), 1)
+    return Program(held, None, inner, least, _types(inner), schema, dated_schema(schema)), held
 
 
 def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
@@ -228,7 +235,7 @@ def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
 def _schema(made: Kernel) -> pa.Schema:
     fields = []
     for column in made.columns:
-        metadata = symbols_metadata(column.table)
+        metadata = field_metadata(column.table, column.unit)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
         fields.append(pa.field(column.path, kind, column.nullable, metadata))
@@ -248,7 +255,13 @@ def source(key: str) -> str:
 
 
 def columns(
-    key: str, buffer: Any, *, limits: Limits | None = None, fields: Sequence[str] | None = None, enums: str = "int"
+    key: str,
+    buffer: Any,
+    *,
+    limits: Limits | None = None,
+    fields: Sequence[str] | None = None,
+    enums: str = "int",
+    times: str = "timestamp",
 ) -> pa.RecordBatch:
     """The records in a buffer, one row each, one column a field.
 
@@ -260,13 +273,15 @@ def columns(
         fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
             all, except for those of protobuf messages that occur nowhere in it.
         enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
+        times: ``timestamp``: what counts time since the epoch is ``timestamp[ms, UTC]`` (or another unit), or ``int``,
+            as the wire has it. Nothing is lost by either: a -1 for no time is a millisecond before 1970, not null.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
         them, and the metadata ``wirekit.errors`` tells how many there are.
 
     Raises:
-        Misuse: for a schema that gives no columns; the text names what is in the way. For another ``enums``.
+        Misuse: for a schema that gives no columns; the text names what is in the way. For other ``enums``, ``times``.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -277,7 +292,7 @@ def columns(
     """
     if enums not in ("int", "dictionary"):
         raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
-    batch = scan(key, buffer, limits=limits, fields=fields)[0]
+    batch = scan(key, buffer, limits=limits, fields=fields, times=times)[0]
     return named(batch) if enums == "dictionary" else batch
 
 
@@ -288,6 +303,7 @@ def scan(
     limits: Limits | None = None,
     wrappers: bool = False,
     fields: Sequence[str] | None = None,
+    times: str = "int",
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """The records in a buffer, and those that do not decode.
 
@@ -296,7 +312,7 @@ def scan(
     for more than the limits grant is an error only.
 
     Args:
-        key, buffer, limits, fields: as for ``columns``.
+        key, buffer, limits, fields, times: as for ``columns``.
         wrappers: keep the records that hold others compressed.
 
     Returns:
@@ -313,12 +329,14 @@ def scan(
     """
     from wirekit.registry import registry
 
+    if times not in TIMES:
+        raise Misuse(f"times is 'timestamp' or 'int', not {times!r}")
     if "." not in key:
         key = registry.protocol(key).stream("client")
     bounds = limits or registry[key].limits
     led = is_told(registry[key].layout)
     if not (wrappers or led or fields is not None):
-        batch = _small(key, program(key), buffer, bounds)
+        batch = _small(key, program(key), buffer, bounds, times)
         if batch is not None:
             return batch, _NO_ERRORS
     data = as_array(buffer)
@@ -361,7 +379,8 @@ def scan(
     left_out = _left_out(made)
     if left_out:
         told["wirekit.left_out"] = json.dumps(left_out)
-    return batch.replace_schema_metadata(told), errors
+    batch = batch.replace_schema_metadata(told)
+    return batch if times == "int" else dated(batch), errors
 
 
 def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -372,7 +391,7 @@ def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), errors
 
 
-def _small(key: str, made: Program, buffer: Any, limits: Limits) -> pa.RecordBatch | None:
+def _small(key: str, made: Program, buffer: Any, limits: Limits, times: str) -> pa.RecordBatch | None:
     """The batch of a small buffer in which all is usual."""
     try:
         data = pa.py_buffer(buffer)
@@ -393,7 +412,8 @@ def _small(key: str, made: Program, buffer: Any, limits: Limits) -> pa.RecordBat
         return None
     memory, consumed = scanned
     told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": "0"}
-    return pa.ipc.read_record_batch(pa.ipc.read_message(memory), made.schema.with_metadata(told))
+    schema = made.schema if times == "int" else made.dated
+    return pa.ipc.read_record_batch(pa.ipc.read_message(memory), schema.with_metadata(told))
 
 
 def _left_out(made: Program) -> list[str]:

@@ -39,7 +39,8 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
     Args:
         key: the key of a schema that gives columns.
         batch: a ``pyarrow.RecordBatch`` or ``Table`` with columns as ``columns`` has them, in any order; integers of
-            any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries.
+            any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries;
+            times as integers or as timestamps of any unit, with a time zone.
         options: what the protocol offers for this layout, for example ``codec="gzip"`` for a Kafka message set.
 
     Returns:

@@ -118,7 +118,7 @@ class _Writer(Contained):
         self.bound(node.size, path, e, checked)
         variable = self.read(node)
         dtype = f"{'float' if node.real else 'int' if node.signed else 'uint'}{8 * node.size}"
-        self.store(self.column(path, "number", dtype), variable)
+        self.store(self.column(path, "number", dtype, unit=node.unit), variable)
         if node.real or wide(node):
             return Value(variable, unfit="a float" if node.real else "an unsigned number of 64 bits")
         return Value(variable, node.low, node.high)

@@ -24,7 +24,7 @@ class Contained(Sharing):
     def protobuf(self, node: ir.Protobuf, path: str, e: str) -> Value:
         """A message up to the limit."""
         number = len(self.messages)
-        made = tables(self.key, node.message, path, len(self.columns))
+        made = tables(self.key, node, path, len(self.columns))
         self.messages.append(made)
         first = len(self.reasons)
         self.reasons += made.reasons()

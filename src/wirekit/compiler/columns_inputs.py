@@ -111,9 +111,13 @@ def _numbers(key: str, column: Column, array: pa.Array, first: int) -> NDArray[A
     if column.table is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         array = _numbered(key, column, column.table, array, first)
         kind = array.type
+    if column.unit is not None and pa.types.is_timestamp(kind):
+        array = _counted(key, column, array, first)
+        kind = array.type
     fits = pa.types.is_integer(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
     if not fits and not (dtype.kind == "f" and pa.types.is_floating(kind)):
         wanted = "names or integers" if column.table is not None else str(dtype)
+        wanted = wanted if column.unit is None else f"timestamp[{column.unit}, tz=UTC] or {wanted}"
         raise Misuse(f"{key}: the column {column.path} is {kind}; give it as {wanted}")
     wanted_type = pa.from_numpy_dtype(dtype)
     if kind != wanted_type:
@@ -121,12 +125,27 @@ def _numbers(key: str, column: Column, array: pa.Array, first: int) -> NDArray[A
     return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset :][: len(array)]
 
 
+def _counted(key: str, column: Column, array: pa.Array, first: int) -> pa.Array:
+    """Times as the integers that the wire has."""
+    if array.type.tz is None:
+        raise Misuse(f"{key}: the column {column.path} is {array.type}, without a time zone; give it with UTC")
+    if array.type.unit != column.unit:
+        array = _cast(key, column, array, pa.timestamp(column.unit, array.type.tz), first)
+    return array.view(pa.from_numpy_dtype(np.dtype(column.dtype)))
+
+
 def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: int) -> pa.Array:
     try:
         return array.cast(kind)
     except pa.ArrowInvalid:
         row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
-        raise Misuse(f"{key}: row {first + row}: {column.path}: {array[row]} is no {kind}") from None
+        raise Misuse(f"{key}: row {first + row}: {column.path}: {_shown(array, row)} is no {kind}") from None
+
+
+def _shown(array: pa.Array, row: int) -> str:
+    if pa.types.is_timestamp(array.type):  # for which Python may have no date
+        return f"{array.view(pa.int64())[row]} {array.type.unit}"
+    return str(array[row])
 
 
 def _casts(array: pa.Array, kind: pa.DataType) -> bool:

@@ -32,6 +32,7 @@ class Column:
         table: names of its values, if there are any.
         slot: the number in the names of its arrays: ``c<slot>`` values; ``d<slot>`` data and ``o<slot>`` offsets of
             byte strings, of which ``w<slot>`` is the last; ``u<slot>`` whether a text is UTF-8.
+        unit: of a time since the epoch.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Column:
     nullable: bool = False
     table: SymbolTable | None = None
     slot: int = 0
+    unit: str | None = None
 
     def arrays(self) -> Iterator[tuple[str, str]]:
         """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""
@@ -104,8 +106,10 @@ class Contents:
 CONTENTS = {"codec0": "int8", "listed0": "uint8", "count0": "int64", "size0": "int64"}
 
 
-def symbols_metadata(table: SymbolTable | None) -> dict[str, str] | None:
-    """The metadata of a field whose values have names."""
+def field_metadata(table: SymbolTable | None, unit: str | None) -> dict[str, str] | None:
+    """The metadata of a field whose values have names, or are times."""
+    if unit is not None:
+        return {"wirekit.unit": unit}
     if table is None:
         return None
     symbols = {str(int(symbol)): symbol.symbol for symbol in table}

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import columns_cache
-from wirekit.compiler.columns_kernel import Reason, symbols_metadata
+from wirekit.compiler import columns_cache, ir
+from wirekit.compiler.columns_kernel import Reason, field_metadata
 from wirekit.compiler.columns_plan import unfit
+from wirekit.errors import Misuse
 from wirekit.wire.protobuf import BYTES, Field, Message
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Place:
         message: the slot of the message that it stands in.
         owner: of a field inside a list of messages, the slot of that list, else -1.
         end: the slot behind the last one inside.
+        unit: of a time since the epoch.
     """
 
     path: str
@@ -98,6 +100,7 @@ class Place:
     message: int
     owner: int
     end: int = 0
+    unit: str | None = None
 
 
 @dataclass(slots=True)
@@ -137,18 +140,23 @@ class Tables:
         return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
 
 
-def tables(key: str, name: str, path: str, at: int) -> Tables:
+def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     """The tables of a message type.
 
     Raises:
-        Misuse: for one that tables cannot hold.
+        Misuse: for one that tables cannot hold, or a time that is no integer of 64 bits in it.
     """
     made = Tables(key, path, at)
-    message = Message._known[name]
+    message = Message._known[node.message]
     made.places.append(Place(path, None, 0, -1))
-    _message(made, message, path, 0, -1, (name,))
+    _message(made, message, path, 0, -1, (node.message,))
     made.places[0].end = len(made.places)
     made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    for name, unit in node.times:
+        found = made.reads(tuple(name.split(".")))
+        if found is None or found.field is None or _DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+            raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
+        found.unit = unit
     return made
 
 
@@ -365,7 +373,7 @@ def _type(each: Field) -> pa.DataType:
 def _field_of(place: Place) -> pa.Field:
     each = place.field
     assert each is not None
-    return pa.field(place.path, _type(each), True, symbols_metadata(each.table))
+    return pa.field(place.path, _type(each), True, field_metadata(each.table, place.unit))
 
 
 def _array(

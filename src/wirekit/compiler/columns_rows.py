@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wirekit.compiler.columns_times import counted
 from wirekit.errors import Misuse
 
 CHUNK = 1024  # rows
@@ -30,7 +31,7 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
     Returns:
         An iterator. A row's attributes are called as the columns are, with ``_`` for the dots, and ``scan_`` for the
         ``@`` (``row.message_key``, ``row.scan_offset``). Values are int, float, bool, bytes, str or None; of other
-        types what ``to_pylist`` gives.
+        types what ``to_pylist`` gives. Times of ``columns`` are integers, as the wire has them.
 
     Raises:
         Misuse: for a column that the batch does not have, or something that is no batch; at once.
@@ -80,7 +81,7 @@ def _attribute(column: str) -> str:
 
 def _chunks(batch: Any, kind: Any) -> Iterator[Iterator[Any]]:
     make = partial(tuple.__new__, kind)
-    for whole in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+    for whole in map(counted, batch.to_batches() if isinstance(batch, pa.Table) else [batch]):
         for first in range(0, whole.num_rows, CHUNK):
             columns = [column.to_pylist() for column in whole.slice(first, CHUNK).columns]
             yield map(make, zip(*columns, strict=True) if columns else repeat((), min(CHUNK, whole.num_rows - first)))

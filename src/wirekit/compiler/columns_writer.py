@@ -76,17 +76,20 @@ class Writer:
         self.put(f"    reason = {'-' if cut else ''}{number}")
         self.put("    break")
 
-    def column(self, path: str, kind: str, dtype: str = "", table: SymbolTable | None = None) -> Column:
+    def column(
+        self, path: str, kind: str, dtype: str = "", table: SymbolTable | None = None, unit: str | None = None
+    ) -> Column:
         """A new column, or that of an alternative, which has the same path and holds the same."""
         for column in self.merging:
-            if column.path == path and (column.kind, column.table) == (kind, table) and _widened(column, dtype):
+            same = column.path == path and (column.kind, column.table, column.unit) == (kind, table, unit)
+            if same and _widened(column, dtype):
                 self.stored.append(column)
                 return column
         if any(column.path == path for column in self.columns):
             if not any(column.path == path for column in self.merging):
                 raise unfit(self.key, path, "a second column of that name")
-            return self.column(f"{path}:{dtype or kind}", kind, dtype, table)
-        column = Column(path, kind, dtype, self.maybe, table, len(self.columns))
+            return self.column(f"{path}:{dtype or kind}", kind, dtype, table, unit)
+        column = Column(path, kind, dtype, self.maybe, table, len(self.columns), unit)
         self.columns.append(column)
         self.stored.append(column)
         return column

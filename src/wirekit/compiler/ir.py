@@ -16,13 +16,14 @@ from wirekit.values import SymbolTable
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer or float: struct's letter, size in bytes, byte order."""
+    """An integer or float: struct's letter, size in bytes, byte order; of a time since the epoch its unit."""
 
     code: str
     size: int
     signed: bool
     real: bool
     little: bool
+    unit: str | None = None
 
     @property
     def low(self) -> int:
@@ -287,9 +288,10 @@ class Packed:
 
 @dataclass(frozen=True, slots=True)
 class Protobuf:
-    """A protobuf message up to the limit, by the full name of its type."""
+    """A protobuf message up to the limit, by the full name of its type; (path, unit) of the times in it."""
 
     message: str
+    times: tuple[tuple[str, str], ...] = ()
 
 
 Node = (

@@ -54,7 +54,7 @@ def _lower(source: Any, path: str) -> ir.Node:
         if lowerer is not None:
             return lowerer(source, path)
     if hasattr(source, "message"):
-        return ir.Protobuf(source.message.name)
+        return ir.Protobuf(source.message.name, tuple(source.times.items()))
     raise Misuse(f"{path or 'the layout'}: a {type(source).__name__} cannot be compiled; write it with wirekit.wire")
 
 
@@ -78,7 +78,7 @@ def _number(source: Any, path: str) -> ir.Number:
 
 def _integer(source: node.Integer, path: str) -> ir.Node:
     little = source.fmtstr[0] == "<" and source.length > 1
-    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little)
+    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit)
 
 
 def _flag(source: node.Flag, path: str) -> ir.Node:

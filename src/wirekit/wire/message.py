@@ -27,13 +27,23 @@ class Protobuf(Node):
             when it is needed, ``module:Message``.
         selector: a field that holds the number of the one field that must be there too, or "".
         tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
+        times: integers of 64 bits that count time since the epoch, which no descriptor tells: unit (``s``, ``ms``,
+            ``us`` or ``ns``) by path. Arrow columns have a type for them.
     """
 
-    def __init__(self, descriptor: Any, *, selector: str = "", tells: Mapping[str, Tells] | None = None) -> None:
+    def __init__(
+        self,
+        descriptor: Any,
+        *,
+        selector: str = "",
+        tells: Mapping[str, Tells] | None = None,
+        times: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__()
         self.descriptor = descriptor
         self.selector = selector
         self.tells = dict(tells or {})
+        self.times = dict(times or {})
 
     @cached_property
     def message(self) -> Message:

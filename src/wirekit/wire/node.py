@@ -20,6 +20,7 @@ from wirekit.values import Record, Symbol, SymbolTable
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
+UNITS = ("s", "ms", "us", "ns")
 DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
@@ -115,6 +116,8 @@ class Integer(construct.FormatField, Node):
         code: struct's letter for it.
     """
 
+    unit: str | None = None
+
     def __init__(self, endian: str, code: str) -> None:
         super().__init__(endian, code)
         self.signed = code.islower()
@@ -190,6 +193,26 @@ int16le, uint16le = Integer("<", "h"), Integer("<", "H")
 int32le, uint32le = Integer("<", "l"), Integer("<", "L")
 int64le, uint64le = Integer("<", "q"), Integer("<", "Q")
 float64 = Integer(">", "d")
+
+
+class Timestamp(Integer):
+    """An integer of 8 bytes that counts time since the epoch, UTC: what Arrow columns have a type for.
+
+    Everywhere else it is the integer that it is.
+
+    Args:
+        number: the integer.
+        unit: ``s``, ``ms``, ``us`` or ``ns``.
+
+    >>> Timestamp(int64), Timestamp(int64).unit
+    (int64, 'ms')
+    """
+
+    def __init__(self, number: Integer, *, unit: str = "ms") -> None:
+        if number.real or number.length != 8 or unit not in UNITS:
+            raise Misuse(f"a time is an integer of 64 bits in {', '.join(UNITS)}, not {number!r} in {unit}")
+        super().__init__(number.fmtstr[0], number.fmtstr[1])
+        self.unit = unit
 
 
 class Wrapping(Node):

@@ -238,7 +238,8 @@ def _schema(made: Kernel) -> pa.Schema:
         metadata = field_metadata(column.table, column.unit)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
-        fields.append(pa.field(column.path, kind, column.nullable, metadata))
+        opened = made.contents is not None and column.slot == made.contents.column  # null where it holds records
+        fields.append(pa.field(column.path, kind, column.nullable or opened, metadata))
         if made.packing is not None and column.slot == made.packing.column:
             fields.append(pa.field(f"{column.path}.ok", pa.bool_()))
     fields += [pa.field("@offset", pa.int64(), False), pa.field("@length", pa.int64(), False)]

@@ -460,7 +460,7 @@ class _Items:
             inner = _array(each, values, lengths, there, buffer)
         kind = pa.large_list if count > LARGE else pa.list_
         held = offsets if count > LARGE else offsets.astype(np.int32)
-        column = pa.field("item", inner.type, True)
+        column = pa.field("item", inner.type, place.owner >= 0)
         listed = pa.Array.from_buffers(
             kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner]
         )

@@ -1,0 +1,125 @@
+"""A column is nullable where the layout lets a field be absent, and nowhere else."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wirekit
+from tests.compiler.test_columns import joyqueue_batch, joyqueue_messages, mixed, packets
+from tests.fuzz.test_any_bytes import samples
+from wirekit.compiler import columns_cache, ir
+from wirekit.compiler.columns import program, scan
+from wirekit.errors import Misuse
+
+NEVER = ("@offset", "@length", "@gap", "@depth")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Kernels are compiled for these tests; what the user has is left alone."""
+    folder = tmp_path_factory.mktemp("kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(columns_cache.VARIABLE, str(folder))
+        yield folder
+
+
+def columnar() -> list[str]:
+    """All keys that give columns and have one kernel."""
+    found = []
+    for key in wirekit.registry:
+        try:
+            program(key)
+        except Misuse:
+            continue
+        found.append(key)
+    return found
+
+
+def always(node: ir.Node, path: str = "") -> Iterator[tuple[str, bool]]:
+    """(path, whether its bytes may be null) of the fields that stand behind no condition and in no choice."""
+    match node:
+        case ir.Structure(members=members):
+            for member in members:
+                yield from always(member.node, f"{path}.{member.name}" if path else member.name)
+        case ir.Optional(node=inner) | ir.Constant(node=inner) | ir.Packed(blob=inner):
+            yield from always(inner, path)
+        case ir.Number() | ir.Boolean() | ir.Named():
+            yield path, False
+        case ir.BitFields(fields=fields):
+            yield from ((f"{path}.{field.name}", False) for field in fields)
+        case ir.Blob(length=length, null=null) if length is not None:
+            yield path, isinstance(length, ir.Number) and null is not None
+
+
+def test_what_is_always_there_is_never_null() -> None:
+    keys = columnar()
+    assert {"kafka.message_set", "pulsar.frame", "joyqueue.batch", "net.pcap.packets.le"} <= set(keys)
+    for key in keys:
+        made = program(key)
+        nullable = {field.name: field.nullable for field in made.schema}
+        found = dict(always(made.plan.element))
+        assert {name: nullable[name] for name in found if name in nullable} == {
+            name: told for name, told in found.items() if name in nullable
+        }, key
+        assert not any(nullable[name] for name in NEVER if name in nullable)
+
+
+def frames() -> bytes:
+    return b"".join(samples()["pulsar.frame"])
+
+
+def entries() -> bytes:
+    """Entries of one message and of several, as a broker keeps them."""
+    metadata: dict[str, Any] = {"producer_name": "p", "sequence_id": 7, "publish_time": 1}
+    messages = [{"metadata": {"payload_size": 1}, "payload": b"v"}] * 2
+    batch = {"metadata": metadata | {"num_messages_in_batch": 2}, "payload": messages}
+    return wirekit.encode("pulsar.entry", batch)
+
+
+@pytest.mark.parametrize(
+    ("key", "made"),
+    [
+        ("kafka.message_set", mixed),
+        ("joyqueue.message", joyqueue_messages),
+        ("joyqueue.batch", joyqueue_batch),
+        ("net.pcap.packets.le", lambda: packets()[:3000]),
+        ("pulsar.frame", frames),
+        ("pulsar.entry", entries),
+    ],
+)
+def test_a_column_that_is_not_nullable_holds_no_null(key: str, made: Any) -> None:
+    data, chance = made(), random.Random(key)
+    seen = 0
+    for wrappers in (False, True):
+        for damaged in (False, *[True] * 20):
+            scanned = scan(key, spoilt(data, chance) if damaged else data, wrappers=wrappers)
+            seen += scanned[0].num_rows
+            for batch in scanned:
+                batch.validate(full=True)
+                for field in batch.schema:
+                    column = batch[field.name]
+                    assert field.nullable or not column.null_count, field.name
+                    if pa.types.is_list(field.type) and not field.type.value_field.nullable:
+                        assert not column.flatten().null_count, field.name
+    assert seen > 4
+
+
+def spoilt(data: bytes, chance: random.Random) -> bytes:
+    """Bytes of which some are others."""
+    spoilt = bytearray(data)
+    for _ in range(chance.randrange(1, 8)):
+        spoilt[chance.randrange(len(spoilt))] = chance.randrange(256)
+    return bytes(spoilt[: chance.randrange(len(spoilt) // 2, len(spoilt) + 1)])
+
+
+def test_what_names_and_times_stand_for_is_as_nullable() -> None:
+    data = mixed()
+    plain = wirekit.columns("kafka.message_set", data, times="int")
+    told = wirekit.columns("kafka.message_set", data, enums="dictionary")
+    assert [field.nullable for field in told.schema] == [field.nullable for field in plain.schema]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import program
 from wirekit.compiler.columns_build_code import Builder, builder
+from wirekit.compiler.columns_build_protobuf import leaves
 from wirekit.compiler.columns_inputs import Input, taken
 from wirekit.compiler.columns_plan import Lead, Records
 from wirekit.errors import Misuse
@@ -88,7 +89,8 @@ def record_batch(key: str, batch: Any) -> pa.RecordBatch:
             batch = pa.RecordBatch.from_pylist([], schema=batch.schema)
     if not isinstance(batch, pa.RecordBatch):
         raise Misuse(f"{key}: columns are built from a RecordBatch or Table, not from a {type(batch).__name__}")
-    names, known = batch.schema.names, program(key).schema.names
+    made, names = program(key), batch.schema.names
+    known = [*made.schema.names, *(place.path for message in made.kernel.messages for place in leaves(message))]
     for name in names:
         if names.count(name) > 1:
             raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
@@ -132,7 +134,7 @@ def building(key: str) -> Builder:
         found = _builders.get(key)
         if found is None:
             kernel = made.kernel
-            found = _builders[key] = builder(key, made.plan.element, kernel.columns, gaps=kernel.gaps)
+            found = _builders[key] = builder(key, made.plan.element, kernel.columns, kernel.messages, gaps=kernel.gaps)
     return found
 
 

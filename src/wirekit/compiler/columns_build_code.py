@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.columns_build_protobuf import columns_of, message
 from wirekit.compiler.columns_code import CHECKSUMS, agreeing, marks, none_of, reader, wide
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value, expression
 from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_protobuf import Tables
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.source import bare
 from wirekit.errors import Misuse
@@ -89,6 +91,7 @@ class _Writer:
     read: dict[int, Column] = field(default_factory=dict)
     unexplained: list[str] = field(default_factory=list)
     most: int = 0
+    messages: dict[str, Tables] = field(default_factory=dict)
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -115,6 +118,8 @@ class _Writer:
     def there(self, column: Column) -> str:
         """The condition that the column has a value in this row."""
         slot = column.slot
+        if column.listed:
+            return f"(given[{slot}] != {MISSING} and l{slot}[i + np.uint64(1)] > l{slot}[i])"
         return f"(given[{slot}] == {WHOLE} or (given[{slot}] == {NULLS} and v{slot}[i] != 0))"
 
     def value(self, column: Column, default: str | None) -> str:
@@ -172,7 +177,13 @@ class _Writer:
                 return self.when(f"{self.expression(node.condition, scope, path)[0]} != 0", node.node, path, scope)
             case ir.WhenMore():
                 return self.when("", node.node, path, scope)
+            case ir.Protobuf():
+                return message(self, self.messages[path], path)
         raise unfit(self.key, path, node)
+
+    def unfit(self, path: str, kind: str, why: str) -> Misuse:
+        """The error for what cannot be built."""
+        return unfit(self.key, path, kind, why)
 
     def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
         column = self.column(path)
@@ -466,11 +477,12 @@ def _computed(columns: dict[str, Column], node: ir.Node, path: str) -> Iterable[
                 yield from _computed(columns, member.node, name)
 
 
-def builder(key: str, element: ir.Node, columns: list[Column], *, gaps: bool) -> Builder:
+def builder(key: str, element: ir.Node, columns: list[Column], messages: list[Tables], *, gaps: bool) -> Builder:
     """The kernel that builds records of one layout.
 
     Args:
         columns: those of the scanning kernel.
+        messages: the protobuf messages that it reads.
         gaps: whether that one counts bytes that no field explains.
 
     Raises:
@@ -479,7 +491,8 @@ def builder(key: str, element: ir.Node, columns: list[Column], *, gaps: bool) ->
     known = {column.path: column for column in columns}
     if gaps:
         known[GAPS] = Column(GAPS, "number", "int64", slot=len(columns))
-    writer = _Writer(key, known)
+    known |= {column.path: column for column in columns_of(messages, len(columns) + 1)}
+    writer = _Writer(key, known, messages={each.path: each for each in messages})
     writer.node(element, "", Scope({}, None))
     if gaps:
         writer.gaps()
@@ -498,6 +511,7 @@ def _arrays(columns: Iterable[Column]) -> list[tuple[str, str]]:
         else:
             found.append((f"c{column.slot}", column.dtype))
         found.append((f"v{column.slot}", "uint8"))
+        found += [(f"l{column.slot}", "int64")] if column.listed else []
     return found
 
 

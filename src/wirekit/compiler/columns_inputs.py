@@ -5,7 +5,7 @@ A slice or a column of another width is taken as it is; nothing is copied but wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns_build_code import MISSING, NULLS, WHOLE
+from wirekit.compiler.columns_build_protobuf import ELEMENT
 from wirekit.compiler.columns_kernel import Column
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
@@ -47,6 +48,8 @@ def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> I
     Raises:
         Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
     """
+    if column.listed:
+        return _lists(key, column, array, first)
     slot = column.slot
     if array is None:
         if column.kind in ("bytes", "text"):
@@ -63,6 +66,25 @@ def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> I
         return Input(given, {f"d{slot}": data, f"o{slot}": offsets, **valid}, total)
     values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
     return Input(given, {f"c{slot}": values, **valid})
+
+
+def _lists(key: str, column: Column, array: pa.Array | None, first: int) -> Input:
+    """The values of all lists, and where each list begins among them; null is an empty list."""
+    inner, ends = replace(column, listed=False), f"l{column.slot}"
+    if array is None:
+        found = taken(key, inner, None)
+        return Input(found.given, found.arrays | {ends: np.zeros(0, np.int64)})
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.list_(pa.null()))
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as a list")
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False), out=offsets[1:])
+    try:
+        found = taken(key, inner, array.flatten())
+    except Misuse as error:
+        raise Misuse(str(error).replace(": row ", ": of the elements of all rows, ", 1)) from None
+    return Input(found.given, found.arrays | {ends: offsets}, found.total + ELEMENT * int(offsets[-1]))
 
 
 def _bits(array: pa.Array, which: int) -> NDArray[Any]:

@@ -33,6 +33,7 @@ class Column:
         slot: the number in the names of its arrays: ``c<slot>`` values; ``d<slot>`` data and ``o<slot>`` offsets of
             byte strings, of which ``w<slot>`` is the last; ``u<slot>`` whether a text is UTF-8.
         unit: of a time since the epoch.
+        listed: whether a row has a list of values, for the building kernel: ``l<slot>`` has the offsets.
     """
 
     path: str
@@ -42,6 +43,7 @@ class Column:
     table: SymbolTable | None = None
     slot: int = 0
     unit: str | None = None
+    listed: bool = False
 
     def arrays(self) -> Iterator[tuple[str, str]]:
         """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""

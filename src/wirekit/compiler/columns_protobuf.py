@@ -39,7 +39,7 @@ TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1
 
 _KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
-_DTYPES = {
+DTYPES = {
     "double": "float64",
     "float": "float32",
     "int32": "int32",
@@ -154,7 +154,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
     for name, unit in node.times:
         found = made.reads(tuple(name.split(".")))
-        if found is None or found.field is None or _DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+        if found is None or found.field is None or DTYPES.get(found.field.kind) not in ("int64", "uint64"):
             raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
         found.unit = unit
     return made
@@ -367,7 +367,7 @@ def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
 
 def _type(each: Field) -> pa.DataType:
     named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
-    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(_DTYPES[each.kind]))
+    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
 
 
 def _field_of(place: Place) -> pa.Field:
@@ -387,7 +387,7 @@ def _array(
     if each.kind == "bool":
         bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
-    dtype = np.dtype(_DTYPES[each.kind])
+    dtype = np.dtype(DTYPES[each.kind])
     numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
 

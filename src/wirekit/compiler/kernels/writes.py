@@ -77,5 +77,26 @@ def zeros(target: Any, at: int, length: int) -> None:
         target[np.uint64(index)] = 0
 
 
+@njit(nogil=True)
+def put_varint(target: Any, position: int, number: Any) -> int:
+    """Writes a number without sign as a varint; gives where it ends."""
+    while number > np.uint64(0x7F):
+        target[np.uint64(position)] = np.uint8(number & np.uint64(0x7F) | np.uint64(0x80))
+        number >>= np.uint64(7)
+        position += 1
+    target[np.uint64(position)] = np.uint8(number)
+    return position + 1
+
+
+@njit(nogil=True)
+def varint_size(number: Any) -> int:
+    """How many bytes a varint takes."""
+    size = 1
+    while number > np.uint64(0x7F):
+        number >>= np.uint64(7)
+        size += 1
+    return size
+
+
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])
 FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

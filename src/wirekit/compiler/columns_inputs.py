@@ -112,10 +112,10 @@ def _strings(key: str, column: Column, array: pa.Array, first: int) -> tuple[NDA
     if column.kind == "text" and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
     _, ends, bytes_ = array.buffers()
-    offsets = np.frombuffer(ends, np.int32 if narrow else np.int64)[array.offset :][: len(array) + 1]
+    offsets: NDArray[Any] = np.frombuffer(ends, np.int32 if narrow else np.int64)[array.offset :][: len(array) + 1]
     data = NOTHING if bytes_ is None else np.frombuffer(bytes_, np.uint8)
     total = int(offsets[-1]) - int(offsets[0])
-    if total < 0 or total > data.size:
+    if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
         raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
     return offsets.astype(np.int64, copy=False), data, total
 

@@ -21,6 +21,25 @@ class Misuse(WirekitError, ValueError):
     """The caller passed something that makes no sense; the text says what to pass instead."""
 
 
+class Misfit(Misuse):
+    """A JSON form says something that the layout has no place for; the text says where.
+
+    Attributes:
+        reason: what is wrong, without where.
+        path: the field, with array indexes; parts are put in front of it on the way out.
+        protocol: the schema key.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = ""
+        self.protocol = ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.protocol, self.path, self.reason)))
+
+
 class WireError(WirekitError):
     """Bytes (or a value to build) do not fit the layout.
 

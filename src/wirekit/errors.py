@@ -21,6 +21,15 @@ class Misuse(WirekitError, ValueError):
     """The caller passed something that makes no sense; the text says what to pass instead."""
 
 
+EXTRA_OF = {"numba": "columns", "numpy": "columns", "pyarrow": "columns", "hypothesis": "fuzz", "pyspark": "spark"}
+
+
+def lacking(what: str, error: ModuleNotFoundError) -> Exception:
+    """The error for a part that needs an extra which is not installed; any other missing module is a fault of ours."""
+    extra = EXTRA_OF.get((error.name or "").partition(".")[0])
+    return error if extra is None else Misuse(f"{what} needs {error.name}: pip install 'wirekit[{extra}]'")
+
+
 class Misfit(Misuse):
     """A JSON form says something that the layout has no place for; the text says where.
 

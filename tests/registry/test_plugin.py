@@ -105,3 +105,46 @@ def test_importing_wirekit_is_light() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
+    points = package / "notes_protocol-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[wirekit.protocols]\nbroken = nosuchmodule:PROTOCOL\nnotes = notes_protocol:PROTOCOL\n")
+    program = (
+        f"import sys, warnings; sys.path.insert(0, {str(package)!r})\n"
+        "import wirekit\n"
+        "with warnings.catch_warnings(record=True) as said:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print({'notes.note', 'kafka.request'} <= set(wirekit.registry.keys()))\n"
+        "print(*[each.message for each in said])\n"
+        "try: wirekit.decode(b'', 'broken.note')\n"
+        "except wirekit.Misuse as error: print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    why = "the entry point broken = nosuchmodule:PROTOCOL of notes-protocol 1.0 gives no protocol: ModuleNotFoundError"
+    found, said, error = run.stdout.splitlines()
+    assert found == "True"
+    assert said.startswith(why)
+    assert error.startswith(f"broken.note: {why}")
+
+
+def test_a_missing_extra_is_named() -> None:
+    program = (
+        "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"
+        "import wirekit\n"
+        "from wirekit.cli import _run\n"
+        "for name in ('columns', 'rows', 'build_columns'):\n"
+        "    try: getattr(wirekit, name)\n"
+        "    except wirekit.Misuse as error: print(error)\n"
+        "for engine in ('columns', 'build-columns'):\n"
+        "    print(_run(['explain', 'kafka.message_set', '--engine', engine]))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = [*run.stdout.splitlines()[:3], *run.stderr.splitlines()]
+    assert all("pip install 'wirekit[columns]'" in line for line in said), said
+    assert (len(said), run.stdout.splitlines()[3:]) == (5, ["2", "2"])
+
+
+def test_a_protocol_is_not_suggested_for_itself() -> None:
+    with pytest.raises(wirekit.Misuse, match="that is a protocol: `wirekit schemas kafka`"):
+        wirekit.registry["kafka"]

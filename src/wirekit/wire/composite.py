@@ -751,7 +751,10 @@ class Switch(Node):
 
     def _chosen(self, context: Scope) -> Node | None:
         key = self._key(context)
-        return self.cases.get(key, self.otherwise)
+        try:
+            return self.cases.get(key, self.otherwise)
+        except TypeError:  # a list, say, that is to be built
+            return self.otherwise
 
     def settled(self, context: Scope) -> Node:
         node = self._chosen(context)

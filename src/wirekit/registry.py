@@ -106,6 +106,20 @@ class Schema:
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 
+    def check(self) -> None:
+        """Refuses a layout that can never work.
+
+        Raises:
+            Misuse: when the compiler cannot see through it, or it reads a field that there is not.
+        """
+        from wirekit.compiler.references import check_references
+
+        layout = self.layout
+        try:
+            check_references(layout)
+        except Misuse as error:
+            raise Misuse(f"{self.key}: {error}") from None
+
 
 def _no_dialogue() -> Any:
     from wirekit.conversation import Dialogue
@@ -203,7 +217,7 @@ class Registry:
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
             schemas = _schemas(protocol)
             for schema in schemas:
-                _ = schema.layout  # is refused here and now if it cannot be compiled
+                schema.check()
             self._add(protocol, schemas)
         return protocol
 
@@ -236,7 +250,7 @@ class Registry:
                 try:
                     found = entry.load()
                     self.register(found() if callable(found) else found)
-                except Exception as error:  # of another package's code: anything
+                except Exception as error:  # noqa: BLE001  # the code of another package raises what it likes
                     self._give_up(entry, error)
 
     def _give_up(self, entry: EntryPoint, error: Exception) -> None:

@@ -194,7 +194,11 @@ def test_plain_mappings_need_no_records() -> None:
         ("pulsar.frame", {"command": {"type": "PING", "$unknown": 7}}, r"command: \$unknown is a list"),
         ("pulsar.frame", {"command": {"$bytes": "zz"}}, r"command: \$bytes is bytes in hex"),
         ("pulsar.frame", {"command": {"type": "PING", "ping": {"x": 1}}}, r"command\.ping: .* it has none"),
-        ("kafka.message_set", {"messages": [{}, {"message": {"magic": 1, "crc": [], "key": "z"}}]}, r"messages\[1\]\.m"),
+        (
+            "kafka.message_set",
+            {"messages": [{}, {"message": {"magic": 1, "crc": [], "key": "z"}}]},
+            r"messages\[1\]\.m",
+        ),
     ],
 )
 def test_what_is_wrong_with_json_is_said_where_it_stands(key: str, more: Any, problem: str, engine: str) -> None:

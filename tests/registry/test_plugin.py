@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from construct import this
 
 import wirekit
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, Layout, Protocol, Registry
-from wirekit.wire import If, Struct, int8
+from wirekit.wire import Bytes, Checked, If, Struct, int8, int16, uint32
 
 MODULE = """
 from wirekit.registry import Layout, Protocol
@@ -76,6 +77,30 @@ def test_what_cannot_be_compiled_is_refused_at_once() -> None:
     with pytest.raises(wirekit.Misuse, match=r"opaque\.x: a"):
         registry.register(opaque)
     assert "opaque.x" not in registry
+
+
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        (Struct("a" / int16, "b" / Bytes(this.nosuch)), r"^odd\.x: b reads 'nosuch'"),
+        (Struct("a" / Struct("b" / If(this._.nosuch > 0, int8))), r"^odd\.x: a reads 'nosuch'"),
+        (Struct("a" / Checked(uint32, "md5")), r"^odd\.x: a: no checksum is called 'md5'"),
+    ],
+)
+def test_what_can_never_work_is_refused_at_once(node: Struct, problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=problem):
+        Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+def test_what_comes_with_wirekit_reads_only_what_there_is() -> None:
+    for key in wirekit.registry:
+        wirekit.registry[key].check()
+
+
+def test_a_layout_may_read_what_stands_around_it() -> None:
+    inner = Struct("b" / If(this._.a > 0, int8))
+    layouts = {"inner": Layout(inner), "outer": Layout(Struct("a" / int8, "c" / inner))}
+    assert Registry().register(Protocol("nested", "a test", layouts))
 
 
 def test_what_has_no_stream_is_not_imported_to_recognise_one() -> None:

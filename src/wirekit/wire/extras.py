@@ -1,4 +1,4 @@
-"""What a JSON form keeps beside the fields of a record, under names with ``$``: read, and refused where it makes no sense."""
+"""What a JSON form keeps beside the fields of a record, under names with ``$``; what makes no sense is refused."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ the text of an MQTT client."""
 
 
 def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT_BYTES) -> Struct:
-    """The record as JoyQueue writes it, with strings of one-byte length, a body and a client's address of these types."""
+    """The record as JoyQueue writes it, with strings of one-byte length, body and client address of the given types."""
     return Struct(
         *PLACE,
         "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirekit.engine import Decoded, decode, encode, frames, from_json
-from wirekit.errors import Limit, Misuse, Short, WireError, WirekitError, Wrong
+from wirekit.errors import Limit, Misuse, Short, WireError, WirekitError, Wrong, lacking
 from wirekit.registry import Layout, Protocol, Schema, register, registry
 from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_json
 from wirekit.wire.stream import Limits
@@ -71,5 +71,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'wirekit' has no attribute {name!r}")
     import importlib
 
-    found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    try:
+        found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        raise lacking(f"wirekit.{name}", error) from error
     return found

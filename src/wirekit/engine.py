@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wirekit.errors import Misuse, Short, WireError, Wrong
+from wirekit.errors import Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer
+from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer, join_path
 
 if TYPE_CHECKING:
     from wirekit.compiler.rows import State
@@ -27,6 +27,7 @@ DECODERS = ("rows", "trace", "reference")
 ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 LARGEST_HEADER = 1 << 17
+UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)  # of a value, in building
 
 
 class Params(dict[str, Any]):
@@ -495,9 +496,7 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
         data = _rows_built(schema, value, params, bounds, rows_build.unit)
         if data is not None:
             return data, "rows"
-    writer = Writer(schema.key, bounds)
-    schema.node._build(value, writer, scope, "")
-    return bytes(writer.buffer), "reference"
+    return _built(schema, value, Writer(schema.key, bounds), scope), "reference"
 
 
 def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
@@ -509,7 +508,43 @@ def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
             return rows_load.unit(schema.key)(rows_load.State(params), obj)
         except rows_load.REASONS:
             pass  # the nodes say what is wrong with it, if anything is
-    return schema.node.load(obj, Scope.root(params))
+    try:
+        return schema.node.load(obj, Scope.root(params))
+    except Misfit as error:
+        error.protocol = schema.key
+        raise
+    except WireError as error:
+        error.protocol = error.protocol or schema.key
+        raise
+    except Misuse:
+        raise
+    except UNFIT as error:
+        raise _unfit(schema.key, "", error) from None
+
+
+def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
+    """What the nodes build."""
+    try:
+        schema.node._build(value, writer, scope, "")
+    except WireError as error:
+        if not error.protocol:
+            error.protocol, error.path = schema.key, join_path(writer.path)
+        raise
+    except Misfit as error:
+        error.protocol, error.path = schema.key, error.path or join_path(writer.path)
+        raise
+    except Misuse as error:
+        raise _unfit(schema.key, join_path(writer.path), error) from None
+    except UNFIT as error:
+        raise _unfit(schema.key, join_path(writer.path), error) from None
+    return bytes(writer.buffer)
+
+
+def _unfit(key: str, path: str, error: Exception) -> Misfit:
+    """The error for a value of which Python only says that it cannot be handled."""
+    misfit = Misfit(str(error) if isinstance(error, Misuse) else f"a value that does not fit the layout ({error})")
+    misfit.protocol, misfit.path = key, path
+    return misfit
 
 
 def _rows_built(

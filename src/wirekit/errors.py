@@ -21,6 +21,34 @@ class Misuse(WirekitError, ValueError):
     """The caller passed something that makes no sense; the text says what to pass instead."""
 
 
+EXTRA_OF = {"numba": "columns", "numpy": "columns", "pyarrow": "columns", "hypothesis": "fuzz", "pyspark": "spark"}
+
+
+def lacking(what: str, error: ModuleNotFoundError) -> Exception:
+    """The error for a part that needs an extra which is not installed; any other missing module is a fault of ours."""
+    extra = EXTRA_OF.get((error.name or "").partition(".")[0])
+    return error if extra is None else Misuse(f"{what} needs {error.name}: pip install 'wirekit[{extra}]'")
+
+
+class Misfit(Misuse):
+    """A JSON form says something that the layout has no place for; the text says where.
+
+    Attributes:
+        reason: what is wrong, without where.
+        path: the field, with array indexes; parts are put in front of it on the way out.
+        protocol: the schema key.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = ""
+        self.protocol = ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.protocol, self.path, self.reason)))
+
+
 class WireError(WirekitError):
     """Bytes (or a value to build) do not fit the layout.
 

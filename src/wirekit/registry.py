@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,8 @@ from wirekit.wire.node import Node
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
 
@@ -100,6 +103,20 @@ class Schema:
 
         try:
             return lower(self.node)
+        except Misuse as error:
+            raise Misuse(f"{self.key}: {error}") from None
+
+    def check(self) -> None:
+        """Refuses a layout that can never work.
+
+        Raises:
+            Misuse: when the compiler cannot see through it, or it reads a field that there is not.
+        """
+        from wirekit.compiler.references import check_references
+
+        layout = self.layout
+        try:
+            check_references(layout)
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 
@@ -184,6 +201,7 @@ class Registry:
         self._schemas: dict[str, Schema] = {}
         self._lock = threading.RLock()
         self._searched = False
+        self._broken: dict[str, str] = {}  # why an entry point gave no protocol, by its name
 
     def register(self, protocol: Protocol) -> Protocol:
         """Adds a protocol; all its keys can be used from then on.
@@ -199,7 +217,7 @@ class Registry:
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
             schemas = _schemas(protocol)
             for schema in schemas:
-                _ = schema.layout  # is refused here and now if it cannot be compiled
+                schema.check()
             self._add(protocol, schemas)
         return protocol
 
@@ -229,8 +247,24 @@ class Registry:
             from importlib import metadata  # slow to import, and needed only here
 
             for entry in metadata.entry_points(group=ENTRY_POINTS):
-                found = entry.load()
-                self.register(found() if callable(found) else found)
+                try:
+                    found = entry.load()
+                    self.register(found() if callable(found) else found)
+                except Exception as error:  # noqa: BLE001  # the code of another package raises what it likes
+                    self._give_up(entry, error)
+
+    def _give_up(self, entry: EntryPoint, error: Exception) -> None:
+        """Goes on without what an entry point names."""
+        package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+        what = f"the entry point {entry.name} = {entry.value}{package}"
+        self._broken[entry.name] = f"{what} gives no protocol: {type(error).__name__}: {error}"
+        warnings.warn(self._broken[entry.name], RuntimeWarning, stacklevel=2)
+
+    def _refuse(self, key: str) -> None:
+        """Says why the protocol of a key is not there, where an entry point would have brought it."""
+        why = self._broken.get(key.partition(".")[0])
+        if why is not None:
+            raise Misuse(f"{key}: {why}")
 
     def __getitem__(self, key: str) -> Schema:
         """The schema of a key.
@@ -246,12 +280,15 @@ class Registry:
                 self._search()
             schema = self._schemas.get(key)
         if schema is None:
+            self._refuse(key)
             raise Misuse(f"no schema {key!r}; {self._near(key)}")
         return schema
 
     def _near(self, key: str) -> str:
         import difflib
 
+        if key in self.protocols():
+            return f"that is a protocol: `wirekit schemas {key}` lists its schemas"
         near = difflib.get_close_matches(key, [*self.keys(), *self.protocols()], n=5, cutoff=0.5)
         return f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
 
@@ -320,6 +357,7 @@ class Registry:
         try:
             return self._protocols[name]
         except KeyError:
+            self._refuse(name)
             raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
 
 

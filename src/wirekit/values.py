@@ -16,6 +16,7 @@ beside the fields of a record in ``extra`` and appears under names that start wi
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from wirekit.errors import Misuse
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
+SHOWN = 80  # characters of a value in an error
 EXTRAS = ("keep", "trailing", "raw", "bytes", "unknown")
 
 
@@ -121,7 +123,7 @@ class _RecordType(type):
         record._extra = None
         for name, value in values.items():
             if name not in record._fields:
-                raise Misuse(f"{cls.__name__} has no field {name!r}; it has {', '.join(record._fields)}")
+                raise Misuse(f"{cls.__name__} has no field {name!r}; it has {', '.join(record._fields) or 'none'}")
             setattr(record, name, value)
         return record
 
@@ -161,7 +163,7 @@ class Record(metaclass=_RecordType):
         """Have these lengths or checks written as they stand when the record is encoded, not computed."""
         for name in names:
             if name not in self._fields:
-                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields)}")
+                raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields) or 'none'}")
         kept: list[str] = self.extra.setdefault("keep", [])
         kept.extend(name for name in names if name not in kept)
 
@@ -360,6 +362,19 @@ def json_text(obj: Any) -> str:
     """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
     text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
     return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def shown(value: Any) -> str:
+    """A value that does not fit, in an error: as it stands in JSON, and not more of it than one cares to read.
+
+    >>> shown(None), shown([True]), shown("a")
+    ('null', '[true]', "'a'")
+    """
+    text = repr(value)
+    if value is None or isinstance(value, (bool, list, dict)):
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
+            text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def to_json(value: Any) -> Any:

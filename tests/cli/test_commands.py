@@ -307,7 +307,8 @@ def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999],
+    [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999]
+    + [b'{"schema":"kafka.request","value":{},"error":%s}' % odd for odd in (b"5", b'"x"', b'{"kind":"short"}')],
 )
 def test_odd_input_of_encode_is_said_in_a_line(text: bytes) -> None:
     run = Run("encode", "kafka.request", stdin=text)

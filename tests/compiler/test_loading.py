@@ -36,14 +36,25 @@ ODD = [
     {"value": 2},
     {"$keep": ["x"]},
     {"$no": 1},
+    [[]],
+    {"value": []},
 ]
+EXTRAS = {
+    "$keep": [[], {}, 5, "size", ["sise"], [1], None],
+    "$trailing": [{}, 5, {"size": "zz"}, {"size": 1}, {"sise": "00"}],
+    "$raw": [{}, [], 5, {"size": "zz"}, {"size": 1 << 70}],
+    "$bytes": ["zz", 5, "00", None],
+    "$unknown": [7, [7], [{}], [{"number": 99, "wire_type": 3, "value": 1}], [{"number": 99, "wire_type": 5}]],
+    "$other": [None],
+    "nothing": [{}],
+}
 
 
 def outcome(key: str, obj: Any, engine: str) -> Any:
     """The value with all its classes, or what the error says."""
     try:
         return spelled(wirekit.from_json(key, obj, context=CONTEXT.get(key, {}), engine=engine))
-    except (wirekit.WirekitError, TypeError, ValueError, LookupError, AttributeError) as error:
+    except wirekit.WirekitError as error:
         return type(error), str(error)
 
 
@@ -65,7 +76,7 @@ def built(key: str, obj: Any, engine: str) -> Any:
     """The bytes, or what the error says."""
     try:
         return wirekit.encode(key, obj, context=CONTEXT.get(key, {}), engine=engine)
-    except (wirekit.WirekitError, TypeError, ValueError, LookupError, AttributeError) as error:
+    except wirekit.WirekitError as error:
         return type(error), str(error), error.to_json() if isinstance(error, wirekit.WireError) else None
 
 
@@ -142,7 +153,8 @@ def test_edited_values(key: str, forms: Callable[[str], list[Any]], data: st.Dat
         elif edit == "absent":
             del inside[name]
         elif isinstance(inside, dict):
-            inside[data.draw(st.sampled_from(["$raw", "$keep", "nothing"]))] = {}
+            more = data.draw(st.sampled_from(sorted(EXTRAS)))
+            inside[more] = copy.deepcopy(data.draw(st.sampled_from(EXTRAS[more])))
     same(key, obj)
 
 
@@ -166,3 +178,35 @@ def test_plain_mappings_need_no_records() -> None:
     for odd in ({**value, "other": 1}, {**value, "$keep": []}, {"messages": ()}, {"messages": [None]}):
         with pytest.raises(rows_build.REASONS):
             rows_direct.unit("kafka.message_set")(state, bytearray(), odd)
+
+
+@pytest.mark.parametrize("engine", ["rows", "reference"])
+@pytest.mark.parametrize(
+    ("key", "more", "problem"),
+    [
+        ("kafka.metadata.request.v0", {"$keep": 5}, r"v0: \$keep is a list of field names, not 5"),
+        ("kafka.metadata.request.v0", {"$keep": "size"}, r"\$keep is a list of field names, not 'size'"),
+        ("kafka.metadata.request.v0", {"$keep": ["sise"]}, "there is no field 'sise'"),
+        ("kafka.metadata.request.v0", {"$keep": ["size"]}, "which is not given"),
+        ("kafka.metadata.request.v0", {"$raw": {"size": "zz"}}, r"\$raw of size is an integer"),
+        ("kafka.metadata.request.v0", {"$trailing": 5}, r"\$trailing is an object"),
+        ("kafka.metadata.request.v0", {"$trailing": {"size": "zz"}}, r"\$trailing of size is bytes in hex"),
+        ("pulsar.frame", {"command": {"type": "PING", "$unknown": 7}}, r"command: \$unknown is a list"),
+        ("pulsar.frame", {"command": {"$bytes": "zz"}}, r"command: \$bytes is bytes in hex"),
+        ("pulsar.frame", {"command": {"type": "PING", "ping": {"x": 1}}}, r"command\.ping: .* it has none"),
+        (
+            "kafka.message_set",
+            {"messages": [{}, {"message": {"magic": 1, "crc": [], "key": "z"}}]},
+            r"messages\[1\]\.m",
+        ),
+    ],
+)
+def test_what_is_wrong_with_json_is_said_where_it_stands(key: str, more: Any, problem: str, engine: str) -> None:
+    plain = {"correlation_id": 1, "client_id": "me", "body": {"topics": []}} if key.startswith("kafka.metadata") else {}
+    with pytest.raises(wirekit.Misuse, match=problem):
+        wirekit.encode(key, {**plain, **more}, engine=engine)
+
+
+def test_a_choice_without_what_it_is_made_by() -> None:
+    with pytest.raises(wirekit.Wrong, match=r"^kafka\.request: api_key: expected a value, found nothing$"):
+        wirekit.encode("kafka.request", {"correlation_id": 1, "body": {}})

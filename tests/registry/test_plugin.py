@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from construct import this
 
 import wirekit
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, Layout, Protocol, Registry
-from wirekit.wire import If, Struct, int8
+from wirekit.wire import Bytes, Checked, If, Struct, int8, int16, uint32
 
 MODULE = """
 from wirekit.registry import Layout, Protocol
@@ -78,6 +79,30 @@ def test_what_cannot_be_compiled_is_refused_at_once() -> None:
     assert "opaque.x" not in registry
 
 
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        (Struct("a" / int16, "b" / Bytes(this.nosuch)), r"^odd\.x: b reads 'nosuch'"),
+        (Struct("a" / Struct("b" / If(this._.nosuch > 0, int8))), r"^odd\.x: a reads 'nosuch'"),
+        (Struct("a" / Checked(uint32, "md5")), r"^odd\.x: a: no checksum is called 'md5'"),
+    ],
+)
+def test_what_can_never_work_is_refused_at_once(node: Struct, problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=problem):
+        Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+def test_what_comes_with_wirekit_reads_only_what_there_is() -> None:
+    for key in wirekit.registry:
+        wirekit.registry[key].check()
+
+
+def test_a_layout_may_read_what_stands_around_it() -> None:
+    inner = Struct("b" / If(this._.a > 0, int8))
+    layouts = {"inner": Layout(inner), "outer": Layout(Struct("a" / int8, "c" / inner))}
+    assert Registry().register(Protocol("nested", "a test", layouts))
+
+
 def test_what_has_no_stream_is_not_imported_to_recognise_one() -> None:
     silent = [name for name in BUILT_IN if not wirekit.registry.protocol(name).recognised_by]
     assert silent == list(WITHOUT_STREAM)
@@ -105,3 +130,46 @@ def test_importing_wirekit_is_light() -> None:
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
+    points = package / "notes_protocol-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[wirekit.protocols]\nbroken = nosuchmodule:PROTOCOL\nnotes = notes_protocol:PROTOCOL\n")
+    program = (
+        f"import sys, warnings; sys.path.insert(0, {str(package)!r})\n"
+        "import wirekit\n"
+        "with warnings.catch_warnings(record=True) as said:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print({'notes.note', 'kafka.request'} <= set(wirekit.registry.keys()))\n"
+        "print(*[each.message for each in said])\n"
+        "try: wirekit.decode(b'', 'broken.note')\n"
+        "except wirekit.Misuse as error: print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    why = "the entry point broken = nosuchmodule:PROTOCOL of notes-protocol 1.0 gives no protocol: ModuleNotFoundError"
+    found, said, error = run.stdout.splitlines()
+    assert found == "True"
+    assert said.startswith(why)
+    assert error.startswith(f"broken.note: {why}")
+
+
+def test_a_missing_extra_is_named() -> None:
+    program = (
+        "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"
+        "import wirekit\n"
+        "from wirekit.cli import _run\n"
+        "for name in ('columns', 'rows', 'build_columns'):\n"
+        "    try: getattr(wirekit, name)\n"
+        "    except wirekit.Misuse as error: print(error)\n"
+        "for engine in ('columns', 'build-columns'):\n"
+        "    print(_run(['explain', 'kafka.message_set', '--engine', engine]))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    said = [*run.stdout.splitlines()[:3], *run.stderr.splitlines()]
+    assert all("pip install 'wirekit[columns]'" in line for line in said), said
+    assert (len(said), run.stdout.splitlines()[3:]) == (5, ["2", "2"])
+
+
+def test_a_protocol_is_not_suggested_for_itself() -> None:
+    with pytest.raises(wirekit.Misuse, match="that is a protocol: `wirekit schemas kafka`"):
+        wirekit.registry["kafka"]

@@ -11,8 +11,9 @@ import click
 
 from wirekit.cli.common import context_option, on_terminal, parse_context, read_bytes, say
 from wirekit.engine import encode
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
+from wirekit.values import json_text
 
 
 @click.command("encode")
@@ -50,13 +51,23 @@ def _encode(schema: str, text: bytes, context: dict[str, Any], form: str) -> int
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
             if obj.get("error"):
-                say(f"line {number}: was not decoded whole: {obj['error']['message']}")
+                say(f"line {number}: was not decoded whole: {_reason(obj['error'])}")
                 status = 1
                 continue
             key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
-        data = encode(key, value, context=said)
+        try:
+            data = encode(key, value, context=said)
+        except WirekitError as error:
+            say(f"line {number}: {error}")
+            return 1
         sys.stdout.buffer.write(data.hex().encode() + b"\n" if form == "hex" else data)
     return status
+
+
+def _reason(error: Any) -> str:
+    """What the error of a line says."""
+    message = error.get("message") if isinstance(error, dict) else None
+    return message if isinstance(message, str) else json_text(error)
 
 
 def _check_line(number: int, line: dict[str, Any]) -> None:

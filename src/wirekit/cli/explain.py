@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
 from wirekit.compiler import ir, rows, rows_build, rows_direct, rows_load, trace
+from wirekit.errors import lacking
 from wirekit.registry import registry
 
 
@@ -25,14 +28,8 @@ def command(key: str, engine: str) -> int:
     """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
     if engine == "ir":
         click.echo(ir.dump(registry[key].layout))
-    elif engine == "columns":
-        from wirekit.compiler import columns
-
-        click.echo(columns.source(key), nl=False)
-    elif engine == "build-columns":
-        from wirekit.compiler import columns_build
-
-        click.echo(columns_build.source(key), nl=False)
+    elif engine in ("columns", "build-columns"):
+        click.echo(_kernel(key, engine), nl=False)
     else:
         write = {
             "rows": rows.writer,
@@ -43,3 +40,14 @@ def command(key: str, engine: str) -> int:
         }[engine]
         click.echo(write(key).source, nl=False)
     return 0
+
+
+def _kernel(key: str, engine: str) -> str:
+    """The source of the kernel of a columns engine."""
+    registry[key]
+    try:
+        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'columns_build')}")
+    except ModuleNotFoundError as error:
+        raise lacking(f"--engine {engine}", error) from error
+    source: str = module.source(key)
+    return source

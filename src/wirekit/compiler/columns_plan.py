@@ -108,9 +108,34 @@ class Ranges:
         return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
 
 
+_WORDS: dict[type, str] = {
+    ir.Number: "a number",
+    ir.Boolean: "a flag",
+    ir.Named: "a symbol",
+    ir.BitFields: "bit fields",
+    ir.Blob: "a byte string",
+    ir.Delimited: "text up to a delimiter",
+    ir.Structure: "a structure",
+    ir.Several: "a list",
+    ir.When: "a field under a condition",
+    ir.WhenNext: "a field that the next bytes decide about",
+    ir.WhenMore: "a field that may be left out at the end",
+    ir.Either: "one of two layouts",
+    ir.Choice: "one of several layouts",
+    ir.Ahead: "a number further on",
+    ir.Bounded: "a value of a length of its own",
+    ir.Fallback: "a value or bytes",
+    ir.Reference: "another schema",
+    ir.Constant: "a constant",
+    ir.Optional: "a field with a default",
+    ir.Packed: "compressed data",
+    ir.Protobuf: "a protobuf message",
+}
+
+
 def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
     """The error for a layout that gives no columns."""
-    kind = node if isinstance(node, str) else f"a {type(node).__name__}"
+    kind = node if isinstance(node, str) else _WORDS.get(type(node), "a value of its own")
     text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
     return Misuse(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
@@ -125,6 +126,11 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
         )
         for at, (length, first, last) in source.lengths.items()
     )
+    for at, checked, _, _ in source.checked:
+        try:
+            checksum(checked.algorithm)
+        except Misuse as error:
+            raise Misuse(f"{_in(path, source.members[at][0])}: {error}") from None
     sums = tuple(
         ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
     )

@@ -19,8 +19,8 @@ from wirekit.compiler.rows_build_structures import PLAIN
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, bare, is_large, missing, trees_in
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
-from wirekit.wire.composite import load_extra
 from wirekit.wire.compressed import Opened
+from wirekit.wire.extras import load_extras
 from wirekit.wire.told import counted
 
 Unit = Callable[..., Any]
@@ -75,21 +75,16 @@ def other(value: Any) -> Any:
 
 def extras(record: Record, given: Mapping[str, Any]) -> None:
     """Keeps what stands beside the fields of a mapping."""
-    found = {}
-    for name, value in given.items():
-        if name.startswith("$"):
-            found[name[1:]] = load_extra(name[1:], value)
-        elif name not in record._fields:
-            raise Unusual
-    record._extra = found or None
+    if any(name not in record._fields for name in given if not name.startswith("$")):
+        raise Unusual
+    record._extra = load_extras(given, record._fields)
 
 
 def opened(given: Mapping[str, Any], content: Any) -> Record:
     """The record of compressed data."""
     record = Opened(content=content)
     record.compressed = octets(given.get("compressed"))
-    found = {name[1:]: load_extra(name[1:], value) for name, value in given.items() if name.startswith("$")}
-    record._extra = found or None
+    record._extra = load_extras(given, Opened._fields)
     return record
 
 
@@ -317,7 +312,11 @@ def _part(bit: ir.BitField, given: Any) -> Any:
         given = given["value"]
     if bit.table is None:
         return bool(given) if bit.width == 1 else given
-    return bit.table[given] if isinstance(given, str) else bit.table(given)
+    if isinstance(given, str):
+        return bit.table[given]
+    if not isinstance(given, int):
+        raise Unusual
+    return bit.table(given)
 
 
 @functools.cache

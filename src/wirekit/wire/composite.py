@@ -7,19 +7,22 @@ from typing import Any
 
 import construct
 
-from wirekit.errors import Limit, Misuse, Short, WireError, Wrong
-from wirekit.values import EXTRAS, Check, Record, record_type
+from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
+from wirekit.values import Check, Record, record_type, shown
 from wirekit.wire.derived import Checked, Default, Length, cover
+from wirekit.wire.extras import load_extras
 from wirekit.wire.node import (
     NOTHING,
     Bits,
     Bytes,
     Integer,
+    Missing,
     Node,
     Null,
     Wrapping,
     evaluate,
     evaluate_size,
+    load_part,
     rest,
     unnamed,
 )
@@ -343,9 +346,9 @@ class Struct(Node):
             values, extra = dict(obj._pairs()), obj._extra or {}
         elif isinstance(obj, Mapping):
             values = {name: value for name, value in obj.items() if not name.startswith("$")}
-            extra = {name[1:]: value for name, value in obj.items() if name.startswith("$")}
+            extra = load_extras(obj, self.record._fields) or {}
         else:
-            raise stream.wrong(f"a record of {', '.join(self.record._fields)}", repr(obj))
+            raise stream.wrong(f"a record of {', '.join(self.record._fields)}", shown(obj))
         for name in values:
             if name not in self.record._fields:
                 raise stream.wrong(f"one of the fields {', '.join(self.record._fields)}", f"a field {name!r}")
@@ -367,7 +370,7 @@ class Struct(Node):
         record = self.record()
         for name, node in self.members:
             if name in obj:
-                value = self._counted(name, node.load(obj[name], scope), obj)
+                value = self._counted(name, self._load_member(name, node, obj, scope), obj)
                 scope[name] = value
                 setattr(record, name, value)
             elif isinstance(node, Default):
@@ -376,14 +379,20 @@ class Struct(Node):
                 scope[name] = core.unpack(value) if isinstance(core, Bits) and isinstance(value, int) else value
             else:
                 _assume(scope, name, node)
-        extra = {}
-        for name, value in obj.items():
-            if name.startswith("$"):
-                extra[name[1:]] = load_extra(name[1:], value)
-            elif name not in self.record._fields:
-                raise Misuse(f"no field {name!r}; the fields are {', '.join(self.record._fields)}")
-        record._extra = extra or None
+        for name in obj:
+            if not name.startswith("$") and name not in self.record._fields:
+                raise Misfit(f"no field {name!r}; the fields are {', '.join(self.record._fields) or 'none'}")
+        record._extra = load_extras(obj, self.record._fields)
         return record
+
+    @staticmethod
+    def _load_member(name: str, node: Node, obj: Mapping[str, Any], scope: Scope) -> Any:
+        try:
+            return load_part(name, node, obj[name], scope)
+        except Missing as error:
+            if error.path == name and error.name not in scope:
+                error.path, error.expected = error.name, "a value"
+            raise
 
     def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
         for told in self.told:
@@ -445,17 +454,6 @@ def _assume(scope: Scope, name: str, node: Node) -> None:
         scope[name] = value
 
 
-def load_extra(name: str, value: Any) -> Any:
-    """The JSON form of an entry of ``Record.extra`` as a value."""
-    if name not in EXTRAS:
-        raise Misuse(f"${name} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
-    if name == "trailing":
-        return {path: bytes.fromhex(data) if isinstance(data, str) else data for path, data in value.items()}
-    if name == "bytes":
-        return bytes.fromhex(value) if isinstance(value, str) else value
-    return value
-
-
 def _present(node: Node, scope: Scope, value: Any, stream: Writer) -> bool:
     """Whether a length or check under conditions is there at all."""
     while isinstance(node, (If, IfMore)):
@@ -509,7 +507,7 @@ class Array(Node):
             self.count._build(self.null if raw is None else raw, stream, context, path)
             return obj
         if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", repr(obj))
+            raise stream.wrong("a list", shown(obj))
         if len(obj) > self.count.high:
             raise stream.wrong(f"at most {self.count.high} elements", len(obj))
         self.count._build(len(obj), stream, context, path)
@@ -517,7 +515,7 @@ class Array(Node):
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
-        return [self.element.load(item, context) for item in obj] if isinstance(obj, list) else obj
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
 
     def default(self, context: Scope) -> Any:
         return None if self.null is not None else NOTHING
@@ -544,12 +542,17 @@ class Repeat(Node):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", repr(obj))
+            raise stream.wrong("a list", shown(obj))
         build_elements(self.element, obj, stream, context)
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
-        return [self.element.load(item, context) for item in obj] if isinstance(obj, list) else obj
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
+
+
+def load_elements(element: Node, items: list[Any], context: Scope) -> list[Any]:
+    """The values of a list in the JSON form."""
+    return [load_part(index, element, item, context) for index, item in enumerate(items)]
 
 
 def parse_elements(element: Node, number: int, stream: Reader, context: Scope) -> list[Any]:
@@ -644,12 +647,12 @@ class RecordsToEnd(Node):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", repr(obj))
+            raise stream.wrong("a list", shown(obj))
         build_elements(self.element, obj, stream, context)
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
-        return [self.element.load(item, context) for item in obj] if isinstance(obj, list) else obj
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
 
     def default(self, context: Scope) -> Any:
         return []
@@ -669,7 +672,7 @@ class If(Wrapping):
         if evaluate(self.condition, context):
             return self.inner._build(obj, stream, context, path)
         if obj is not None:
-            raise stream.wrong("nothing, for the field's condition does not hold", repr(obj)[:80])
+            raise stream.wrong("nothing, for the field's condition does not hold", shown(obj))
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
@@ -748,7 +751,10 @@ class Switch(Node):
 
     def _chosen(self, context: Scope) -> Node | None:
         key = self._key(context)
-        return self.cases.get(key, self.otherwise)
+        try:
+            return self.cases.get(key, self.otherwise)
+        except TypeError:  # a list, say, that is to be built
+            return self.otherwise
 
     def settled(self, context: Scope) -> Node:
         node = self._chosen(context)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.errors import Limit, WireError
-from wirekit.values import Record, record_type
-from wirekit.wire.composite import load_extra
-from wirekit.wire.node import Bytes, Node, Wrapping, evaluate
+from wirekit.values import Record, record_type, shown
+from wirekit.wire.extras import load_bytes, load_extras
+from wirekit.wire.node import Bytes, Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, located
 
 NEED_SIZE = ("lz4-block",)
@@ -158,7 +158,7 @@ class Compressed(Wrapping):
     @staticmethod
     def _held(compressed: Any, stream: Writer) -> bytes:
         if not isinstance(compressed, (bytes, bytearray, memoryview)):
-            raise stream.wrong("compressed as bytes", repr(compressed))
+            raise stream.wrong("compressed as bytes", shown(compressed))
         return bytes(compressed)
 
     def _holds(self, name: str, compressed: bytes, plain: bytes, stream: Writer) -> bool:
@@ -172,11 +172,9 @@ class Compressed(Wrapping):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, Mapping):
-            record = Opened(content=self.content.load(obj.get("content"), context))
-            data = obj.get("compressed")
-            record.compressed = bytes.fromhex(data) if isinstance(data, str) else data
-            extra = {name[1:]: load_extra(name[1:], value) for name, value in obj.items() if name.startswith("$")}
-            record._extra = extra or None
+            record = Opened(content=load_part("content", self.content, obj.get("content"), context))
+            record.compressed = load_bytes(obj.get("compressed"))
+            record._extra = load_extras(obj, Opened._fields)
             return record
         return self.inner.load(obj, context)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import Check, Record, record_type
-from wirekit.wire.node import Bytes, Node, evaluate
+from wirekit.wire.node import Bytes, Node, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, join_path
 
 Decrypted = record_type("Decrypted", ("encrypted", "content"))
@@ -78,5 +78,5 @@ class Encrypted(Bytes):
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, Mapping):
             data = super().load(obj.get("encrypted"), context)
-            return Decrypted(encrypted=data, content=self.content.load(obj.get("content"), context))
+            return Decrypted(encrypted=data, content=load_part("content", self.content, obj.get("content"), context))
         return super().load(obj, context)

@@ -15,8 +15,9 @@ from typing import Any
 import construct
 from construct import this
 
-from wirekit.errors import Misuse, Wrong
-from wirekit.values import Record, Symbol, SymbolTable
+from wirekit.errors import Misfit, Misuse, Wrong
+from wirekit.values import Record, Symbol, SymbolTable, shown
+from wirekit.wire.extras import load_bytes
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
@@ -65,6 +66,38 @@ class Node(construct.Construct):
         return len(inner.buffer)
 
 
+class Missing(Wrong):
+    """An expression needs a field that is not there.
+
+    Attributes:
+        name: the field's.
+    """
+
+    def __init__(self, name: str, expected: Any, actual: Any) -> None:
+        super().__init__(expected, actual)
+        self.name = name
+
+
+def load_part(part: str | int, node: Node, obj: Any, context: Scope) -> Any:
+    """What ``node.load`` gives; an error says that it is about this part."""
+    try:
+        return node.load(obj, context)
+    except (Misfit, Wrong) as error:
+        put_in_front(part, error)
+        raise
+    except Misuse as error:
+        misfit = Misfit(str(error))
+        put_in_front(part, misfit)
+        raise misfit from None
+
+
+def put_in_front(part: str | int, error: Misfit | Wrong) -> None:
+    """Has the path of an error that is on its way out begin with a part."""
+    name = f"[{part}]" if isinstance(part, int) else part
+    dot = "" if not error.path or error.path.startswith("[") else "."
+    error.path = f"{name}{dot}{error.path}"
+
+
 def evaluate(expression: Any, context: Scope) -> Any:
     """The value of a constant or of a ``this`` expression.
 
@@ -75,8 +108,11 @@ def evaluate(expression: Any, context: Scope) -> Any:
         return expression
     try:
         return expression(context)
-    except (TypeError, KeyError, AttributeError, ZeroDivisionError) as error:
-        raise Wrong(f"a value for {expression!r}", f"none ({type(error).__name__}: {error})") from None
+    except KeyError as error:
+        name = str(error.args[0])
+        raise Missing(name, f"a value for {name}", "nothing") from None
+    except (TypeError, AttributeError, ZeroDivisionError) as error:
+        raise Wrong(f"a value for {expression!r}", f"none ({error})") from None
 
 
 def evaluate_size(expression: Any, context: Scope) -> int:
@@ -85,6 +121,21 @@ def evaluate_size(expression: Any, context: Scope) -> int:
     if not isinstance(number, int) or number < 0:
         raise Wrong("a length or count of at least 0", number)
     return number
+
+
+def load_float(text: str) -> float:
+    """The float that stands in a string, where JSON has no number for it."""
+    try:
+        return float(text)
+    except ValueError:
+        raise Misfit(f"a number is written as a number, nan, inf or -inf, not {text!r}") from None
+
+
+def load_number(obj: Mapping[str, Any]) -> Any:
+    """The number of a symbol in the JSON form."""
+    if "value" not in obj:
+        raise Misfit(f'a symbol is a number, a name or {{"value": number}}, not {shown(obj)}')
+    return obj["value"]
 
 
 def unnamed(field: construct.Renamed) -> Any:
@@ -157,9 +208,9 @@ class Integer(construct.FormatField, Node):
         if self.real:
             if isinstance(obj, (int, float)):
                 return obj
-            raise stream.wrong("a number", repr(obj))
+            raise stream.wrong("a number", shown(obj))
         if isinstance(obj, bool) or not isinstance(obj, int):
-            raise stream.wrong("an integer", repr(obj))
+            raise stream.wrong("an integer", shown(obj))
         if not self.low <= obj <= self.high:
             raise stream.wrong(f"an integer in {self.low}..{self.high}", obj)
         return obj
@@ -172,7 +223,7 @@ class Integer(construct.FormatField, Node):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if self.real and isinstance(obj, str):
-            return float(obj)
+            return load_float(obj)
         if isinstance(obj, Mapping) and "value" in obj:
             return obj["value"]
         return obj
@@ -243,7 +294,7 @@ class Flag(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if not isinstance(obj, (bool, int)):
-            raise stream.wrong("true or false", repr(obj))
+            raise stream.wrong("true or false", shown(obj))
         raw = stream.noted("raw")
         number = raw if obj and isinstance(raw, int) else int(bool(obj))
         self.inner._build(number, stream, context, path)
@@ -273,8 +324,8 @@ class Symbols(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         number = int(self.table[obj]) if isinstance(obj, str) else obj
-        if self.closed and number not in self.table:
-            raise stream.wrong(self._choices(), number)
+        if self.closed and (not isinstance(number, int) or number not in self.table):
+            raise stream.wrong(self._choices(), number if isinstance(number, int) else shown(number))
         self.inner._build(number, stream, context, path)
         return self.table(number)
 
@@ -284,7 +335,7 @@ class Symbols(Wrapping):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, Mapping):
-            obj = obj["value"]
+            obj = load_number(obj)
         elif isinstance(obj, str):
             return self.table[obj]
         return self.table(obj) if isinstance(obj, int) else obj
@@ -392,16 +443,11 @@ class Bytes(Node):
                 raise stream.wrong("bytes", "null")
             return None
         if not isinstance(obj, (bytes, bytearray, memoryview)):
-            raise stream.wrong("bytes", type(obj).__name__)
+            raise stream.wrong("bytes", shown(obj))
         return bytes(obj)
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if isinstance(obj, str):
-            try:
-                return bytes.fromhex(obj)
-            except ValueError as error:
-                raise Misuse(f"bytes are written as hex in JSON: {error}") from None
-        return obj
+        return load_bytes(obj)
 
     def default(self, context: Scope) -> Any:
         if self.null is not None:
@@ -456,7 +502,7 @@ class String(Bytes):
                 raise stream.wrong("a string", "null")
             return None
         if not isinstance(obj, str):
-            raise stream.wrong("a string", type(obj).__name__)
+            raise stream.wrong("a string", shown(obj))
         return encode_text(obj, stream)
 
     def load(self, obj: Any, context: Scope) -> Any:
@@ -516,12 +562,12 @@ class Delimited(Node):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         kind = int if self.number else str
         if not isinstance(obj, kind) or isinstance(obj, bool):
-            raise stream.wrong("an integer" if self.number else "a string", type(obj).__name__)
+            raise stream.wrong("an integer" if self.number else "a string", shown(obj))
         data = b"%d" % obj if isinstance(obj, int) else encode_text(obj, stream)
         if self.number and not DECIMAL.fullmatch(data):
             raise stream.wrong("an integer of at most 19 digits", obj)
         if b"\n" in data or self.end in data + self.end[:-1]:
-            raise stream.wrong(f"text without {self.end!r} in one line", repr(obj))
+            raise stream.wrong(f"text without {self.end!r} in one line", shown(obj))
         stream.write(data + self.end)
         return obj
 
@@ -563,7 +609,7 @@ class Bit(Node):
         if self.table is not None and isinstance(value, str):
             value = self.table[value]
         if not isinstance(value, int) or not 0 <= value < 1 << self.width:
-            raise stream.wrong(f"an integer in 0..{(1 << self.width) - 1}", repr(value))
+            raise stream.wrong(f"an integer in 0..{(1 << self.width) - 1}", shown(value))
         return int(value)
 
 
@@ -620,7 +666,7 @@ class Bits(Wrapping):
         if isinstance(obj, int):
             return obj
         if not isinstance(obj, (Record, Mapping)):
-            raise stream.wrong("bit fields by name", repr(obj))
+            raise stream.wrong("bit fields by name", shown(obj))
         number = 0
         for name, bit, shift in self.fields:
             stream.path.append(name)
@@ -640,10 +686,10 @@ class Bits(Wrapping):
             for name, bit, _ in self.fields:
                 value = obj.get(name, 0)
                 if isinstance(value, Mapping):
-                    value = value["value"]
+                    value = load_number(value)
                 if isinstance(value, str) and bit.table is not None:
                     value = bit.table[value]
-                values[name] = bit.value(value)
+                values[name] = bit.value(value) if bit.table is None or isinstance(value, int) else value
             return self.record(**values)
         return obj
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from wirekit.errors import Limit, Misuse, WireError
-from wirekit.values import Record, Symbol, SymbolTable, record_type, to_json
-from wirekit.wire.composite import load_extra
-from wirekit.wire.node import decode_text, encode_text
+from wirekit.errors import Limit, Misfit, Misuse, WireError
+from wirekit.values import Record, Symbol, SymbolTable, record_type, shown, to_json
+from wirekit.wire.extras import load_bytes, load_extras
+from wirekit.wire.node import decode_text, encode_text, load_float, load_number, put_in_front
 from wirekit.wire.stream import Reader, Session, Writer, join_path
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -343,9 +343,9 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
         values, extra = dict(obj._pairs()), obj._extra or {}
     elif isinstance(obj, Mapping):
         values = {name: value for name, value in obj.items() if not name.startswith("$")}
-        extra = {name[1:]: value for name, value in obj.items() if name.startswith("$")}
+        extra = load_extras(obj, message.by_name, absent=True) or {}
     else:
-        raise stream.wrong(f"a {message.name}", repr(obj))
+        raise stream.wrong(f"a {message.name}", shown(obj))
     original = extra.get("bytes")
     if original is not None and (stream.parsed or _says(message, original, values, stream)):
         return bytes(original)
@@ -363,6 +363,8 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
         if value is None:
             pass
         elif field.repeated:
+            if not isinstance(value, (list, tuple)):
+                raise stream.wrong("a list", shown(value))
             for index, item in enumerate(value):
                 stream.path.append(index)
                 _write(out, field, item, stream)
@@ -405,8 +407,8 @@ def _write(out: bytearray, field: Field, value: Any, stream: Writer) -> None:
     elif field.fixed:
         try:
             out += struct.pack(field.fixed, value)
-        except struct.error as error:
-            raise stream.wrong("a number that fits", f"{value!r} ({error})") from None
+        except (struct.error, OverflowError):
+            raise stream.wrong("a number that fits", shown(value)) from None
     else:
         data = _content(field, value, stream)
         _put_varint(out, len(data))
@@ -417,7 +419,7 @@ def _raw(field: Field, value: Any, stream: Writer) -> int:
     if field.table is not None and isinstance(value, str):
         value = field.table[value]
     if not isinstance(value, int):
-        raise stream.wrong("an integer", repr(value))
+        raise stream.wrong("an integer", shown(value))
     if field.type == FieldDescriptor.TYPE_BOOL:
         return int(bool(value))
     unsigned = field.type in _UNSIGNED
@@ -441,10 +443,10 @@ def _content(field: Field, value: Any, stream: Writer) -> bytes:
         return data
     if field.type == FieldDescriptor.TYPE_STRING:
         if not isinstance(value, str):
-            raise stream.wrong("a string", repr(value))
+            raise stream.wrong("a string", shown(value))
         return encode_text(value, stream)
     if not isinstance(value, (bytes, bytearray, memoryview)):
-        raise stream.wrong("bytes", repr(value))
+        raise stream.wrong("bytes", shown(value))
     return bytes(value)
 
 
@@ -472,28 +474,50 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
         raise Misuse(f"a {message.name} inside of more than {DEEPEST} other messages")
     record = message.record()
     for field in message.fields.values():
-        value = obj.get(field.name)
-        if field.repeated:
-            loaded: Any = [_load_value(field, item, depth) for item in value or []]
-        else:
-            loaded = None if value is None else _load_value(field, value, depth)
-        setattr(record, field.name, loaded)
+        setattr(record, field.name, _load_field(field, obj.get(field.name), depth))
     for name in obj:
         if not name.startswith("$") and name not in message.by_name:
-            raise Misuse(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name)}")
-    extra = {name[1:]: load_extra(name[1:], value) for name, value in obj.items() if name.startswith("$")}
-    record._extra = extra or None
+            raise Misfit(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name) or 'none'}")
+    record._extra = load_extras(obj, message.by_name, absent=True)
     return record
+
+
+def _load_field(field: Field, value: Any, depth: int) -> Any:
+    try:
+        if not field.repeated:
+            return None if value is None else _load_value(field, value, depth)
+        if value is None:
+            return []
+        if not isinstance(value, (list, tuple)):
+            raise Misfit(f"a list is wanted, not {shown(value)}")
+        return [_load_item(field, index, item, depth) for index, item in enumerate(value)]
+    except Misfit as error:
+        put_in_front(field.name, error)
+        raise
+    except Misuse as error:
+        misfit = Misfit(str(error))
+        put_in_front(field.name, misfit)
+        raise misfit from None
+
+
+def _load_item(field: Field, index: int, item: Any, depth: int) -> Any:
+    try:
+        return _load_value(field, item, depth)
+    except Misfit as error:
+        put_in_front(index, error)
+        raise
 
 
 def _load_value(field: Field, value: Any, depth: int) -> Any:
     if field.message is not None:
         return load_message(field.message, value, depth + 1)
     if field.table is not None and not isinstance(value, Symbol):
-        number = value["value"] if isinstance(value, Mapping) else value
-        return field.table[number] if isinstance(number, str) else field.table(number)
+        number = load_number(value) if isinstance(value, Mapping) else value
+        if isinstance(number, str):
+            return field.table[number]
+        return field.table(number) if isinstance(number, int) else number
     if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
-        return bytes.fromhex(value)
+        return load_bytes(value)
     if field.type in (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT) and isinstance(value, str):
-        return float(value)
+        return load_float(value)
     return value

@@ -1,0 +1,50 @@
+"""Whether the fields that a layout's expressions read are there."""
+
+from __future__ import annotations
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import fields_of
+from wirekit.errors import Misuse
+
+_Open = frozenset[tuple[int, str]]  # (how many structures further out, field) of what is read outside a node
+
+
+def check_references(layout: ir.Node) -> None:
+    """Looks up what every expression reads in the structure that it names.
+
+    What lies outside the layout is not looked for: it may be used inside another.
+
+    Raises:
+        Misuse: for a field that no structure has; the text has the path.
+    """
+    _open(layout, "", {})
+
+
+def _open(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
+    if id(node) not in known:
+        known[id(node)] = _structure(node, path, known) if isinstance(node, ir.Structure) else _plain(node, path, known)
+    return known[id(node)]
+
+
+def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
+    found: set[tuple[int, str]] = set()
+    for name in type(node).__slots__:
+        value = getattr(node, name)
+        for tree in value if isinstance(value, tuple) else (value,):
+            found |= {(field.up, field.names[0]) for field in fields_of(tree)}
+    element = f"{path}[]" if isinstance(node, ir.Several) else path
+    for _, inner in ir.parts(node):
+        found |= _open(inner, element, known)
+    return frozenset(found)
+
+
+def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
+    names = [member.name for member in node.members]
+    found: set[tuple[int, str]] = set()
+    for member in node.members:
+        where = f"{path}.{member.name}" if path else member.name
+        for up, name in _open(member.node, where, known):
+            if up == 0 and name not in names:
+                raise Misuse(f"{where} reads {name!r}, which no field of {node.name} is; it has {', '.join(names)}")
+            found.add((up - 1, name))
+    return frozenset((up, name) for up, name in found if up >= 0)

@@ -1,0 +1,130 @@
+"""What a JSON form keeps beside the fields of a record, under names with ``$``; what makes no sense is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from wirekit.errors import Misfit
+from wirekit.values import EXTRAS, shown
+
+FIRST = re.compile(r"[^.\[]*")
+LARGEST_FIELD = (1 << 29) - 1
+SIZES = {1: 8, 5: 4}  # bytes of a protobuf value by wire type
+VARINT, LENGTH = 0, 2
+
+
+def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool = False) -> dict[str, Any] | None:
+    """``Record.extra`` of a mapping in the JSON form; None when nothing stands beside the fields.
+
+    Args:
+        fields: the record's.
+        absent: whether ``$keep`` may name a field that the mapping does not have.
+
+    Raises:
+        Misfit: for an entry that does not say what it should, or about a field that there is not.
+    """
+    found = {}
+    for name, value in given.items():
+        if name.startswith("$"):
+            found[name[1:]] = _entry(name[1:], value)
+    for name in ("keep", "trailing", "raw"):
+        for path in found.get(name, ()):
+            first = _first(path)
+            if first not in fields:
+                has = ", ".join(fields) or "none"
+                raise Misfit(f"${name} names {path!r}, and there is no field {first!r}; the fields are {has}")
+            if name == "keep" and not absent and first not in given:
+                raise Misfit(f"$keep names {path!r}, which is not given: there is nothing to write as it stands")
+    return found or None
+
+
+def load_bytes(value: Any) -> Any:
+    """The bytes of hex; what is a value already passes through."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return bytes.fromhex(value)
+    except ValueError as error:
+        raise Misfit(f"bytes are written as hex in JSON: {error}") from None
+
+
+def _first(path: str) -> str:
+    found = FIRST.match(path)
+    return found.group() if found else ""
+
+
+def _entry(name: str, value: Any) -> Any:
+    if name not in EXTRAS:
+        raise Misfit(f"${name} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
+    return _ENTRIES[name](value)
+
+
+def _keep(value: Any) -> list[str]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise Misfit(f"$keep is a list of field names, not {shown(value)}")
+    return list(value)
+
+
+def _trailing(value: Any) -> dict[str, bytes]:
+    if not isinstance(value, Mapping):
+        raise Misfit(f"$trailing is an object of hex by field name, not {shown(value)}")
+    return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
+
+
+def _raw(value: Any) -> dict[str, int]:
+    if not isinstance(value, Mapping):
+        raise Misfit(f"$raw is an object of integers by field name, not {shown(value)}")
+    for path, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise Misfit(f"$raw of {path} is an integer, not {shown(number)}")
+    return dict(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return _hex("$bytes", value)
+
+
+def _hex(what: str, value: Any) -> bytes:
+    try:
+        data = load_bytes(value)
+    except Misfit:
+        data = None
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise Misfit(f"{what} is bytes in hex, not {shown(value)}")
+    return bytes(data)
+
+
+def _unknown(value: Any) -> list[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise Misfit(f"$unknown is a list of protobuf fields, not {shown(value)}")
+    for index, entry in enumerate(value):
+        if not isinstance(entry, Mapping) or not _is_field(entry.get("number"), entry.get("wire_type"), entry):
+            wanted = "number, wire_type (0, 1, 2 or 5) and the value that this has"
+            raise Misfit(f"$unknown[{index}] is an object of {wanted}, not {shown(entry)}")
+    return list(value)
+
+
+def _is_field(number: Any, wire_type: Any, entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of ``$unknown`` can be written."""
+    value = entry.get("value")
+    if type(number) is not int or not 1 <= number <= LARGEST_FIELD or type(wire_type) is not int:
+        return False
+    if wire_type == VARINT:
+        return type(value) is int and 0 <= value < 1 << 64
+    if wire_type != LENGTH and wire_type not in SIZES:
+        return False
+    try:
+        return isinstance(value, str) and len(bytes.fromhex(value)) == SIZES.get(wire_type, len(value) // 2)
+    except ValueError:
+        return False
+
+
+_ENTRIES: dict[str, Callable[[Any], Any]] = {
+    "keep": _keep,
+    "trailing": _trailing,
+    "raw": _raw,
+    "bytes": _bytes,
+    "unknown": _unknown,
+}

@@ -252,6 +252,30 @@ def test_messages_of_a_capture(fixtures: Path) -> None:
     assert {line["check"] for line in run.lines} == {"ok"}
 
 
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_messages_with_a_failed_check_are_counted(output: str, engine: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.log"
+    data = bytearray(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    arguments = ["messages", str(path), "--engine", engine, "--output", output]
+    said = f"wirekit: {path}: 1 message with a failed check\n"
+    for strict in ([], ["--strict"]):
+        run = Run(*arguments, *strict)
+        assert (run.status, run.err) == (len(strict), said)
+
+
+def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) -> None:
+    data = (fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()
+    path = tmp_path / "damaged.pcap"
+    path.write_bytes(data.replace(b"msg-0", b"mug-0"))
+    for strict in ([], ["--strict"]):
+        run = Run("frames", str(path), *strict)
+        assert (run.status, run.err) == (len(strict), f"wirekit: {path}: 1 check failed: crc32c ×1\n")
+        assert any(check["status"] == "bad" for line in run.lines for check in line["checks"])
+
+
 def test_messages_of_a_segment(fixtures: Path) -> None:
     segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
     run = Run("messages", str(segment))

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes, say
+from wirekit.cli.common import (
+    console,
+    context_option,
+    on_terminal,
+    parse_context,
+    print_json,
+    read_bytes,
+    say,
+    strict_option,
+)
 from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, foreign, frames
 from wirekit.errors import Misuse
@@ -32,7 +41,7 @@ from wirekit.registry import registry
     help="rich: hexdump beside the tree (default on a terminal); json: a line a frame (default on a pipe).",
 )
 @click.option("--spans", is_flag=True, help="In JSON, also the bytes of every field.")
-@click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
+@strict_option
 @context_option
 def command(
     schema: str | None,

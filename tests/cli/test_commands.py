@@ -323,6 +323,23 @@ def test_context_that_a_schema_does_not_have_is_refused() -> None:
     assert "--context api=…" in Run("decode", "kafka.response", "--hex", "000000060000000700ff").err
 
 
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (["api=nosuch"], "has no api 'nosuch'; there are api_versions, controlled_shutdown,"),
+        (["api=Fetch", "version=1"], "has no api 'Fetch'; there are"),
+        (["api=fetch", "version=99"], "with api fetch has no version 99; there are 0 to 3"),
+        (["version=99"], "has no version 99; there are 0 to 3"),
+        (["api=fetch", "version=zz"], "with api fetch has no version 'zz'; there are 0 to 3"),
+    ],
+)
+def test_context_that_no_case_has_is_refused(context: list[str], said: str) -> None:
+    arguments = [word for pair in context for word in ("--context", pair)]
+    run = Run("decode", "kafka.response", *arguments, "--hex", "0000000a00000001000000000000")
+    assert (run.status, run.out) == (2, b"")
+    assert said in " ".join(run.err.split())
+
+
 def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
     run = Run("decode", "joyqueue.heartbeat.request", "--hex", "0102030405")
     assert run.status == 1

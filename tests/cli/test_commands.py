@@ -186,8 +186,29 @@ def test_unknown_schema_suggests_near_ones() -> None:
     assert "pulsar.frame" in run.err
 
 
-def test_file_that_does_not_exist() -> None:
-    run = Run("frames", "no/such/file.pcap")
+@pytest.mark.parametrize(
+    "arguments",
+    [("decode", "kafka"), ("encode", "kafka"), ("frames",), ("messages",), ("inspect",), ("inspect", "--rules")],
+    ids=" ".join,
+)
+def test_empty_input_is_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(b"")
+    run = Run(*arguments, str(path))
+    assert run.status == 1
+    assert len((run.err + run.out.decode()).splitlines()) == 1
+
+
+def test_an_empty_segment_is_in_order(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"")
+    run = Run("messages", str(path))
+    assert (run.status, run.out, run.err) == (0, b"", "")
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+def test_file_that_does_not_exist(command: str) -> None:
+    run = Run(command, "no/such/file.pcap")
     assert run.status == 1
     assert run.err == "wirekit: no/such/file.pcap: No such file or directory\n"
 

@@ -103,6 +103,19 @@ def test_the_list_of_rules() -> None:
     assert "receipt_without_send" not in only
 
 
-@pytest.mark.parametrize("arguments", [("inspect",), ("inspect", "--rules"), ("inspect", "--list")])
-def test_no_capture_named(arguments: tuple[str, ...]) -> None:
-    assert Run(*arguments).status == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inspect",),
+        ("inspect", "--rules"),
+        ("inspect", "--list"),
+        ("inspect", "--list", "a.pcap"),
+        ("inspect", "--rules", "--list", "a.pcap"),
+        ("inspect", "--rules", "--connections", "a.pcap"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_make_no_sense(arguments: tuple[str, ...]) -> None:
+    run = Run(*arguments)
+    assert (run.status, run.out) == (2, b"")
+    assert "Error: " in run.err

@@ -74,7 +74,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["nowhere.pcap", "-o", "out"], 2, "nowhere.pcap does not exist"),
+        (["nowhere.pcap", "-o", "out"], 1, "wirekit: nowhere.pcap: No such file or directory"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
         ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master is for --engine spark"),

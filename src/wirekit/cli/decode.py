@@ -71,7 +71,8 @@ def command(
     if given.note:
         say(f"{given.note}")
     if not given.data:
-        say("the input is empty")
+        if not given.note:
+            say("the input is empty")
         return 1
     if schema is None:
         schema = _guess(given.data)

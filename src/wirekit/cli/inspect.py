@@ -43,10 +43,9 @@ def command(
     DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
     and what disagrees is said with file, entry and byte.
     """
-    if rules and listed:
+    _check_options(paths, connections=connections, rules=rules, listed=listed)
+    if listed:
         return list_rules(protocol, _form(output))
-    if not paths:
-        raise click.UsageError("name a capture or a directory")
     choice = parse_choice(protocol, ports)
     if connections:
         return show_connections(paths, choice, _form(output))
@@ -67,6 +66,17 @@ def command(
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
     return 1 if wrong or not all(report.clean for report in reports) else 0
+
+
+def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
+    if listed and not rules:
+        raise click.UsageError("--list goes with --rules")
+    if connections and rules:
+        raise click.UsageError("give --rules or --connections, not both")
+    if listed and paths:
+        raise click.UsageError("--list lists rules and reads nothing; leave it out to check a capture")
+    if not paths and not listed:
+        raise click.UsageError("name a capture or a directory")
 
 
 def _form(output: str | None) -> str:

@@ -19,6 +19,7 @@ from wirekit.cli.common import console, have_columns, on_terminal, plural, print
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.values import printable, readable
@@ -168,7 +169,10 @@ def _shown(data: bytes | None, most: int) -> str:
 
 
 def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
-    """The messages of a file that a broker stores."""
+    """The messages of a file that a broker stores. A new segment is empty; another file is not of use then."""
+    if os.path.isfile(path) and not os.path.getsize(path) and stored_kind(path) == CAPTURE:
+        say(f"{path}: the file is empty")
+        return 1
     names = [protocol] if protocol else registry.protocols()
     for read in _readers(names, engine):
         status, known = 0, False

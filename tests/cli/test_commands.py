@@ -199,6 +199,21 @@ def test_empty_input_is_said_once(arguments: tuple[str, ...], tmp_path: Path) ->
     assert len((run.err + run.out.decode()).splitlines()) == 1
 
 
+@pytest.mark.parametrize("command", ["frames", "inspect"])
+def test_a_segment_that_is_taken_for_a_capture(command: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    run = Run(command, str(path))
+    assert run.status == 1
+    assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_no_heading_without_a_line(command: str) -> None:
+    run = Run(command, "--output", "table", "no/such/file.pcap")
+    assert (run.status, run.out) == (1, b"")
+
+
 def test_an_empty_segment_is_in_order(tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(b"")

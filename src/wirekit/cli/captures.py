@@ -12,6 +12,7 @@ from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.common import say
 from wirekit.errors import WireError
+from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 
 LARGEST_PORT = 1 << 16
@@ -37,6 +38,13 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
     return Choice(protocol, chosen)
 
 
+def no_capture(path: str, error: WireError) -> str:
+    """Why a file cannot be read as a capture, and what can be done with it if a broker stored it."""
+    if stored_kind(path) == CAPTURE:
+        return str(error)
+    return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
+
+
 class FollowedFile:
     """The items of one capture file, connection by connection.
 
@@ -57,7 +65,7 @@ class FollowedFile:
         try:
             capture = open_capture(self.path)
         except WireError as error:
-            say(f"{self.path}: {error}")
+            say(f"{self.path}: {no_capture(self.path, error)}")
             self.status = 1
             return
         with capture:

@@ -74,6 +74,10 @@ class _Table:
 
     def __init__(self) -> None:
         self._console = console()
+        self._headed = False
+
+    def _heading(self) -> None:
+        self._headed = True
         self._line("time", "from", "to", "api", "v", "id", "bytes", "ms", "", "bold")
 
     def _line(self, *columns: str) -> None:
@@ -88,6 +92,8 @@ class _Table:
 
     def frame(self, link: Link, frame: Frame) -> None:
         """Prints the line of a frame; red when it did not decode, yellow when a check failed."""
+        if not self._headed:
+            self._heading()
         sender, receiver = link.addresses(frame.side)
         what = frame.description
         moment = (

@@ -11,7 +11,7 @@ import click
 from wirekit.capture.files import Capture, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
-from wirekit.cli.captures import choice_options, parse_choice
+from wirekit.cli.captures import choice_options, no_capture, parse_choice
 from wirekit.cli.common import console, have_columns, on_terminal, print_json
 from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
@@ -101,7 +101,7 @@ def _count(path: str, choice: Choice, count: FileSummary) -> None:
     try:
         capture = open_capture(path)
     except WireError as error:
-        count.unreadable = str(error)
+        count.unreadable = no_capture(path, error)
         return
     with capture:
         for link, item in follow(_segments(capture, count), choice):

@@ -120,9 +120,15 @@ class _Table:
     def __init__(self) -> None:
         self.bad = 0
         self._console = console()
+        self._headed = False
+
+    def _heading(self) -> None:
+        self._headed = True
         self._line(("topic", "part", "offset", "time", "codec", ""), "key → value", "bold")
 
     def __call__(self, path: str, message: Message) -> None:
+        if not self._headed:
+            self._heading()
         self.bad += message.check == "bad"
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         cells = (

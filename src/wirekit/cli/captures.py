@@ -16,12 +16,13 @@ from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 
 LARGEST_PORT = 1 << 16
+PROTOCOL_HELP = "The protocol of every connection. Real JMQ4 is joyqueue; jmq4 is its document read literally."
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
     port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="The protocol on a server port.")
-    protocol = click.option("--protocol", default="", metavar="P", help="The protocol of every connection.")
+    protocol = click.option("--protocol", default="", metavar="P", help=PROTOCOL_HELP)
     return protocol(port(command))
 
 

@@ -13,7 +13,7 @@ from wirekit.values import printable
 
 
 def show_connections(captures: tuple[str, ...], choice: Choice, form: str) -> int:
-    """Prints each connection with the summary of its conversation; 1 if anything did not decode, which is said as ``frames`` does."""
+    """Prints each connection with the summary of its conversation; what did not decode is said, and makes it 1."""
     screen = console() if form == "text" else None
     status = 0
     for path in captures:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
 @choice_options
-@click.option("--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
+)
 @click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
 def command(
     inputs: tuple[str, ...],

@@ -104,7 +104,9 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
             found.setdefault(os.path.realpath(each), each)
     if not found:
         kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments"
-        raise Misuse(f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}")
+        raise Misuse(
+            f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
+        )
     inputs = []
     kinds_of = {real: stored_kind(name) for real, name in found.items()}
     for number, real in enumerate(sorted(found, key=lambda real: kinds_of[real] != CAPTURE)):

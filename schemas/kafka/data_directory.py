@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.engine import decode
-from wirekit.schemas.kafka.partition import LOG, check_partition
+from wirekit.schemas.kafka.partition import LOG, check_partition, unreadable
 from wirekit.schemas.kafka.reading import PARTITION
 from wirekit.stored import Problem, Report
 
@@ -47,11 +47,13 @@ def check(folder: str | os.PathLike[str]) -> Report | None:
 
 
 def _end(part: Report) -> int | None:
-    """The offset that the next message of a partition would have."""
+    """The offset that the next message of a partition would have, or None if nobody can tell."""
     segments = part.facts["segments"]
     if not segments:
         return None
     last = segments[-1]["last_offset"]
+    if segments[-1]["bytes"] is None:
+        return None  # the file cannot be read
     return int(segments[-1]["file"].partition(".")[0]) if last is None else last + 1
 
 
@@ -59,7 +61,15 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
     """A file of text, and what it says against the logs."""
     name = path.name
     key = "kafka.meta_properties" if name == PROPERTIES else "kafka.offset_checkpoint"
-    decoded = decode(path.read_bytes(), key)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        report.problems.append(unreadable(path, error))
+        return
+    if not data and name != PROPERTIES:  # OffsetCheckpoint makes the file empty, and reads it as one without entries
+        report.facts["checkpoints"][name] = 0
+        return
+    decoded = decode(data, key)
     if decoded.error is not None:
         report.problems.append(Problem(str(path), str(decoded.error), decoded.error.offset))
         return

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +51,7 @@ class Segment:
         end: where the last whole message ends, bytes; ``zeros`` behind it.
         latest: the latest timestamp so far; ``before``, the offset of the last message set so far.
         compacted: whether offsets are missing.
+        unread: whether the file cannot be read, or not to its end.
     """
 
     name: str
@@ -63,17 +65,18 @@ class Segment:
     latest: int = EARLIEST
     before: int = EARLIEST
     compacted: bool = False
+    unread: bool = False
     entries: dict[str, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """For the report."""
         return {
             "file": self.name,
-            "bytes": self.size,
-            "messages": self.messages,
+            "bytes": None if self.unread else self.size,
+            "messages": None if self.unread else self.messages,
             "first_offset": self.first,
-            "last_offset": self.last,
-            "zeros": self.zeros,
+            "last_offset": None if self.unread else self.last,
+            "zeros": None if self.unread else self.zeros,
             "index_entries": self.entries.get("index"),
             "timeindex_entries": self.entries.get("timeindex"),
         }
@@ -99,11 +102,16 @@ def check_partition(folder: str | os.PathLike[str]) -> Report:
     return _Partition(Path(folder)).report
 
 
+def unreadable(path: Path, error: OSError) -> Problem:
+    """A file that is named in its directory and cannot be read: a dead link, a directory, deleted meanwhile."""
+    return Problem(str(path), f"cannot be read: {error.strerror}")
+
+
 class _Partition:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.report = Report(str(folder))
-        names = sorted(os.listdir(folder))
+        names = self._names()
         logs = [name for name in names if LOG.fullmatch(name)]
         known = PARTITION.fullmatch(folder.absolute().name)
         self.report.facts = {"topic": known[1] if known else None, "partition": int(known[2]) if known else None}
@@ -120,16 +128,29 @@ class _Partition:
     def _say(self, name: str, text: str, offset: int | None = None, entry: int | None = None) -> None:
         self.report.problems.append(Problem(str(self.folder / name), text, offset, entry))
 
+    def _names(self) -> list[str]:
+        try:
+            return sorted(os.listdir(self.folder))
+        except OSError as error:
+            self.report.problems.append(unreadable(self.folder, error))
+            return []
+
     def _segment(self, name: str, timed: bool) -> Segment:
         path = self.folder / name
-        segment = Segment(name, int(name.partition(".")[0]), path.stat().st_size)
+        segment = Segment(name, int(name.partition(".")[0]), 0)
         indexes = {}
         for kind in ("index", *(["timeindex"] if timed else [])):
             index = self._index(segment, path.with_suffix(f".{kind}"), kind)
             if index is not None:
                 indexes[kind] = index
-        with open(path, "rb") as file:
-            self._walk(segment, SegmentFile(str(path), file), indexes)
+        try:
+            with open(path, "rb") as file:
+                segment.size = os.fstat(file.fileno()).st_size
+                self._walk(segment, SegmentFile(str(path), file), indexes)
+        except OSError as error:
+            self.report.problems.append(unreadable(path, error))
+            segment.unread = True
+            return segment
         for index in indexes.values():
             for number in index.open:
                 self._behind(segment, index, int(number))
@@ -142,7 +163,11 @@ class _Partition:
         if not path.exists():
             self._say(path.name, "there is no such index")
             return None
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            self.report.problems.append(unreadable(path, error))
+            return None
         data = data if data.strip(b"\0") else b""  # preallocated, and never written to
         rows, _ = scan(KEYS[kind], data)
         consumed = int(rows.schema.metadata[b"wirekit.consumed"])
@@ -306,7 +331,9 @@ class _Partition:
 
     def _in_a_row(self) -> None:
         compacted = any(segment.compacted for segment in self.segments)
-        for before, after in zip(self.segments, self.segments[1:], strict=False):
+        for before, after in pairwise(self.segments):
+            if before.unread or after.unread:
+                continue
             end = before.base if before.last is None else before.last + 1
             if after.base < end:
                 self._say(after.name, f"{before.name} has offsets up to {end - 1}, which should end before this one")

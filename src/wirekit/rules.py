@@ -256,7 +256,7 @@ class Checker:
         self._latest: int | None = None
 
     def take(self, item: Frame | Quarantined) -> None:
-        """Checks the next frame; quarantined bytes make the state unknown.
+        """Checks the next frame; quarantined bytes, and a frame that did not decode whole, make the state unknown.
 
         A frame that is older than one before it is not checked, and tells nothing: its answer may have passed already.
         """
@@ -274,6 +274,8 @@ class Checker:
         self._happens(Event(TIME), item)
         for event in self._set.events(item):
             self._happens(event, item)
+        if item.decoded.error is not None or item.reason is not None:
+            self._forget()
 
     def lose(self, side: str | None = None) -> None:
         """Says that bytes are missing, or cannot be decoded, after the last frame of a side, or of both."""

@@ -186,8 +186,44 @@ def test_unknown_schema_suggests_near_ones() -> None:
     assert "pulsar.frame" in run.err
 
 
-def test_file_that_does_not_exist() -> None:
-    run = Run("frames", "no/such/file.pcap")
+@pytest.mark.parametrize(
+    "arguments",
+    [("decode", "kafka"), ("encode", "kafka"), ("frames",), ("messages",), ("inspect",), ("inspect", "--rules")],
+    ids=" ".join,
+)
+def test_empty_input_is_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.write_bytes(b"")
+    run = Run(*arguments, str(path))
+    assert run.status == 1
+    assert len((run.err + run.out.decode()).splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["frames", "inspect"])
+def test_a_segment_that_is_taken_for_a_capture(command: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    run = Run(command, str(path))
+    assert run.status == 1
+    assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_no_heading_without_a_line(command: str) -> None:
+    run = Run(command, "--output", "table", "no/such/file.pcap")
+    assert (run.status, run.out) == (1, b"")
+
+
+def test_an_empty_segment_is_in_order(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"")
+    run = Run("messages", str(path))
+    assert (run.status, run.out, run.err) == (0, b"", "")
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+def test_file_that_does_not_exist(command: str) -> None:
+    run = Run(command, "no/such/file.pcap")
     assert run.status == 1
     assert run.err == "wirekit: no/such/file.pcap: No such file or directory\n"
 
@@ -252,6 +288,30 @@ def test_messages_of_a_capture(fixtures: Path) -> None:
     assert {line["check"] for line in run.lines} == {"ok"}
 
 
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_messages_with_a_failed_check_are_counted(output: str, engine: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.log"
+    data = bytearray(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    arguments = ["messages", str(path), "--engine", engine, "--output", output]
+    said = f"wirekit: {path}: 1 message with a failed check\n"
+    for strict in ([], ["--strict"]):
+        run = Run(*arguments, *strict)
+        assert (run.status, run.err) == (len(strict), said)
+
+
+def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) -> None:
+    data = (fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()
+    path = tmp_path / "damaged.pcap"
+    path.write_bytes(data.replace(b"msg-0", b"mug-0"))
+    for strict in ([], ["--strict"]):
+        run = Run("frames", str(path), *strict)
+        assert (run.status, run.err) == (len(strict), f"wirekit: {path}: 1 check failed: crc32c ×1\n")
+        assert any(check["status"] == "bad" for line in run.lines for check in line["checks"])
+
+
 def test_messages_of_a_segment(fixtures: Path) -> None:
     segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
     run = Run("messages", str(segment))
@@ -297,6 +357,23 @@ def test_context_that_a_schema_does_not_have_is_refused() -> None:
     assert run.status == 2
     assert "it has api, version" in run.err
     assert "--context api=…" in Run("decode", "kafka.response", "--hex", "000000060000000700ff").err
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (["api=nosuch"], "has no api 'nosuch'; there are api_versions, controlled_shutdown,"),
+        (["api=Fetch", "version=1"], "has no api 'Fetch'; there are"),
+        (["api=fetch", "version=99"], "with api fetch has no version 99; there are 0 to 3"),
+        (["version=99"], "has no version 99; there are 0 to 3"),
+        (["api=fetch", "version=zz"], "with api fetch has no version 'zz'; there are 0 to 3"),
+    ],
+)
+def test_context_that_no_case_has_is_refused(context: list[str], said: str) -> None:
+    arguments = [word for pair in context for word in ("--context", pair)]
+    run = Run("decode", "kafka.response", *arguments, "--hex", "0000000a00000001000000000000")
+    assert (run.status, run.out) == (2, b"")
+    assert said in " ".join(run.err.split())
 
 
 def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:

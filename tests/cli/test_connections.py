@@ -42,7 +42,7 @@ def test_pulsar(fixtures: Path) -> None:
 
 
 def test_kafka(fixtures: Path) -> None:
-    lines = connections(fixtures / "pcap" / "kafka-0.9.0.1-4-clients.pcapng")
+    lines = Run("inspect", "--connections", str(fixtures / "pcap" / "kafka-0.9.0.1-4-clients.pcapng")).lines
     assert {"client_ids": ["kpy"], "calls": [{"api": "produce", "version": 1, "requests": 1}]} in [
         line["summary"] for line in lines
     ]
@@ -53,6 +53,14 @@ def test_jmq4(fixtures: Path) -> None:
     summary = line["summary"]
     assert isinstance(summary, dict)
     assert {"app": "demo", "command": "ADD_CONSUMER", "topics": ["topic1", "topic2"]} in summary["apps"]
+
+
+def test_what_did_not_decode_is_said_as_by_other_commands(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng")
+    run, plain = Run("inspect", "--connections", path), Run("inspect", path)
+    assert run.status == plain.status == 1
+    assert "at byte 0 of the stream: no request has correlation id 15" in run.err
+    assert run.lines
 
 
 def test_text(fixtures: Path) -> None:

@@ -47,14 +47,18 @@ def test_a_table_says_each_sentence_once(fixtures: Path) -> None:
 def test_nothing_broken(fixtures: Path) -> None:
     captures = [str(fixtures / "pcap" / name) for name in ("pulsar-consume.pcap", "kafka-0.9.0.1-2-produce.pcapng")]
     run = Run("inspect", "--rules", "--output", "json", *captures)
-    assert (run.status, run.out, run.err) == (0, b"", "")
+    assert (run.status, run.out) == (0, b"")
+    undecoded = "153 bytes could not be decoded; what was known of the connection is unknown from there on"
+    assert run.err == f"wirekit: {captures[1]}: {undecoded}\n"
     assert Run("inspect", "--rules", "--output", "text", *captures).out == b"no rule is broken\n"
 
 
-def test_a_capture_that_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("data", [b"nothing of the kind", b""])
+@pytest.mark.parametrize("output", ["json", "text"])
+def test_a_capture_that_is_none(output: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "no.pcap"
-    path.write_bytes(b"nothing of the kind")
-    run = Run("inspect", "--rules", str(path))
+    path.write_bytes(data)
+    run = Run("inspect", "--rules", "--output", output, str(path))
     assert (run.status, run.out) == (1, b"")
     assert str(path) in run.err
 
@@ -99,6 +103,19 @@ def test_the_list_of_rules() -> None:
     assert "receipt_without_send" not in only
 
 
-@pytest.mark.parametrize("arguments", [("inspect",), ("inspect", "--rules"), ("inspect", "--list")])
-def test_no_capture_named(arguments: tuple[str, ...]) -> None:
-    assert Run(*arguments).status == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inspect",),
+        ("inspect", "--rules"),
+        ("inspect", "--list"),
+        ("inspect", "--list", "a.pcap"),
+        ("inspect", "--rules", "--list", "a.pcap"),
+        ("inspect", "--rules", "--connections", "a.pcap"),
+    ],
+    ids=" ".join,
+)
+def test_options_that_make_no_sense(arguments: tuple[str, ...]) -> None:
+    run = Run(*arguments)
+    assert (run.status, run.out) == (2, b"")
+    assert "Error: " in run.err

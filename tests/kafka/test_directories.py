@@ -291,6 +291,32 @@ class TestDataDirectory:
         assert (name, number) == (path.name, 2)
         assert text in found
 
+    def test_checkpoint_without_entries(self, disk: Path) -> None:
+        (disk / "cleaner-offset-checkpoint").write_bytes(b"")
+        report = check(disk)
+        assert report is not None
+        assert report.clean
+        assert report.facts["checkpoints"]["cleaner-offset-checkpoint"] == 0
+
+    @pytest.mark.parametrize(
+        ("name", "make"),
+        [
+            ("t-none-0/00000000000000000777.log", lambda path: path.symlink_to("nowhere")),
+            ("t-none-0/00000000000000000777.log", Path.mkdir),
+            (f"t-none-0/{BASE}.index", lambda path: (path.unlink(), path.mkdir())),
+            ("cleaner-offset-checkpoint", lambda path: (path.unlink(), path.mkdir())),
+        ],
+    )
+    def test_what_cannot_be_read_hides_nothing_else(self, disk: Path, name: str, make: Callable[[Path], None]) -> None:
+        make(disk / name)
+        report = check(disk)
+        assert report is not None
+        found = problems(disk)
+        assert (Path(name).name, None, None) in [each[:3] for each in found if "cannot be read" in each[3]]
+        assert not [each for each in found if "behind the log's end" in each[3] or "missing" in each[3]]
+        assert report.parts[0].facts["segments"][0]["messages"] == 81
+        assert report.facts["checkpoints"]["replication-offset-checkpoint"] == 1
+
     def test_checkpoint_that_is_none(self, disk: Path) -> None:
         (disk / "cleaner-offset-checkpoint").write_bytes(b"0\n7\nt-none 0 1\n")
         ((name, _, _, _),) = problems(disk)

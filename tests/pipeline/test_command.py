@@ -37,10 +37,21 @@ def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, "")
+    said = "wirekit: in quarantine: 153 bytes in 2 pieces\n"
+    assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, said)
     status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw")
-    assert (status, err) == (1, "wirekit: 2 pieces in quarantine (--strict)\n")
+    assert (status, err) == (1, said)
     assert {row["raw"] for row in rows(tmp_path, "quarantine")} == {None}
+
+
+def test_a_failed_check_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segment = tmp_path / f"{0:020}.log"
+    data = bytearray(next((FIXTURES / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    data[40] ^= 1
+    segment.write_bytes(data)
+    said = "wirekit: 1 check failed: crc32 ×1\n"
+    assert run(capsys, segment, "-o", tmp_path / "out")[::2] == (0, said)
+    assert run(capsys, segment, "-o", tmp_path / "out", "--strict")[::2] == (1, said)
 
 
 def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +74,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["nowhere.pcap", "-o", "out"], 2, "nowhere.pcap does not exist"),
+        (["nowhere.pcap", "-o", "out"], 1, "wirekit: nowhere.pcap: No such file or directory"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
         ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master is for --engine spark"),

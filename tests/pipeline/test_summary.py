@@ -87,7 +87,7 @@ def test_the_report_reads_well() -> None:
         "  no TCP         udp ×1\n"
         "bad [red].pcap\n"
         "  not read       expected a capture, found �[31mtext\n"
-        "all 3 captures\n"
+        "all 3 files\n"
         "  connections    kafka ×3 (6 segments, 3.0 kB of payload)\n"
         "  requests       27: produce v0 ×7, produce v1 ×7, produce v2 ×7, PING ×6\n"
         "  messages       kafka ×300\n"
@@ -95,7 +95,7 @@ def test_the_report_reads_well() -> None:
         "  missing        240 B in 3 pieces: snap length\n"
         "  quarantine     30 B in 3 pieces: topics[].name: needs N bytes, N available\n"
         "  no TCP         udp ×3\n"
-        "  not all read   2 captures\n"
+        "  not all read   2 files\n"
     )
 
 

@@ -171,3 +171,10 @@ def test_breaches_that_are_held_have_a_bound(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_protocol_without_rules_has_no_breach() -> None:
     found: list[Breach] = rules.check("net", [])
     assert found == []
+
+
+def test_a_frame_that_did_not_decode_makes_the_state_unknown() -> None:
+    for reason, found in ((None, ["closed 2"]), ("nobody knows it", [])):
+        story = Story(DOORS)
+        story.checker.take(replace(frame("client"), reason=reason))
+        assert story.tell("enter", number=1).end() == found

@@ -12,15 +12,17 @@ from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.common import say
 from wirekit.errors import WireError
+from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 
 LARGEST_PORT = 1 << 16
+PROTOCOL_HELP = "The protocol of every connection. Real JMQ4 is joyqueue; jmq4 is its document read literally."
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
     port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="The protocol on a server port.")
-    protocol = click.option("--protocol", default="", metavar="P", help="The protocol of every connection.")
+    protocol = click.option("--protocol", default="", metavar="P", help=PROTOCOL_HELP)
     return protocol(port(command))
 
 
@@ -35,6 +37,13 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
     for name in filter(None, [protocol, *chosen.values()]):
         registry.protocol(name).stream("client")
     return Choice(protocol, chosen)
+
+
+def no_capture(path: str, error: WireError) -> str:
+    """Why a file cannot be read as a capture, and what can be done with it if a broker stored it."""
+    if stored_kind(path) == CAPTURE:
+        return str(error)
+    return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 
 class FollowedFile:
@@ -57,7 +66,7 @@ class FollowedFile:
         try:
             capture = open_capture(self.path)
         except WireError as error:
-            say(f"{self.path}: {error}")
+            say(f"{self.path}: {no_capture(self.path, error)}")
             self.status = 1
             return
         with capture:

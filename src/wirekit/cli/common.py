@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,6 +29,20 @@ def have_columns() -> bool:
 def say(text: str) -> None:
     """Says on standard error what a reader or a script's log should know."""
     click.echo(f"wirekit: {printable(text)}", err=True)
+
+
+def plural(number: int, what: str) -> str:
+    """``1 piece``, ``2 pieces``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def failed(checks: Mapping[str, int]) -> str:
+    """Failed checks by kind, in words."""
+    kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in sorted(checks.items()))
+    return f"{plural(sum(checks.values()), 'check')} failed: {kinds}"
+
+
+strict_option = click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
 
 
 def print_json(obj: Any) -> None:

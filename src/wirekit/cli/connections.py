@@ -8,17 +8,19 @@ from typing import Any
 from wirekit.capture.follow import Choice, Link
 from wirekit.cli.captures import FollowedFile
 from wirekit.cli.common import console, print_json
+from wirekit.cli.frames import report
 from wirekit.values import printable
 
 
 def show_connections(captures: tuple[str, ...], choice: Choice, form: str) -> int:
-    """Prints each connection with the summary of its conversation; 1 if a capture could not be read to its end."""
+    """Prints each connection with the summary of its conversation; what did not decode is said, and makes it 1."""
     screen = console() if form == "text" else None
     status = 0
     for path in captures:
         followed = FollowedFile(path, choice)
         for link, item in followed:
             if item is not None:
+                status |= report(path, link, item)
                 continue
             line = _line(path, link)
             if screen is None:

@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from wirekit.cli.common import console, context_option, on_terminal, parse_context, print_json, read_bytes, say
+from wirekit.cli.common import (
+    console,
+    context_option,
+    on_terminal,
+    parse_context,
+    print_json,
+    read_bytes,
+    say,
+    strict_option,
+)
 from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, foreign, frames
 from wirekit.errors import Misuse
@@ -32,7 +41,7 @@ from wirekit.registry import registry
     help="rich: hexdump beside the tree (default on a terminal); json: a line a frame (default on a pipe).",
 )
 @click.option("--spans", is_flag=True, help="In JSON, also the bytes of every field.")
-@click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
+@strict_option
 @context_option
 def command(
     schema: str | None,
@@ -62,7 +71,8 @@ def command(
     if given.note:
         say(f"{given.note}")
     if not given.data:
-        say("the input is empty")
+        if not given.note:
+            say("the input is empty")
         return 1
     if schema is None:
         schema = _guess(given.data)
@@ -128,13 +138,39 @@ def _check_context(schema: str, context: dict[str, Any]) -> None:
     """Refuses context that the schema does not ask for, and says what it could have been told."""
     if not context:
         return
-    from wirekit.compiler.expressions import contexts_of
+    from wirekit.compiler.expressions import choices_of, contexts_of
 
     names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}
     asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})
     unknown = sorted(set(context) - set(asked))
     if unknown:
         raise click.UsageError(f"{schema} has no context {', '.join(unknown)}; it has {', '.join(asked) or 'none'}")
+    for key in names:
+        for decided, cases in choices_of(registry[key].layout):
+            _check_choice(key, decided, cases, context)
+
+
+def _check_choice(schema: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: dict[str, Any]) -> None:
+    """Refuses values that no case of a choice has, and says which there are: ``fetch has version 0 to 3``."""
+    given: list[str] = []
+    for at, name in enumerate(names):
+        if name not in context:
+            continue
+        values = sorted({case[at] for case in cases}, key=lambda value: (isinstance(value, str), value))
+        if context[name] not in values:
+            of = f"{schema} with {', '.join(given)}" if given else schema
+            raise click.UsageError(f"{of} has no {name} {context[name]!r}; there {_listed(values)}")
+        cases = [case for case in cases if case[at] == context[name]]
+        given.append(f"{name} {context[name]}")
+
+
+def _listed(values: list[Any]) -> str:
+    """Values in words; whole numbers without a hole as their range."""
+    if len(values) == 1:
+        return f"is {values[0]}"
+    if values == list(range(len(values))):
+        return f"are {values[0]} to {values[-1]}"
+    return f"are {', '.join(map(str, values))}"
 
 
 def _is_capture(data: bytes) -> bool:
@@ -168,10 +204,10 @@ def _complain(decoded: Decoded, strict: bool) -> int:
     if decoded.error is not None:
         say(f"{decoded.error}")
         status = 1
-    if decoded.gaps and not decoded.context:
+    if decoded.gaps:
         from wirekit.compiler.expressions import contexts_of
 
-        asked = sorted(contexts_of(registry[decoded.schema].layout))
+        asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
         if asked:
             say(f"{decoded.schema} says more with {' '.join(f'--context {name}=…' for name in asked)}")
     for gap in decoded.gaps:

@@ -45,6 +45,8 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
 
 
 def _encode(schema: str, text: bytes, context: dict[str, Any], form: str) -> int:
+    if not text.strip():
+        raise Misuse("the input is empty")
     status = 0
     for number, obj in enumerate(_objects(text), 1):
         key, value, said = schema, obj, context

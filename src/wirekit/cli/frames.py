@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 
 from wirekit.capture.follow import Link, Missing, frame_line
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, on_terminal, print_json, say
+from wirekit.cli.common import console, failed, on_terminal, print_json, say, strict_option
 from wirekit.conversation import Frame, Quarantined
 
 
@@ -17,7 +18,8 @@ from wirekit.conversation import Frame, Quarantined
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
 @choice_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
-def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None) -> int:
+@strict_option
+def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, strict: bool) -> int:
     """Show every frame of CAPTURE (pcap or pcapng): who sent it, what it is, how long its answer took.
 
     The protocol of each connection is found from its bytes; --protocol or --port say it instead.
@@ -28,9 +30,15 @@ def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], ou
     status = 0
     for path in captures:
         followed = FollowedFile(path, choice)
+        bad: Counter[str] = Counter()
         for link, item in followed:
             status |= _show(path, link, item, printer)
+            if isinstance(item, Frame):
+                bad.update(check.kind for check in item.decoded.checks if check.status == "bad")
         status |= followed.status
+        if bad:
+            say(f"{path}: {failed(bad)}")
+            status |= strict
     return status
 
 
@@ -66,6 +74,10 @@ class _Table:
 
     def __init__(self) -> None:
         self._console = console()
+        self._headed = False
+
+    def _heading(self) -> None:
+        self._headed = True
         self._line("time", "from", "to", "api", "v", "id", "bytes", "ms", "", "bold")
 
     def _line(self, *columns: str) -> None:
@@ -80,6 +92,8 @@ class _Table:
 
     def frame(self, link: Link, frame: Frame) -> None:
         """Prints the line of a frame; red when it did not decode, yellow when a check failed."""
+        if not self._headed:
+            self._heading()
         sender, receiver = link.addresses(frame.side)
         what = frame.description
         moment = (

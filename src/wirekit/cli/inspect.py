@@ -11,7 +11,7 @@ import click
 from wirekit.capture.files import Capture, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
-from wirekit.cli.captures import choice_options, parse_choice
+from wirekit.cli.captures import choice_options, no_capture, parse_choice
 from wirekit.cli.common import console, have_columns, on_terminal, print_json
 from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
@@ -43,10 +43,9 @@ def command(
     DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
     and what disagrees is said with file, entry and byte.
     """
-    if rules and listed:
+    _check_options(paths, connections=connections, rules=rules, listed=listed)
+    if listed:
         return list_rules(protocol, _form(output))
-    if not paths:
-        raise click.UsageError("name a capture or a directory")
     choice = parse_choice(protocol, ports)
     if connections:
         return show_connections(paths, choice, _form(output))
@@ -67,6 +66,17 @@ def command(
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
     return 1 if wrong or not all(report.clean for report in reports) else 0
+
+
+def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
+    if listed and not rules:
+        raise click.UsageError("--list goes with --rules")
+    if connections and rules:
+        raise click.UsageError("give --rules or --connections, not both")
+    if listed and paths:
+        raise click.UsageError("--list lists rules and reads nothing; leave it out to check a capture")
+    if not paths and not listed:
+        raise click.UsageError("name a capture or a directory")
 
 
 def _form(output: str | None) -> str:
@@ -91,7 +101,7 @@ def _count(path: str, choice: Choice, count: FileSummary) -> None:
     try:
         capture = open_capture(path)
     except WireError as error:
-        count.unreadable = str(error)
+        count.unreadable = no_capture(path, error)
         return
     with capture:
         for link, item in follow(_segments(capture, count), choice):

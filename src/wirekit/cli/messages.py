@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from wirekit.capture.files import open_capture
+from wirekit.capture.follow import Choice
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, have_columns, on_terminal, print_json, say
+from wirekit.cli.common import console, have_columns, on_terminal, plural, print_json, say, strict_option
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.values import printable, readable
@@ -37,8 +39,9 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
     type=click.Choice(["rows", "columns"]),
     help="For stored files; makes no difference but speed. By default columns if there is much to print as JSON.",
 )
+@strict_option
 def command(
-    files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, engine: str | None
+    files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, engine: str | None, strict: bool
 ) -> int:
     """Show every application message in captures and log segments; compressed sets and batches are opened.
 
@@ -50,20 +53,32 @@ def command(
     show: Show = _Table() if output == "table" else _Json()
     status = 0
     for path in files:
-        if not _is_capture(path):
+        before = show.bad
+        if _is_capture(path):
+            status |= _captured(path, choice, show)
+        else:
             status |= _stored(path, protocol, engine, show)
-            continue
-        followed = FollowedFile(path, choice)
-        for link, item in followed:
-            status |= report(path, link, item)
-            for message in item.messages if isinstance(item, Frame) else ():
-                show(path, message)
-        status |= followed.status
+        if show.bad > before:
+            say(f"{path}: {plural(show.bad - before, 'message')} with a failed check")
+            status |= strict
     return status
 
 
+def _captured(path: str, choice: Choice, show: Show) -> int:
+    """The messages of a capture."""
+    status = 0
+    followed = FollowedFile(path, choice)
+    for link, item in followed:
+        status |= report(path, link, item)
+        for message in item.messages if isinstance(item, Frame) else ():
+            show(path, message)
+    return status | followed.status
+
+
 class Show(Protocol):
-    """How messages are printed."""
+    """How messages are printed; ``bad`` counts those with a failed check."""
+
+    bad: int
 
     def __call__(self, path: str, message: Message) -> None:
         """Prints a message."""
@@ -76,9 +91,11 @@ class _Json:
     """A line of JSON a message."""
 
     def __init__(self) -> None:
+        self.bad = 0
         self._lines: Lines | None = None
 
     def __call__(self, path: str, message: Message) -> None:
+        self.bad += message.check == "bad"
         print_json({"file": path, **message.to_json()})
 
     def piece(self, path: str, piece: Piece) -> None:
@@ -87,6 +104,7 @@ class _Json:
         if piece.batch is not None:
             from wirekit.compiler.json_lines import Lines
 
+            self.bad += piece.batch["check"].to_pylist().count("bad")
             fixed = {"file": path, **piece.fixed}
             if self._lines is None or self._lines.fixed != fixed:
                 self._lines = Lines(["file", *Message.NAMES], fixed)
@@ -100,10 +118,18 @@ class _Table:
     WIDTHS = (28, 4, 20, 23, 7, 3)
 
     def __init__(self) -> None:
+        self.bad = 0
         self._console = console()
+        self._headed = False
+
+    def _heading(self) -> None:
+        self._headed = True
         self._line(("topic", "part", "offset", "time", "codec", ""), "key → value", "bold")
 
     def __call__(self, path: str, message: Message) -> None:
+        if not self._headed:
+            self._heading()
+        self.bad += message.check == "bad"
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         cells = (
             _end_of(printable(message.topic or "?"), self.WIDTHS[0]),
@@ -149,7 +175,10 @@ def _shown(data: bytes | None, most: int) -> str:
 
 
 def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
-    """The messages of a file that a broker stores."""
+    """The messages of a file that a broker stores. A new segment is empty; another file is not of use then."""
+    if os.path.isfile(path) and not os.path.getsize(path) and stored_kind(path) == CAPTURE:
+        say(f"{path}: the file is empty")
+        return 1
     names = [protocol] if protocol else registry.protocols()
     for read in _readers(names, engine):
         status, known = 0, False

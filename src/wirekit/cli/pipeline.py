@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wirekit.cli.captures import choice_options, parse_choice
-from wirekit.cli.common import console
+from wirekit.cli.common import console, failed, plural, say
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.summary import show, size_text
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
 @choice_options
-@click.option("--strict", is_flag=True, help="Exit with status 1 when something could not be decoded.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
+)
 @click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
 def command(
     inputs: tuple[str, ...],
@@ -111,13 +113,17 @@ def _report(result: Result, output: str, strict: bool) -> int:
     screen.print(f"{output}: {rows}", markup=False, soft_wrap=True)
     status = 0
     for name, reason in result.summary.unreadable.items():
-        click.echo(f"wirekit: {name}: {reason}", err=True)
+        say(f"{name}: {reason}")
         status = 1
     for name in result.changed:
-        click.echo(f"wirekit: {name}: changed while it was read; the tables hold a part of it", err=True)
+        say(f"{name}: changed while it was read; the tables hold a part of it")
         status = 1
-    if strict and result.summary.quarantined:
-        pieces = sum(n for (_, what), n in result.summary.total().quarantine.items() if what == "pieces")
-        click.echo(f"wirekit: {pieces} pieces in quarantine (--strict)", err=True)
-        status = 1
+    total = result.summary.total()
+    if total.quarantine:
+        pieces = sum(number for (_, what), number in total.quarantine.items() if what == "pieces")
+        say(f"in quarantine: {total.quarantined_bytes:,} bytes in {plural(pieces, 'piece')}")
+        status |= strict
+    if total.checks:
+        say(failed(total.checks))
+        status |= strict
     return status

@@ -11,6 +11,7 @@ from wirekit.capture.follow import Choice, Link, Missing
 from wirekit.cli.captures import FollowedFile
 from wirekit.cli.common import console, print_json, say
 from wirekit.conversation import Frame, Quarantined
+from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
 from wirekit.rules import Breach, Checker, Facts, Rule, rules_of
 from wirekit.values import printable
@@ -36,10 +37,11 @@ def check_captures(captures: tuple[str, ...], choice: Choice, form: str) -> int:
     """Prints the breaches in captures; 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     found: Counter[str] = Counter()
+    judged: Counter[str] = Counter()
     status = 0
     for path in captures:
         followed = FollowedFile(path, choice)
-        for link, breach in _breaches(followed):
+        for link, breach in _breaches(followed, judged):
             found[breach.rule.severity] += 1
             if show is None:
                 print_json(_line(path, link, breach))
@@ -47,12 +49,12 @@ def check_captures(captures: tuple[str, ...], choice: Choice, form: str) -> int:
                 show.breach(path, link, breach)
         status |= followed.status
     if show is not None:
-        show.end(found)
+        show.end(found, checked=bool(judged))
     return 1 if found else status
 
 
-def _breaches(followed: FollowedFile) -> Iterator[tuple[Link, Breach]]:
-    """Checks each connection of a capture; the connections of one client host share some facts."""
+def _breaches(followed: FollowedFile, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
+    """Checks each connection of a capture, and counts the frames; connections of one client host share some facts."""
     checkers: dict[str, Checker | None] = {}
     clients: dict[str, Facts] = {}
     unjudged: Counter[str] = Counter()
@@ -67,7 +69,9 @@ def _breaches(followed: FollowedFile) -> Iterator[tuple[Link, Breach]]:
             checkers[key] = _checker(link, clients)
         checker = checkers[key]
         _take(checker, item)
-        if not isinstance(item, Frame) or checker is None:
+        if checker is not None and isinstance(item, Frame):
+            judged[link.protocol] += 1
+        if checker is None or not isinstance(item, Frame) or failure(item) is not None:
             unjudged[_why(item, checker)] += item.length if isinstance(item, Missing) else len(item.data)
     for why, size in unjudged.items():
         say(f"{followed.path}: {size} bytes {why}")
@@ -150,10 +154,11 @@ class _Table:
             self._explained.add((link.protocol, breach.rule.name))
             self._print(f"  {'':15} {breach.rule.says} ({breach.rule.source})", "dim")
 
-    def end(self, found: Counter[str]) -> None:
-        """Prints how many there were."""
+    def end(self, found: Counter[str], *, checked: bool) -> None:
+        """Prints how many there were; that there were none only if anything could be checked."""
         told = ", ".join(f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(found.items()))
-        self._print(told or "no rule is broken", "bold")
+        if told or checked:
+            self._print(told or "no rule is broken", "bold")
 
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(printable(text), style=style or None, markup=False, soft_wrap=True)

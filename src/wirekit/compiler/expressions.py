@@ -171,6 +171,21 @@ def contexts_of(layout: Any) -> set[str]:
     return found
 
 
+def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    """(names of the context, their known values together) of each choice that nothing but context decides.
+
+    Layouts that the layout refers to are left out.
+    """
+    from wirekit.compiler import ir
+
+    found = []
+    for _, node in ir.walk(layout):
+        if isinstance(node, ir.Choice) and all(isinstance(each, Context) for each in node.on):
+            names = tuple(each.name for each in node.on if isinstance(each, Context))
+            found.append((names, [values for values, _ in node.cases]))
+    return found
+
+
 def _contexts(tree: Any) -> set[str]:
     if isinstance(tree, Context):
         return {tree.name}

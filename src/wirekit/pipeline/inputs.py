@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -93,8 +94,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
     file that is reached twice is taken once.
 
     Raises:
-        Misuse: a path does not exist or is no file (a pipe can be read only once), or there is no capture at all.
-        OSError: a directory cannot be read.
+        Misuse: a path is no file (a pipe can be read only once), or there is nothing to read at all.
+        OSError: a path does not exist, or a directory cannot be read.
     """
     found: dict[str, str] = {}
     named = [os.fspath(path) for path in paths]
@@ -102,8 +103,10 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
         for each in _captures(name):
             found.setdefault(os.path.realpath(each), each)
     if not found:
-        kinds = ", ".join(f"*{kind}" for kind in KINDS)
-        raise Misuse(f"no captures in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}")
+        kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments"
+        raise Misuse(
+            f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
+        )
     inputs = []
     kinds_of = {real: stored_kind(name) for real, name in found.items()}
     for number, real in enumerate(sorted(found, key=lambda real: kinds_of[real] != CAPTURE)):
@@ -124,7 +127,7 @@ def stored_kind(name: str) -> str:
 
 def _captures(name: str) -> Iterator[str]:
     if not os.path.exists(name):
-        raise Misuse(f"{name} does not exist; pass captures, or directories that hold them")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     if os.path.isfile(name):
         yield name
         return

@@ -247,9 +247,9 @@ def show(summary: Summary, console: Console) -> None:
     for name, each in summary.files.items():
         _show(name, each, console)
     if len(summary.files) > 1:
-        _show(f"all {len(summary.files)} captures", summary.total(), console, most_calls=12)
+        _show(f"all {len(summary.files)} files", summary.total(), console, most_calls=12)
         if summary.unreadable:
-            _line(console, "not all read", f"{len(summary.unreadable)} captures", "red")
+            _line(console, "not all read", f"{len(summary.unreadable)} files", "red")
 
 
 def _show(name: str, file: FileSummary, console: Console, most_calls: int | None = None) -> None:

@@ -336,7 +336,7 @@ def test_any_bytes(data: bytes) -> None:
 
 
 def test_a_message_alone_is_no_list() -> None:
-    with pytest.raises(Misuse, match=r"pulsar\.command gives no columns: its layout is a Protobuf"):
+    with pytest.raises(Misuse, match=r"pulsar\.command gives no columns: its layout is a protobuf message"):
         wirekit.columns("pulsar.command", b"")
 
 

@@ -45,12 +45,12 @@ def send_frames(count: int) -> bytes:
 
 def chosen(data: bytes) -> pa.RecordBatch:
     """Ours, the columns that the loop gathers."""
-    return wirekit.columns(KEY, data, fields=FIELDS)
+    return wirekit.columns(KEY, data, fields=FIELDS, times="int")
 
 
 def everything(data: bytes) -> pa.RecordBatch:
     """Ours, all fields of all messages."""
-    return wirekit.columns(KEY, data)
+    return wirekit.columns(KEY, data, times="int")
 
 
 def by_loop(data: bytes) -> pa.RecordBatch:

@@ -664,7 +664,7 @@ def gzipped(data: bytes) -> bytes:
 
 def test_wrappers_can_be_kept() -> None:
     data = mixed()
-    without = wirekit.columns("kafka.message_set", data)
+    without = wirekit.columns("kafka.message_set", data, times="int")
     batch, _ = scan("kafka.message_set", data, wrappers=True)
     wrappers = batch.filter(pa.compute.is_valid(batch["@left"]))
     assert wrappers.num_rows == 6 + 3

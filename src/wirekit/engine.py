@@ -27,7 +27,7 @@ DECODERS = ("rows", "trace", "reference")
 ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 LARGEST_HEADER = 1 << 17
-UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)  # of a value, in building
+UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)  # of a value, in building
 
 
 class Params(dict[str, Any]):

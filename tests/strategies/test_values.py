@@ -45,15 +45,18 @@ def test_clean_values_decode_clean(key: str, data: st.DataObject) -> None:
 
 
 def test_what_no_value_reaches_is_listed_with_the_reason() -> None:
-    """Two rules, and no more than these: what is inside constants, and what looks behind the value."""
+    """Three rules, and no more: what is inside constants, what looks behind the value, what no bytes contradict."""
     listed = {(key, name): reason for key in KEYS for name, reason in unreachable(key).items()}
     assert set(listed.values()) == {
         "lies in a constant, which has one value",
         "looks at what stands behind the value, which no value says",
+        "no bytes are too few for what takes none",
     }
     behind = [place for place, reason in listed.items() if reason.startswith("looks")]
     assert len(behind) == 1
-    assert all(name == "api_key.node=unknown" for place, name in set(listed) - set(behind))
+    whole = [place for place, reason in listed.items() if reason.startswith("no bytes")]
+    assert {name.rpartition("payload.")[2] for _, name in whole} == {f"{marker}=bytes" for marker in range(10, 14)}
+    assert all(name == "api_key.node=unknown" for place, name in set(listed) - set(behind) - set(whole))
     assert not any(name in branches(key) for key, name in listed)
 
 

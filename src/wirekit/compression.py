@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -509,7 +509,13 @@ _XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 * KIB
 
 
-def _xerial_decompress(data: memoryview, output: Output) -> None:
+def xerial_blocks(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """The blocks of snappy-java's stream, each with where it begins.
+
+    Raises:
+        Wrong: for another magic, or a negative length.
+        Short: for a header or a block that is cut.
+    """
     # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
     if _take(data, 0, 8) != XERIAL_MAGIC:
@@ -522,8 +528,13 @@ def _xerial_decompress(data: memoryview, output: Output) -> None:
         size = int.from_bytes(_take(data, at, 4), "big", signed=True)
         if size < 0:
             raise Wrong("a block length of 0 or more", size, offset=at)
-        _snappy_block(_take(data, at + 4, size), at + 4, output)
+        yield at + 4, _take(data, at + 4, size)
         at += 4 + size
+
+
+def _xerial_decompress(data: memoryview, output: Output) -> None:
+    for at, block in xerial_blocks(data):
+        _snappy_block(block, at, output)
 
 
 def _xerial_compress(data: Buffer) -> bytes:

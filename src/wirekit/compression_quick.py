@@ -22,7 +22,9 @@ from wirekit.compression import (
     XERIAL_MAGIC,
     Decompression,
     lz4_header_checksum,
+    xerial_blocks,
 )
+from wirekit.errors import WireError
 
 Quick = Callable[[bytes, int], bytes | None]
 """Gives what a piece holds, if it is usual and no more than so many bytes."""
@@ -121,23 +123,17 @@ def _xerial() -> Quick:
     block = _snappy()
 
     def xerial(data: bytes, most: int) -> bytes | None:
-        if data[:8] != XERIAL_MAGIC or len(data) < 20:
+        plain = []
+        try:
+            for _, each in xerial_blocks(memoryview(data)):
+                piece = block(each.tobytes(), most)
+                if piece is None:
+                    return None
+                most -= len(piece)
+                plain.append(piece)
+        except WireError:
             return None
-        if int.from_bytes(data[16:20], "big") == len(data) - 20:
-            return block(data[20:], most)
-        return blocks(data, most)
-
-    def blocks(data: bytes, most: int) -> bytes | None:
-        at, plain = 16, []
-        while at + 4 <= len(data):
-            end = at + 4 + int.from_bytes(data[at : at + 4], "big")
-            piece = block(data[at + 4 : end], most) if end <= len(data) else None
-            if piece is None:
-                return None
-            most -= len(piece)
-            plain.append(piece)
-            at = end
-        return b"".join(plain) if at == len(data) else None
+        return b"".join(plain)
 
     return xerial
 

@@ -7,11 +7,12 @@ decode are written anew with right lengths and checksums, and what lies in compr
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 import wirekit
+from tests.compiler.test_building import records
 from wirekit.compression import compress, decompress, names
 from wirekit.errors import WirekitError
 from wirekit.values import Record
@@ -104,17 +105,6 @@ def repaired(key: str, data: bytes, context: Mapping[str, Any]) -> bytes:
         return wirekit.encode(key, decoded.value, context=context, engine="reference")
     except WirekitError:
         return data
-
-
-def records(value: Any) -> Iterator[Record]:
-    """All records in a value."""
-    if isinstance(value, Record):
-        yield value
-        for _, inner in value.items():
-            yield from records(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from records(inner)
 
 
 def damaged_inside(chance: Random, key: str, data: bytes, context: Mapping[str, Any]) -> bytes | None:

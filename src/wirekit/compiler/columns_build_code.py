@@ -18,6 +18,7 @@ from wirekit.compiler.columns_build_protobuf import columns_of, message
 from wirekit.compiler.columns_code import CHECKSUMS, agreeing, marks, none_of, reader, wide
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value, expression
 from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_plan import in_words
 from wirekit.compiler.columns_protobuf import Tables
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.source import bare
@@ -436,7 +437,7 @@ class _Writer:
 
 def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
     """The error for a layout that cannot be built from columns."""
-    kind = node if isinstance(node, str) else f"a {type(node).__name__}"
+    kind = node if isinstance(node, str) else in_words(node)
     text = f"{key} is not built from columns: {path or 'its layout'} is {kind}{f' ({why})' if why else ''}"
     return Misuse(f"{text}; build it with wirekit.encode")
 

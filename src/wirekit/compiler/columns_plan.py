@@ -133,9 +133,14 @@ _WORDS: dict[type, str] = {
 }
 
 
+def in_words(node: ir.Node) -> str:
+    """What a node is, for a reader who does not know the IR."""
+    return _WORDS.get(type(node), "a value of its own")
+
+
 def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
     """The error for a layout that gives no columns."""
-    kind = node if isinstance(node, str) else _WORDS.get(type(node), "a value of its own")
+    kind = node if isinstance(node, str) else in_words(node)
     text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
     return Misuse(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
 

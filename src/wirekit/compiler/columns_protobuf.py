@@ -25,7 +25,7 @@ from wirekit.compiler import columns_cache, ir
 from wirekit.compiler.columns_kernel import Reason, field_metadata
 from wirekit.compiler.columns_plan import unfit
 from wirekit.errors import Misuse
-from wirekit.wire.protobuf import BYTES, Field, Message
+from wirekit.wire.protobuf import BYTES, DEEPEST, Field, Message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
 VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
-DEEPEST = 100  # messages inside of messages, as other readers bound it
 COLUMNS = 24  # fields that there is room for at first
 TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1

@@ -21,7 +21,7 @@ from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packets import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
-from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years
+from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years, message_row
 from wirekit.values import json_text, to_json
 
 PART_BYTES = 1 << 20
@@ -172,29 +172,7 @@ class _Writer:
         self._add("frames", row, len(value or "") + len(checks) + len(gaps))
 
     def _message(self, name: str, link: Link, frame: Frame, message: Message) -> None:
-        offset, timestamp = message.offset, message.timestamp
-        time_us = None if timestamp is None else in_years(timestamp * 1000)
-        row = (
-            name,
-            link.name,
-            in_years(frame.time_us),
-            frame.side,
-            message.protocol,
-            message.topic,
-            message.partition,
-            offset if isinstance(offset, int) else None,
-            offset if isinstance(offset, str) else None,
-            None if time_us is None else timestamp,
-            timestamp,
-            message.timestamp_type,
-            message.key,
-            message.value,
-            message.attributes,
-            message.codec,
-            message.crc,
-            message.check,
-            message.schema,
-        )
+        row = message_row(message, name, link.name, frame.time_us, frame.side)
         self._add("messages", row, len(message.key or b"") + len(message.value or b""))
 
     def _quarantine(self, name: str, link: Link, piece: Quarantined, schema: str | None) -> None:

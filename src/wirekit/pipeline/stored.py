@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary
-from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS, in_years
+from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS
 from wirekit.registry import registry
 from wirekit.stored import Piece
 
@@ -41,7 +40,7 @@ def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
             size = len(message.key or b"") + len(message.value or b"")
-            full = messages.add(_row(each.name, message), size)
+            full = messages.add(message_row(message, each.name, None, None, None), size)
             if full is not None:
                 yield "messages", full
         if piece.batch is not None:
@@ -68,32 +67,6 @@ def _reader(kind: str) -> Callable[[str], Iterator[Piece]]:
     module, function = place.split(":")
     found: Callable[[str], Iterator[Piece]] = getattr(importlib.import_module(module), function)
     return found
-
-
-def _row(name: str, message: Message) -> tuple[Any, ...]:
-    offset, timestamp = message.offset, message.timestamp
-    dated = timestamp is not None and in_years(timestamp * 1000) is not None
-    return (
-        name,
-        None,
-        None,
-        None,
-        message.protocol,
-        message.topic,
-        message.partition,
-        offset if isinstance(offset, int) else None,
-        offset if isinstance(offset, str) else None,
-        timestamp if dated else None,
-        timestamp,
-        message.timestamp_type,
-        message.key,
-        message.value,
-        message.attributes,
-        message.codec,
-        message.crc,
-        message.check,
-        message.schema,
-    )
 
 
 def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:

@@ -8,8 +8,14 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from wirekit.conversation import Message
+
+Row = tuple[Any, ...]
 
 SMALL = pa.int32()
 LONG = pa.int64()
@@ -218,3 +224,30 @@ TABLES = {PACKETS.name: PACKETS, **OUTPUTS}
 def in_years(time_us: int | None) -> int | None:
     """A time in microseconds since the epoch, or None outside the years 1 to 9999, which readers cannot show."""
     return time_us if time_us is not None and EARLIEST_US <= time_us <= LATEST_US else None
+
+
+def message_row(message: Message, file: str, connection: str | None, time_us: int | None, side: str | None) -> Row:
+    """A row of the table ``messages``; the last three are null for what is not from a connection."""
+    offset, timestamp = message.offset, message.timestamp
+    dated = timestamp is not None and in_years(timestamp * 1000) is not None
+    return (
+        file,
+        connection,
+        in_years(time_us),
+        side,
+        message.protocol,
+        message.topic,
+        message.partition,
+        offset if isinstance(offset, int) else None,
+        offset if isinstance(offset, str) else None,
+        timestamp if dated else None,
+        timestamp,
+        message.timestamp_type,
+        message.key,
+        message.value,
+        message.attributes,
+        message.codec,
+        message.crc,
+        message.check,
+        message.schema,
+    )

@@ -20,6 +20,7 @@ from numba import njit
 
 from wirekit.compiler import columns_protobuf as layout
 from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
+from wirekit.wire import protobuf
 
 # What ``walk`` gives: how it went wrong, or that ``items`` is full.
 GOOD, SHORT, LONG_VARINT, NO_FIELD, NO_TYPE, DEEP, FULL = 0, 1, 2, 3, 4, 5, -1
@@ -32,7 +33,7 @@ ZERO, ONE, SEVEN = U(0), U(1), U(7)
 # Its state, and where its sections begin.
 RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK = (U(at) for at in range(9))
 WIDTH: Final = U(layout.WIDTH)
-DEEPEST: Final = layout.DEEPEST
+DEEPEST: Final = protobuf.DEEPEST
 # Numbers of a slot, of a field, of a message, of a place on the stack.
 VALUE, LENGTH, STAMP, WHERE = (U(at) for at in range(4))
 WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = (U(at) for at in range(8))

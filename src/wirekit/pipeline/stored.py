@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary
-from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS
+from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS, message_row
 from wirekit.registry import registry
 from wirekit.stored import Piece
 

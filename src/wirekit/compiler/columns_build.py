@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import columns_cache
-from wirekit.compiler.columns import program
 from wirekit.compiler.columns_build_code import Builder, builder
 from wirekit.compiler.columns_build_protobuf import leaves
 from wirekit.compiler.columns_inputs import Input, taken
 from wirekit.compiler.columns_plan import Lead, Records
+from wirekit.compiler.columns_programs import program
 from wirekit.errors import Misuse
 
 if TYPE_CHECKING:

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from wirekit.compiler.columns_arrow import batch_of
+from wirekit.compiler.columns_errors import scanned
 from wirekit.compiler.columns_plan import Ranges
+from wirekit.compiler.columns_protobuf import chosen
+from wirekit.compiler.columns_run import Level, as_array, run
 from wirekit.errors import Limit, WireError
 from wirekit.wire.stream import Limits, Reader, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.compiler.columns import Level, Program
+    from wirekit.compiler.columns_programs import Program
 
 NEED_SIZE = ("lz4-block",)
 BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
@@ -140,8 +144,6 @@ class Opening:
 
     def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
         """(the row around each row of the result, columns of what is inside)."""
-        from wirekit.compiler import columns
-
         inner, plan = self.made.contents, self.made.held
         if inner is None or plan is None:
             return np.arange(self.level.rows), []
@@ -149,18 +151,18 @@ class Opening:
         sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
         ends = np.cumsum(sizes)
         begins = ends - sizes
-        buffer = columns.as_array(b"".join(self.lists.values()))
-        below = columns.Level(buffer, Ranges.whole(begins, ends), begins, parents)
+        buffer = as_array(b"".join(self.lists.values()))
+        below = Level(buffer, Ranges.whole(begins, ends), begins, parents)
         below.roots = self.level.arrays["offset"][parents]
-        columns.run(inner, plan, below, self.limits, columns.inside(self.fields, self.path))
-        batch = columns.batch_of(inner, below)
+        run(inner, plan, below, self.limits, inside(self.fields, self.path))
+        batch = batch_of(inner, below)
         if not self.lists:
             return np.arange(self.level.rows), self._nothing(batch.schema)
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
         if below.errors:
-            self.errors.append(columns.scanned(inner.kernel, below, 1, f"{self.path}."))
+            self.errors.append(scanned(inner.kernel, below, 1, f"{self.path}."))
         each = np.ones(self.level.rows, np.int64)
         each[parents] = np.maximum(counts, 1)
         outer = np.repeat(np.arange(self.level.rows), each)
@@ -196,3 +198,10 @@ class Opening:
         wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
         good = ((announced < 0) | (announced == counts)) & ~wrong
         self.verdict[parents] = np.where(good, 1, 0)
+
+
+def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:
+    """Which columns are wanted of what lies inside a path, called as they are there."""
+    if fields is None or chosen(path, fields):
+        return None
+    return tuple(name[len(path) + 1 :] for name in fields if name.startswith(f"{path}."))

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirekit.compiler.columns_errors import failure
 from wirekit.compiler.columns_plan import Ranges, start
+from wirekit.compiler.columns_run import Level, as_array, run
 from wirekit.errors import Limit, WireError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.compiler.columns import Level, Program
+    from wirekit.compiler.columns_programs import Program
     from wirekit.wire.stream import Limits
 
 
@@ -25,8 +27,6 @@ def opened_level(
         depth: of the level.
         failures: takes those that cannot be opened.
     """
-    from wirekit.compiler import columns
-
     inner = made.inner
     assert inner is not None
     packed = np.flatnonzero(level.arrays["k0"])
@@ -40,16 +40,16 @@ def opened_level(
     sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
     ends = np.cumsum(sizes)
     begins = ends - sizes
-    buffer = columns.as_array(b"".join(pieces))
+    buffer = as_array(b"".join(pieces))
     pieces.clear()
     ranges = Ranges.whole(begins, ends)
     if inner.lead:
         places = zip(begins.tolist(), ends.tolist(), strict=True)
         ranges = Ranges.of([start(inner, buffer.data, begin, end, limits.frame) for begin, end in places])
-    below = columns.Level(buffer, ranges, begins, parents)
+    below = Level(buffer, ranges, begins, parents)
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
-    columns.run(made, inner, below, limits)
+    run(made, inner, below, limits)
     level.left[parents] = ends - below.arrays["good"]
     return below
 
@@ -92,7 +92,6 @@ def _opened(
     made: Program, level: Level, row: int, depth: int, limits: Limits, failures: list[dict[str, Any]]
 ) -> bytes | None:
     """What a row holds, bounded and checked at each step; None, and a failure, if that cannot be had."""
-    from wirekit.compiler.columns import failure
     from wirekit.compression import Decompression, decompress
 
     packing, arrays = made.kernel.packing, level.arrays

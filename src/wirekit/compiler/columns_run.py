@@ -1,0 +1,178 @@
+"""A kernel is run over the ranges of a level; the arrays that it fills grow as they are filled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler import columns_cache
+from wirekit.compiler.columns_kernel import SCALARS, STATE, Kernel, by_arrays
+from wirekit.compiler.columns_plan import Ranges, Records
+from wirekit.compiler.columns_programs import Program
+from wirekit.compiler.columns_protobuf import Tray
+from wirekit.errors import Misuse
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+HIGHEST = (1 << 63) - 1
+LARGE = (1 << 31) - 1  # bytes from which on 32-bit offsets do not do
+WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for all of the buffer at once
+SPARE = 3  # how many times what is used an array may take
+SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
+ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
+
+
+@dataclass(slots=True)
+class Level:
+    """What was scanned at one depth.
+
+    Attributes:
+        buffer: the bytes; from depth 1 on all that was decompressed, one piece after the other.
+        ranges: where the records are in it.
+        begins: of each range, where it begins in the buffer; offsets count from there.
+        parents: of each range, the row that holds it, one depth up.
+        rows, errors: how many the kernel found.
+        arrays: by name, as the kernel filled them.
+        state: what became of each row: 0 a row of the result, 1 opened, 2 an error.
+        left: of each opened row, the bytes behind the last good record in it.
+        trays: what the protobuf messages in the records hold.
+    """
+
+    buffer: NDArray[Any]
+    ranges: Ranges
+    begins: NDArray[Any]
+    parents: NDArray[Any]
+    rows: int = 0
+    errors: int = 0
+    arrays: dict[str, Any] = field(default_factory=dict)
+    state: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+    trays: list[Tray] = field(default_factory=list)
+
+
+def as_array(buffer: Any) -> NDArray[Any]:
+    """A buffer as an array that may not be written: one type for the kernels, whatever was given."""
+    try:
+        view = memoryview(buffer)
+    except TypeError:
+        raise Misuse(f"columns reads bytes, not {type(buffer).__name__}") from None
+    if not view.c_contiguous:
+        raise Misuse("columns reads contiguous bytes; copy the others with bytes()")
+    data = np.frombuffer(view.cast("B") if view.nbytes else b"", np.uint8)
+    data.flags.writeable = False
+    return data
+
+
+def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None) -> None:
+    """Has the kernel scan the ranges of a level, and its arrays grow as they are filled."""
+    total = int((level.ranges.ends - level.ranges.starts).sum())
+    ranges = level.ranges.starts.size
+    bound = total // made.least + 1
+    rows = min(bound, total // ROW_GUESS + 1024)
+    byte_columns = sum(column.kind in ("bytes", "text") for column in made.kernel.columns)
+    room = total if total <= WHOLE else total // max(byte_columns, 1)
+    arrays = level.arrays
+    arrays["b"] = level.buffer
+    arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)  # see columns_kernel
+    arrays["until"] = np.frombuffer(plan.until, np.uint8) if plan.until else np.zeros(0, np.uint8)
+    arrays["until"].flags.writeable = False
+    arrays.update(starts=level.ranges.starts, ends=level.ranges.ends, counts=level.ranges.counts)
+    for name in ("first", "failed", "stopped", "good"):
+        arrays[name] = np.zeros(ranges, np.int64)
+    for name in _ERROR_ARRAYS:
+        arrays[name] = np.empty(16, np.int64)
+    kinds = made.types
+    wide = total > LARGE
+    if not wide:
+        kinds = {name: _SHORT if _extra(name) else dtype for name, dtype in kinds.items()}
+    for name, dtype in kinds.items():
+        arrays[name] = _empty(rows + _extra(name), dtype)
+    for column in made.kernel.columns:
+        if column.kind in ("bytes", "text"):
+            arrays[f"d{column.slot}"] = _empty(room, _BYTE)
+            arrays[f"o{column.slot}"][0] = 0
+    level.trays = [Tray(table, rows, fields) for table in made.kernel.messages]
+    name = "scan" if by_arrays(made.kernel) else "scan_table"
+    compiled = columns_cache.function(made.kernel.source, "int64" if wide else "int32", name)
+    scalars = (min(limits.frame, HIGHEST), int(plan.stop))
+    while True:
+        for number, tray in enumerate(level.trays):
+            tray.grow(rows)
+            arrays.update({f"{name}{number}": array for name, array in tray.given().items()})
+        full = _called(made.kernel, compiled, arrays, scalars)
+        level.rows, level.errors = int(arrays["state"][3]), int(arrays["state"][4])
+        if not full:
+            break
+        if full == 2:  # byte strings
+            for column in made.kernel.columns:
+                if column.kind in ("bytes", "text"):
+                    used = int(arrays[f"o{column.slot}"][level.rows])
+                    size = min(2 * arrays[f"d{column.slot}"].size + 4096, total)
+                    arrays[f"d{column.slot}"] = _larger(arrays[f"d{column.slot}"], used, size)
+            continue
+        if level.rows >= rows:
+            rows = 2 * rows + 1024
+            for name in kinds:
+                arrays[name] = _larger(arrays[name], level.rows, rows, _extra(name))
+        if level.errors >= arrays["error_at"].size:
+            for name in _ERROR_ARRAYS:
+                arrays[name] = _larger(arrays[name], level.errors, 4 * level.errors)
+    for name in kinds:
+        arrays[name] = _fitted(arrays[name], level.rows + _extra(name))
+    for column in made.kernel.columns:
+        if column.kind in ("bytes", "text"):
+            arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], int(arrays[f"o{column.slot}"][level.rows]))
+    level.state = np.zeros(level.rows, np.uint8)
+
+
+def _called(made: Kernel, compiled: Any, arrays: dict[str, NDArray[Any]], scalars: tuple[int, int]) -> int:
+    """Calls a kernel; gives what it gives."""
+    if by_arrays(made):
+        given = dict(zip(("frame", "stop"), map(np.int64, scalars), strict=True)) | arrays
+        return int(compiled(*(given[name] for name in made.arguments)))
+    named = (arrays[name] for name in made.arguments if name not in SCALARS)
+    table = np.array([(each.__array_interface__["data"][0], each.size) for each in named], np.int64).ravel()
+    state = np.zeros(STATE, np.int64)
+    state[:5], state[5:7] = arrays["state"], scalars
+    full = compiled(table, state)
+    arrays["state"][:] = state[:5]
+    return int(full)
+
+
+_SHORT = np.dtype(np.int32)
+_BYTE = np.dtype(np.uint8)
+_ERROR_ARRAYS = ("error_at", "error_offset", "error_length", "error_reason")
+
+
+@cache
+def _extra(name: str) -> int:
+    """How many elements more than rows an array has: offsets have the end of the last row, too."""
+    return int(name[0] == "o" and name[1:].isdigit())
+
+
+def _empty(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array in memory of Arrow's pool, which keeps what was freed: new pages would cost as much as the scan."""
+    return np.frombuffer(pa.allocate_buffer(size * dtype.itemsize), dtype)
+
+
+def _larger(array: NDArray[Any], used: int, size: int, extra: int = 0) -> NDArray[Any]:
+    grown = _empty(size + extra, array.dtype)
+    grown[: used + extra] = array[: used + extra]
+    return grown
+
+
+def _fitted(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """The part of an array that is used; copied where it is so small that it would hold on to much memory."""
+    part = array[:size]
+    if SPARE * part.nbytes < array.nbytes and array.nbytes > SMALL:
+        fitted = _empty(size, array.dtype)
+        fitted[:] = part
+        return fitted
+    return part

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+import wirekit.conversation
+import wirekit.engine
+from tests.engines import decode_by_all, encode_by_all
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -28,6 +32,29 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 def fixtures() -> Path:
     """The directory of captures and vectors."""
     return FIXTURES
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Kernels are compiled for the tests, once while the code stays as it is; what the user has is left alone."""
+    folder = request.config.rootpath / "build" / "kernels"
+    folder.mkdir(parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WIREKIT_CACHE_DIR", str(folder))
+        yield folder
+
+
+BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compression", "registry"}
+
+
+@pytest.fixture(autouse=True)
+def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the tests of behaviour, what is decoded or encoded is so on every engine, and each is shown to agree."""
+    if request.path.parent.name in BEHAVIOUR:
+        for module in (wirekit, wirekit.engine, wirekit.conversation):
+            monkeypatch.setattr(module, "decode", decode_by_all)
+        for module in (wirekit, wirekit.engine):
+            monkeypatch.setattr(module, "encode", encode_by_all)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 
 import wirekit
 from tests.compiler.test_columns import compare, flat, list_of
-from tests.compiler.test_engines import same
+from tests.engines import same
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
 from wirekit.wire.composite import RecordsToEnd, Struct

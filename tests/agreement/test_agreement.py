@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -15,7 +13,7 @@ from tests.agreement.damage import damaged, damaged_inside, repaired
 from tests.agreement.inputs import inputs
 from tests.agreement.law import agree, columnar, generated, record_by_record
 from tests.agreement.run import Task, tasks, work
-from wirekit.compiler import columns_cache, rows
+from wirekit.compiler import rows
 
 KEYS = wirekit.registry.keys()
 COUNT, SOUND, NAMED = 60, 10, 5
@@ -32,16 +30,6 @@ def compiled() -> frozenset[str]:
         if many or key == "kafka.message_set":
             kernels.setdefault(program(key).kernel.source, key)
     return frozenset(kernels.values())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Kernels are compiled for these tests; what the user has is left alone."""
-    folder = tmp_path_factory.mktemp("kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(folder))
-        patch.setattr(columns_cache, "_modules", {})
-        yield folder
 
 
 @pytest.mark.parametrize("key", KEYS)

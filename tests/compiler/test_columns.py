@@ -124,15 +124,6 @@ def registered() -> Iterator[None]:
     del registry._protocols[PROTOCOL.name]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Kernels are compiled for these tests; what the user has is left alone."""
-    folder = tmp_path_factory.mktemp("kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(folder))
-        yield folder
-
-
 # What columns must give, found record by record with the reference engine.
 
 
@@ -817,11 +808,11 @@ def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
     assert run(SCANS, **{columns_cache.VARIABLE: str(folder)}) == "[2, 4] from the cache"
 
 
-def test_a_damaged_module_in_the_cache_is_written_anew(own_cache: Path) -> None:
+def test_a_damaged_module_in_the_cache_is_written_anew(kernels: Path) -> None:
     columns_cache._module(columns_cache.module_text(source("kafka.offset_index"), "int32"))
     (path,) = [
         p
-        for p in own_cache.glob("*.py")
+        for p in kernels.glob("*.py")
         if p.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
     ]
     path.write_text("half of")

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wirekit
-from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
@@ -114,12 +113,10 @@ PROTOCOL = Protocol(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The layouts above, and kernels of their own, are there for these tests only."""
+def registered() -> Iterator[None]:
+    """The layouts above are there for these tests only."""
     register(PROTOCOL)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
-        yield
+    yield
     registry = wirekit.registry
     for name in PROTOCOL.layouts:
         del registry._schemas[PROTOCOL.key(name)]

@@ -30,7 +30,7 @@ from tests.compiler.test_columns import (
     summed,
 )
 from tests.jmq4.vectors import PARTS
-from wirekit.compiler import columns_build, columns_cache
+from wirekit.compiler import columns_build
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
@@ -63,14 +63,6 @@ def registered() -> Iterator[None]:
         for name in protocol.layouts:
             del registry._schemas[protocol.key(name)]
         del registry._protocols[protocol.name]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Kernels are compiled for these tests; what the user has is left alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
-        yield
 
 
 def as_records(key: str, batch: pa.RecordBatch) -> bytes:

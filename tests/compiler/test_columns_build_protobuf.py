@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,6 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 import wirekit
-from wirekit.compiler import columns_cache
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.wire import Length, Protobuf, RecordsToEnd, Struct, uint32
@@ -51,15 +49,12 @@ def every_kind() -> Any:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The layout is there, and kernels are compiled, for these tests only."""
+def registered() -> Iterator[None]:
+    """The layout is there for these tests only."""
     record = Struct("size" / Length(uint32, of="message"), "message" / Protobuf(every_kind()))
     protocol = Protocol("buildproto", "For these tests", {"kinds": Layout(RecordsToEnd(record))})
     register(protocol)
-    folder = tmp_path_factory.mktemp("kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(folder))
-        yield folder
+    yield
     del wirekit.registry._schemas[KINDS]
     del wirekit.registry._protocols[protocol.name]
 

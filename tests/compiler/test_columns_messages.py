@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 
 import wirekit
 from wirekit import strategies
-from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse, WireError
 from wirekit.values import Record
@@ -26,14 +24,6 @@ FRAMES = sorted((FIXTURES / "frames").glob("*.frames.jsonl"))
 KEY = "pulsar.frame"
 # NUMBA_BOUNDSCHECK=1 compiles other code, and slow code.
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Kernels are compiled once for these tests; what the user has is left alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
-        yield
 
 
 def frames_of(path: Path) -> list[bytes]:

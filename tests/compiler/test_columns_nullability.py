@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,20 +12,11 @@ import pytest
 import wirekit
 from tests.compiler.test_columns import joyqueue_batch, joyqueue_messages, mixed, packets
 from tests.fuzz.test_any_bytes import samples
-from wirekit.compiler import columns_cache, ir
+from wirekit.compiler import ir
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 
 NEVER = ("@offset", "@length", "@gap", "@depth")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Kernels are compiled for these tests; what the user has is left alone."""
-    folder = tmp_path_factory.mktemp("kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(folder))
-        yield folder
 
 
 def columnar() -> list[str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import wirekit
-from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import scan
 from wirekit.compiler.lower import lower
 from wirekit.errors import Misuse
@@ -24,15 +21,6 @@ SETS = "kafka.message_set"
 TIME = "message.timestamp"
 NOW = 1_480_000_000_000
 EXTREMES = (NOW, -1, 0, None, (1 << 63) - 1, -(1 << 63))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Kernels are compiled for these tests; what the user has is left alone."""
-    folder = tmp_path_factory.mktemp("kernels")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(folder))
-        yield folder
 
 
 def message_set(times: Any = EXTREMES) -> bytes:

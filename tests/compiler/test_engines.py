@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -12,43 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
+from tests.engines import same
 from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
-from tests.trace.tiling import check_tiling
 from wirekit.compiler import rows
-from wirekit.errors import WireError
-
-
-def same(key: str, data: bytes, context: dict[str, Any], *, used: bool = True) -> wirekit.Decoded:
-    """Decodes on both engines and compares all that they say; ``used``: what is in order is for the generated code."""
-    reference = wirekit.decode(data, key, context=context, engine="reference", offset=1000)
-    generated = wirekit.decode(data, key, context=context, engine="rows", offset=1000)
-    assert reference.engine == "reference"
-    if used and reference.clean and "$" not in json.dumps(wirekit.to_json(reference.value)):
-        assert generated.engine == "rows", "bytes that are in order are for the generated code"
-    assert wirekit.to_json(generated.value) == wirekit.to_json(reference.value)
-    assert generated.consumed == reference.consumed
-    assert generated.checks == reference.checks
-    assert generated.gaps == reference.gaps
-    assert generated.sources == reference.sources
-    assert generated.clean == reference.clean
-    assert told(generated.error) == told(reference.error)
-    same_spans(reference, generated, wirekit.decode(data, key, context=context, engine="trace", offset=1000))
-    return generated
-
-
-def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: wirekit.Decoded) -> None:
-    """The trace engine gives what rows gives, and the spans that the reference engine gives, which tile the bytes."""
-    assert traced.engine == generated.engine.replace("rows", "trace")
-    assert wirekit.to_json(traced.value) == wirekit.to_json(generated.value)
-    assert (traced.consumed, traced.checks, traced.gaps) == (generated.consumed, generated.checks, generated.gaps)
-    assert traced.sources == generated.sources
-    assert told(traced.error) == told(generated.error)
-    assert traced.spans == reference.spans
-    check_tiling(traced)
-
-
-def told(error: WireError | None) -> Any:
-    return None if error is None else (type(error), str(error), error.to_json())
 
 
 @pytest.mark.parametrize("key", samples())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.compiler.test_engines import same
+from tests.engines import same
 from tests.jmq4.vectors import FRAMES, PARTS
 from wirekit.compression import decompress
 

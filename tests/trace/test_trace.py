@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import wirekit
-from tests.compiler.test_engines import same
+from tests.engines import same
 from wirekit.cli.render import show
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.wire import (

@@ -44,7 +44,10 @@ class Encrypted(Bytes):
             verdict = Check(join_path(stream.session.path), "decryption", None, None, "absent", *where, note)
             stream.session.checks.append(verdict)
             return data
-        return Decrypted(encrypted=data, content=self._open(bytes(plain), stream, context, start))
+        stream.rename("bytes", "encrypted")
+        content = self._open(bytes(plain), stream, context, start)
+        stream.span(start, "record")
+        return Decrypted(encrypted=data, content=content)
 
     def _open(self, plain: bytes, stream: Reader, context: Scope, start: int) -> Any:
         limits, session = stream.session.limits, stream.session
@@ -56,7 +59,6 @@ class Encrypted(Bytes):
         problem = ""
         try:
             content = self.content._parse(reader, context, "")
-            reader.span(0, type(self.content).__name__)
         except Limit:
             raise
         except WireError as error:
@@ -64,6 +66,8 @@ class Encrypted(Bytes):
             content, problem = error.partial, f"decrypted, but {error}"
         if reader.position < reader.limit:
             reader.gap(reader.position, reader.limit)
+            rest, reader.position = reader.position, reader.limit
+            reader.span(rest, "gap", "$trailing")
         session.path.pop()
         stream.check("decryption", None, None, not problem, start, problem)
         return content

@@ -1,0 +1,81 @@
+"""What all engines must agree on: value, verdicts, sources, spans and errors. Tests of behaviour run on every one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import wirekit
+from tests.trace.tiling import check_tiling
+from wirekit import engine as engines
+from wirekit.errors import Misuse, WireError
+
+decode, encode = engines.decode, engines.encode
+
+
+def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True, **options: Any) -> wirekit.Decoded:
+    """Decodes on every engine and compares all that they say; gives what the generated code says.
+
+    Args:
+        used: what is in order is for the generated code, so it must have decoded it.
+        options: of ``decode``.
+    """
+    options = {"context": context, "offset": 1000, **options}
+    reference = decode(data, key, engine="reference", **options)
+    generated = decode(data, key, engine="rows", **options)
+    assert reference.engine == "reference"
+    if used and reference.clean and "$" not in json.dumps(wirekit.to_json(reference.value)):
+        assert generated.engine == "rows", "bytes that are in order are for the generated code"
+    assert wirekit.to_json(generated.value) == wirekit.to_json(reference.value)
+    assert generated.consumed == reference.consumed
+    assert generated.checks == reference.checks
+    assert generated.gaps == reference.gaps
+    assert generated.sources == reference.sources
+    assert generated.clean == reference.clean
+    assert told(generated.error) == told(reference.error)
+    same_spans(reference, generated, decode(data, key, engine="trace", **options))
+    return generated
+
+
+def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: wirekit.Decoded) -> None:
+    """The trace engine gives what rows gives, and the spans that the reference engine gives, which tile the bytes."""
+    assert traced.engine == generated.engine.replace("rows", "trace")
+    assert wirekit.to_json(traced.value) == wirekit.to_json(generated.value)
+    assert (traced.consumed, traced.checks, traced.gaps) == (generated.consumed, generated.checks, generated.gaps)
+    assert traced.sources == generated.sources
+    assert told(traced.error) == told(generated.error)
+    assert traced.spans == reference.spans
+    check_tiling(traced)
+
+
+def told(error: WireError | None) -> Any:
+    return None if error is None else (type(error), str(error), error.to_json())
+
+
+def decode_by_all(data: Any, key: str, **options: Any) -> wirekit.Decoded:
+    """``wirekit.decode`` on every engine; one that a test names is left alone."""
+    if options.get("engine") is None:
+        plain = {name: value for name, value in options.items() if name not in ("strict", "engine", "context")}
+        name = key if "." in key else engines.stream_key(key, bytes(data), options.get("context") or {})
+        used = not name.startswith("net.") and options.get("decrypt") is None
+        same(name, data, options.get("context") or {}, used=used, **plain)
+    return decode(data, key, **options)
+
+
+def encode_by_all(key: str, value: Any, **options: Any) -> bytes:
+    """``wirekit.encode`` on every engine that writes: the same bytes, or the same error."""
+    if options.get("engine") is None:
+        results = [_result(lambda name=name: encode(key, value, **{**options, "engine": name})) for name in WRITERS]
+        assert results[0] == results[1]
+    return encode(key, value, **options)
+
+
+WRITERS = ("reference", "rows")
+
+
+def _result(call: Callable[[], bytes]) -> Any:
+    try:
+        return call()
+    except (WireError, Misuse) as error:
+        return type(error), str(error)

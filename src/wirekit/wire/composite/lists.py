@@ -1,0 +1,197 @@
+"""Lists: elements behind a count, as many as an expression says, or up to a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.errors import Short, WireError
+from wirekit.values import shown
+from wirekit.wire.node import NOTHING, Integer, Node, Null, evaluate, evaluate_size, load_part
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class Array(Node):
+    """A count and that many elements; the value is a list.
+
+    Args:
+        count: the integer that counts.
+        element: what is repeated.
+        null: the count that means null, or None; any other negative count is Wrong.
+    """
+
+    def __init__(self, count: Integer, element: Node, *, null: int | None = None) -> None:
+        super().__init__()
+        self.count = count
+        self.element = element
+        self.null = null
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("element", self.element)]
+
+    def minimum(self) -> int:
+        return self.count.minimum()
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
+        start = stream.position
+        number = self.count.read(stream, "$count")
+        if Null.is_null(number, self.null) and number < 0:
+            if number != self.null:
+                stream.note("raw", number)
+            stream.absent()
+            return None
+        if number < 0:
+            raise stream.wrong("a count of at least 0", number, start)
+        return parse_elements(self.element, number, stream, context)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if obj is None:
+            if self.null is None:
+                raise stream.wrong("a list", "null")
+            raw = stream.noted("raw")
+            self.count._build(self.null if raw is None else raw, stream, context, path)
+            return obj
+        if not isinstance(obj, (list, tuple)):
+            raise stream.wrong("a list", shown(obj))
+        if len(obj) > self.count.high:
+            raise stream.wrong(f"at most {self.count.high} elements", len(obj))
+        self.count._build(len(obj), stream, context, path)
+        build_elements(self.element, obj, stream, context)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+class Repeat(Node):
+    """As many elements as an expression says; the value is a list.
+
+    Args:
+        count: a number or a ``this`` expression.
+        element: what is repeated.
+    """
+
+    def __init__(self, count: Any, element: Node) -> None:
+        super().__init__()
+        self.count = count
+        self.element = element
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("element", self.element)]
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
+        return parse_elements(self.element, evaluate_size(self.count, context), stream, context)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if not isinstance(obj, (list, tuple)):
+            raise stream.wrong("a list", shown(obj))
+        build_elements(self.element, obj, stream, context)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
+
+
+class RecordsToEnd(Node):
+    """Elements until the limit; the value is a list.
+
+    Args:
+        element: what is repeated.
+        short_tail: what to do with a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
+            its bytes to the next field. Damage inside a whole element is an error in both cases.
+        until: stop before these bytes, if given.
+        count: an expression for the number of elements that another field announces, verified by a ``count`` check.
+    """
+
+    def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"", count: Any = None) -> None:
+        super().__init__()
+        self.count = count
+        self.element = element
+        self.short_tail = short_tail
+        self.until = until
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("element", self.element)]
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
+        items: list[Any] = []
+        session = stream.session
+        bounded, nested, leave = stream.bounded, stream.nested, stream.leave
+        if self.short_tail == "stop":
+            stream.leave = bounded
+        begin, depth = stream.position, len(session.path)
+        while stream.position < stream.limit:
+            start = stream.position
+            if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
+                break
+            mark = session.mark()
+            limit = stream.limit
+            session.path.append(len(items))
+            try:
+                items.append(self.element._parse(stream, context, ""))
+            except WireError as error:
+                if self.short_tail == "stop" and isinstance(error, Short) and error.bounded == bounded:
+                    session.rewind(mark)
+                    stream.position, stream.limit, stream.bounded = start, limit, bounded
+                    stream.nested = nested
+                    break
+                error.partial = items if error.partial is None else [*items, error.partial]
+                stream.span(begin, "list", depth=depth)
+                raise
+            if stream.position == start:
+                raise stream.wrong("a record of at least one byte", "an empty one")
+            session.path.pop()
+        stream.leave = leave
+        stream.span(begin, "list")
+        if self.count is not None:
+            announced = evaluate(self.count, context)
+            stream.check("count", announced, len(items), announced == len(items), stream.position)
+        return items
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if not isinstance(obj, (list, tuple)):
+            raise stream.wrong("a list", shown(obj))
+        build_elements(self.element, obj, stream, context)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
+
+    def default(self, context: Scope) -> Any:
+        return []
+
+
+def load_elements(element: Node, items: list[Any], context: Scope) -> list[Any]:
+    """The values of a list in the JSON form."""
+    return [load_part(index, element, item, context) for index, item in enumerate(items)]
+
+
+def parse_elements(element: Node, number: int, stream: Reader, context: Scope) -> list[Any]:
+    """That many elements; the count is checked against what the limit leaves before anything is read."""
+    needed = number * max(element.minimum(), 1)
+    if needed > stream.left:
+        raise stream.short(needed)
+    items: list[Any] = []
+    names = stream.session.path
+    begin, depth = stream.position, len(names)
+    try:
+        for index in range(number):
+            names.append(index)
+            items.append(element._parse(stream, context, ""))
+            names.pop()
+    except WireError as error:
+        error.partial = items if error.partial is None else [*items, error.partial]
+        raise
+    finally:
+        stream.span(begin, "list", depth=depth)
+    return items
+
+
+def build_elements(element: Node, items: Any, stream: Writer, context: Scope) -> None:
+    """Writes each element."""
+    for index, item in enumerate(items):
+        stream.path.append(index)
+        element._build(item, stream, context, "")
+        stream.path.pop()

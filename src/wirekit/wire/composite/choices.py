@@ -7,8 +7,9 @@ from typing import Any
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import shown
+from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
-from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, rest
+from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate
 from wirekit.wire.stream import Reader, Scope, Writer
 
 

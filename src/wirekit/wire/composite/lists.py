@@ -6,7 +6,8 @@ from typing import Any
 
 from wirekit.errors import Short, WireError
 from wirekit.values import shown
-from wirekit.wire.node import NOTHING, Integer, Node, Null, evaluate, evaluate_size, load_part
+from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, is_null, load_part
+from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -34,7 +35,7 @@ class Array(Node):
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
         start = stream.position
         number = self.count.read(stream, "$count")
-        if Null.is_null(number, self.null) and number < 0:
+        if is_null(number, self.null) and number < 0:
             if number != self.null:
                 stream.note("raw", number)
             stream.absent()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.errors import Limit
-from wirekit.wire.node import NOTHING, Integer, Node, Null, Wrapping
+from wirekit.wire.node import NOTHING, Node, Wrapping, is_null
+from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -29,7 +30,7 @@ class Sized(Wrapping):
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
         size = self.length.read(stream, "$length")
-        if Null.is_null(size, self.null):
+        if is_null(size, self.null):
             if size != self.null:
                 stream.note("raw", size)
             return stream.absent()

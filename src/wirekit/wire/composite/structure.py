@@ -9,12 +9,14 @@ import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
 from wirekit.values import Record, record_type
+from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Default, Length, cover
 from wirekit.wire.extras import load_extras
-from wirekit.wire.node import NOTHING, Bits, Bytes, Integer, Missing, Node, Wrapping, load_part, unnamed
+from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, load_part, unnamed
+from wirekit.wire.numbers import Bits, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 from wirekit.wire.told import counted, tales
 

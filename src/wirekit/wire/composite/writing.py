@@ -9,7 +9,8 @@ from wirekit.values import Record, shown
 from wirekit.wire.composite.choices import bare, present
 from wirekit.wire.derived import Checked, Length
 from wirekit.wire.extras import load_extras
-from wirekit.wire.node import NOTHING, Bits, Node
+from wirekit.wire.node import NOTHING, Node
+from wirekit.wire.numbers import Bits
 from wirekit.wire.stream import Scope, Writer
 from wirekit.wire.told import tell
 

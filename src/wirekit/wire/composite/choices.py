@@ -13,7 +13,26 @@ from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
-class If(Wrapping):
+class _Optional(Wrapping):
+    """A field that is there or not; absent it is None and takes no bytes."""
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return None if obj is None else self.inner._build(obj, stream, context, path)
+
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return None if obj is None else self.inner.load(obj, context)
+
+    def minimum(self) -> int:
+        return 0
+
+    def default(self, context: Scope) -> Any:
+        return None
+
+
+class If(_Optional):
     """A field that is there when a ``this`` expression is true, and None otherwise."""
 
     def __init__(self, condition: Any, inner: Node) -> None:
@@ -29,15 +48,6 @@ class If(Wrapping):
         if obj is not None:
             raise stream.wrong("nothing, for the field's condition does not hold", shown(obj))
         return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return None if obj is None else self.inner.load(obj, context)
-
-    def minimum(self) -> int:
-        return 0
-
-    def settled(self, context: Scope) -> Node:
-        return self.inner.settled(context)
 
     def default(self, context: Scope) -> Any:
         return self.inner.default(context) if evaluate(self.condition, context) else None
@@ -136,7 +146,7 @@ class Switch(Node):
         return NOTHING if node is None else node.default(context)
 
 
-class IfNext(Wrapping):
+class IfNext(_Optional):
     """A field that is there when the next bytes are these, and None otherwise."""
 
     def __init__(self, magic: bytes, inner: Node) -> None:
@@ -149,42 +159,12 @@ class IfNext(Wrapping):
             return stream.absent()
         return self.inner._parse(stream, context, path)
 
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return None if obj is None else self.inner._build(obj, stream, context, path)
 
-    def settled(self, context: Scope) -> Node:
-        return self.inner.settled(context)
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return None if obj is None else self.inner.load(obj, context)
-
-    def minimum(self) -> int:
-        return 0
-
-    def default(self, context: Scope) -> Any:
-        return None
-
-
-class IfMore(Wrapping):
+class IfMore(_Optional):
     """A field that is there when any byte is left before the limit, and None otherwise."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         return self.inner._parse(stream, context, path) if stream.position < stream.limit else stream.absent()
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return None if obj is None else self.inner._build(obj, stream, context, path)
-
-    def settled(self, context: Scope) -> Node:
-        return self.inner.settled(context)
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return None if obj is None else self.inner.load(obj, context)
-
-    def minimum(self) -> int:
-        return 0
-
-    def default(self, context: Scope) -> Any:
-        return None
 
 
 class OrBytes(Wrapping):

@@ -11,7 +11,58 @@ from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
-class Array(Node):
+class _Elements(Node):
+    """A list of elements of one layout."""
+
+    def __init__(self, element: Node) -> None:
+        super().__init__()
+        self.element = element
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("element", self.element)]
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        self._write(self._listed(obj, stream), stream, context)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if not isinstance(obj, list):
+            return obj
+        return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
+
+    def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
+        """That many elements; the count is checked against what the limit leaves before anything is read."""
+        needed = number * max(self.element.minimum(), 1)
+        if needed > stream.left:
+            raise stream.short(needed)
+        items: list[Any] = []
+        names = stream.session.path
+        begin, depth = stream.position, len(names)
+        try:
+            for index in range(number):
+                names.append(index)
+                items.append(self.element._parse(stream, context, ""))
+                names.pop()
+        except WireError as error:
+            error.partial = items if error.partial is None else [*items, error.partial]
+            raise
+        finally:
+            stream.span(begin, "list", depth=depth)
+        return items
+
+    def _listed(self, obj: Any, stream: Writer) -> list[Any] | tuple[Any, ...]:
+        if not isinstance(obj, (list, tuple)):
+            raise stream.wrong("a list", shown(obj))
+        return obj
+
+    def _write(self, items: list[Any] | tuple[Any, ...], stream: Writer, context: Scope) -> None:
+        for index, item in enumerate(items):
+            stream.path.append(index)
+            self.element._build(item, stream, context, "")
+            stream.path.pop()
+
+
+class Array(_Elements):
     """A count and that many elements; the value is a list.
 
     Args:
@@ -21,13 +72,9 @@ class Array(Node):
     """
 
     def __init__(self, count: Integer, element: Node, *, null: int | None = None) -> None:
-        super().__init__()
+        super().__init__(element)
         self.count = count
-        self.element = element
         self.null = null
-
-    def parts(self) -> list[tuple[str, Node]]:
-        return [("element", self.element)]
 
     def minimum(self) -> int:
         return self.count.minimum()
@@ -42,7 +89,7 @@ class Array(Node):
             return None
         if number < 0:
             raise stream.wrong("a count of at least 0", number, start)
-        return parse_elements(self.element, number, stream, context)
+        return self._read(number, stream, context)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if obj is None:
@@ -51,22 +98,18 @@ class Array(Node):
             raw = stream.noted("raw")
             self.count._build(self.null if raw is None else raw, stream, context, path)
             return obj
-        if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", shown(obj))
-        if len(obj) > self.count.high:
-            raise stream.wrong(f"at most {self.count.high} elements", len(obj))
-        self.count._build(len(obj), stream, context, path)
-        build_elements(self.element, obj, stream, context)
+        items = self._listed(obj, stream)
+        if len(items) > self.count.high:
+            raise stream.wrong(f"at most {self.count.high} elements", len(items))
+        self.count._build(len(items), stream, context, path)
+        self._write(items, stream, context)
         return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
 
     def default(self, context: Scope) -> Any:
         return None if self.null is not None else NOTHING
 
 
-class Repeat(Node):
+class Repeat(_Elements):
     """As many elements as an expression says; the value is a list.
 
     Args:
@@ -75,27 +118,14 @@ class Repeat(Node):
     """
 
     def __init__(self, count: Any, element: Node) -> None:
-        super().__init__()
+        super().__init__(element)
         self.count = count
-        self.element = element
-
-    def parts(self) -> list[tuple[str, Node]]:
-        return [("element", self.element)]
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
-        return parse_elements(self.element, evaluate_size(self.count, context), stream, context)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", shown(obj))
-        build_elements(self.element, obj, stream, context)
-        return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
+        return self._read(evaluate_size(self.count, context), stream, context)
 
 
-class RecordsToEnd(Node):
+class RecordsToEnd(_Elements):
     """Elements until the limit; the value is a list.
 
     Args:
@@ -107,14 +137,10 @@ class RecordsToEnd(Node):
     """
 
     def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"", count: Any = None) -> None:
-        super().__init__()
+        super().__init__(element)
         self.count = count
-        self.element = element
         self.short_tail = short_tail
         self.until = until
-
-    def parts(self) -> list[tuple[str, Node]]:
-        return [("element", self.element)]
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         items: list[Any] = []
@@ -151,48 +177,5 @@ class RecordsToEnd(Node):
             stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
 
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if not isinstance(obj, (list, tuple)):
-            raise stream.wrong("a list", shown(obj))
-        build_elements(self.element, obj, stream, context)
-        return obj
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return load_elements(self.element, obj, context) if isinstance(obj, list) else obj
-
     def default(self, context: Scope) -> Any:
         return []
-
-
-def load_elements(element: Node, items: list[Any], context: Scope) -> list[Any]:
-    """The values of a list in the JSON form."""
-    return [load_part(index, element, item, context) for index, item in enumerate(items)]
-
-
-def parse_elements(element: Node, number: int, stream: Reader, context: Scope) -> list[Any]:
-    """That many elements; the count is checked against what the limit leaves before anything is read."""
-    needed = number * max(element.minimum(), 1)
-    if needed > stream.left:
-        raise stream.short(needed)
-    items: list[Any] = []
-    names = stream.session.path
-    begin, depth = stream.position, len(names)
-    try:
-        for index in range(number):
-            names.append(index)
-            items.append(element._parse(stream, context, ""))
-            names.pop()
-    except WireError as error:
-        error.partial = items if error.partial is None else [*items, error.partial]
-        raise
-    finally:
-        stream.span(begin, "list", depth=depth)
-    return items
-
-
-def build_elements(element: Node, items: Any, stream: Writer, context: Scope) -> None:
-    """Writes each element."""
-    for index, item in enumerate(items):
-        stream.path.append(index)
-        element._build(item, stream, context, "")
-        stream.path.pop()

@@ -21,7 +21,14 @@ class Misuse(WirekitError, ValueError):
     """The caller passed something that makes no sense; the text says what to pass instead."""
 
 
-EXTRA_OF = {"numba": "columns", "numpy": "columns", "pyarrow": "columns", "hypothesis": "fuzz", "pyspark": "spark"}
+EXTRA_OF = {
+    "numba": "columns",
+    "numpy": "columns",
+    "pyarrow": "columns",
+    "hypothesis": "fuzz",
+    "pandas": "spark",
+    "pyspark": "spark",
+}
 
 
 def lacking(what: str, error: ModuleNotFoundError) -> Exception:

@@ -97,13 +97,20 @@ def test_what_makes_no_sense(
     assert not os.path.exists("out")
 
 
-@pytest.mark.parametrize(("module", "engine"), [("pyarrow", "serial"), ("pyspark", "spark"), ("pandas", "spark")])
-def test_a_missing_package_is_named_with_its_extra(module: str, engine: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "engine", "text"),
+    [
+        ("pyarrow", "serial", "the pipeline needs pyarrow: pip install 'wirekit[columns]'"),
+        ("pyspark", "spark", "the pipeline on Spark needs pyspark: pip install 'wirekit[spark]'"),
+        ("pandas", "spark", "the pipeline on Spark needs pandas: pip install 'wirekit[spark]'"),
+    ],
+)
+def test_a_missing_package_is_named_with_its_extra(module: str, engine: str, text: str, tmp_path: Path) -> None:
     arguments = ["pipeline", str(BATCH), "-o", str(tmp_path / "out"), "--engine", engine]
     code = f"import sys; sys.modules[{module!r}] = None; from wirekit.cli import main; main({arguments!r})"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert ended.stderr == f"wirekit: the pipeline needs {module}: pip install 'wirekit[spark]'\n"
+    assert ended.stderr == f"wirekit: {text}\n"
 
 
 @pytest.mark.spark

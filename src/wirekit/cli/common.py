@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirekit.errors import lacking
 from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
@@ -21,9 +23,22 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+COLUMNS = ("numba", "numpy", "pyarrow")
+"""What the extra ``columns`` brings."""
+
+
 def have_columns() -> bool:
-    """Whether what the extra ``columns`` brings is there."""
-    return all(importlib.util.find_spec(name) is not None for name in ("numba", "numpy", "pyarrow"))
+    """Whether the extra ``columns`` is installed."""
+    return all(importlib.util.find_spec(name) is not None for name in COLUMNS)
+
+
+def need(what: str, *modules: str) -> None:
+    """Misuse that names the extra to install, if a module is missing that this part of a command needs."""
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise lacking(what, error) from error
 
 
 def say(text: str) -> None:

@@ -12,7 +12,7 @@ from wirekit.capture.files import Capture, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, no_capture, parse_choice
-from wirekit.cli.common import console, have_columns, on_terminal, print_json
+from wirekit.cli.common import COLUMNS, console, need, on_terminal, print_json
 from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import check_captures, list_rules
@@ -85,8 +85,7 @@ def _form(output: str | None) -> str:
 
 def _checked(path: str, protocol: str) -> Report:
     """The report of the first protocol that knows the directory's kind."""
-    if not have_columns():
-        raise Misuse("directories are read in columns: pip install 'wirekit[columns]'")
+    need("inspecting a directory", *COLUMNS)
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
         if place:

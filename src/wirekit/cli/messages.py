@@ -15,10 +15,10 @@ import click
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, have_columns, on_terminal, plural, print_json, say, strict_option
+from wirekit.cli.common import COLUMNS, console, have_columns, need, on_terminal, plural, print_json, say, strict_option
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
@@ -217,16 +217,11 @@ def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator
 def _engine(files: tuple[str, ...], wanted: str | None, output: str) -> str:
     """The engine for stored files: columns for JSON of much data, where they can be had."""
     if wanted == "columns":
-        _need_columns()
+        need("--engine columns", *COLUMNS)
     if wanted is not None:
         return wanted
     size = sum(os.path.getsize(path) for path in files if os.path.isfile(path))
     return "columns" if output == "json" and size >= MUCH and have_columns() else "rows"
-
-
-def _need_columns() -> None:
-    if not have_columns():
-        raise Misuse("--engine columns needs numba and pyarrow: pip install 'wirekit[columns]'")
 
 
 def _is_capture(path: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from wirekit.cli.captures import choice_options, parse_choice
-from wirekit.cli.common import console, failed, plural, say
-from wirekit.errors import Misuse
+from wirekit.cli.common import console, failed, need, plural, say
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.summary import show, size_text
 
@@ -63,7 +61,7 @@ def command(
 
 
 def _here(job: Job, output: str) -> Result:
-    _need("pyarrow")
+    need("the pipeline", "pyarrow")
     from wirekit.pipeline import serial
 
     with _progress("reading", size_text) as progress:
@@ -71,20 +69,12 @@ def _here(job: Job, output: str) -> Result:
 
 
 def _on_spark(job: Job, output: str, master: str | None) -> Result:
-    for module in ("pyspark", "pyarrow", "pandas"):
-        _need(module)
+    need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
     from wirekit.spark import pipeline
     from wirekit.spark.session import session
 
     with _progress("starting Spark", "{:.0f} tasks".format) as progress:
         return pipeline.run(job, output, session(master, "wirekit pipeline"), progress)
-
-
-def _need(module: str) -> None:
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        raise Misuse(f"the pipeline needs {module}: pip install 'wirekit[spark]'") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
-from wirekit.wire import composite, compressed, derived, encrypted, node
+from wirekit.wire import blobs, composite, compressed, derived, encrypted, numbers
 
 Lowerer = Callable[[Any, str], ir.Node]
 
@@ -77,35 +77,35 @@ def _number(source: Any, path: str) -> ir.Number:
     return lowered
 
 
-def _integer(source: node.Integer, path: str) -> ir.Node:
+def _integer(source: numbers.Integer, path: str) -> ir.Node:
     little = source.fmtstr[0] == "<" and source.length > 1
     return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit)
 
 
-def _flag(source: node.Flag, path: str) -> ir.Node:
+def _flag(source: numbers.Flag, path: str) -> ir.Node:
     return ir.Boolean(lower(source.inner, path))
 
 
-def _symbols(source: node.Symbols, path: str) -> ir.Node:
+def _symbols(source: numbers.Symbols, path: str) -> ir.Node:
     return ir.Named(lower(source.inner, path), source.table, source.closed)
 
 
-def _bits(source: node.Bits, path: str) -> ir.Node:
+def _bits(source: numbers.Bits, path: str) -> ir.Node:
     fields = tuple(ir.BitField(name, bit.width, shift, bit.table) for name, bit, shift in source.fields)
     return ir.BitFields(lower(source.inner, path), fields)
 
 
-def _bytes(source: node.Bytes, path: str) -> ir.Blob:
+def _bytes(source: blobs.Bytes, path: str) -> ir.Blob:
     length: ir.Number | Expression | None = None
     if source.prefix is not None:
         length = _number(source.prefix, path)
     elif source.length is not None:
         length = _expression(source.length, path)
-    filler = isinstance(source, node.Padding)
+    filler = isinstance(source, blobs.Padding)
     return ir.Blob(length, source.null, source.text, source.explained, filler, source.part)
 
 
-def _delimited(source: node.Delimited, path: str) -> ir.Node:
+def _delimited(source: blobs.Delimited, path: str) -> ir.Node:
     return ir.Delimited(source.end, source.number)
 
 
@@ -209,7 +209,7 @@ def _default(source: derived.Default, path: str) -> ir.Node:
     return ir.Optional(lower(source.inner, path), value)
 
 
-def _inner(source: node.Wrapping, path: str) -> ir.Node:
+def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
     """A length or checksum: the struct around it knows what it covers."""
     return lower(source.inner, path)
 
@@ -232,12 +232,12 @@ def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:
 
 
 _LOWERERS: dict[type, Lowerer] = {
-    node.Integer: _integer,
-    node.Flag: _flag,
-    node.Symbols: _symbols,
-    node.Bits: _bits,
-    node.Bytes: _bytes,
-    node.Delimited: _delimited,
+    numbers.Integer: _integer,
+    numbers.Flag: _flag,
+    numbers.Symbols: _symbols,
+    numbers.Bits: _bits,
+    blobs.Bytes: _bytes,
+    blobs.Delimited: _delimited,
     composite.Struct: _struct,
     composite.Array: _array,
     composite.Repeat: _repeat,

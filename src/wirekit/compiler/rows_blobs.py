@@ -6,7 +6,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.rows_code import Decoding
 from wirekit.compiler.rows_numbers import Numbers
 from wirekit.compiler.source import Scope
-from wirekit.wire.node import DECIMAL
+from wirekit.wire.blobs import DECIMAL
 
 NULL = -1  # the length that means null nearly everywhere
 

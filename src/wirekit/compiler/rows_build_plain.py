@@ -12,8 +12,8 @@ from wirekit.compiler.rows_build_code import Building, put_number, unsigned, usu
 from wirekit.compiler.rows_build_state import Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.source import Generator, Scope, Unusual, bare, missing, trees_in
 from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
-from wirekit.wire.node import DECIMAL
 from wirekit.wire.told import elements
 
 

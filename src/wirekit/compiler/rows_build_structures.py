@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.rows_build_code import Building, Piece, Place, distance, unsigned
 from wirekit.compiler.rows_build_plain import Plain, bits_opener, field_of, opened_bits
-from wirekit.compiler.source import Scope, bare
+from wirekit.compiler.source import Scope, bare, put_told
 from wirekit.values import record_type
 
 PLAIN = (bool, int, float, str, bytes, type(None))
@@ -56,7 +56,9 @@ class Structures(Plain):
         for total in node.sums:
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
         for told in node.told:
-            self._told(code, node, told, inner, starts, ends)
+            message, value = (inner.variables[node.members[at].name] for at in (told.at, told.of))
+            extent = distance(starts[told.of], ends[told.of], 0) if told.what == "size" else ""
+            put_told(code, told, message, value, extent, "S.plain not in (None, {})")
         self._end(code, x)
 
     # What a structure's value is: here a record, and nothing is kept beside its fields.
@@ -205,25 +207,3 @@ class Structures(Plain):
                 bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value), "default"
             )
         return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
-
-    @staticmethod
-    def _told(
-        code: Building,
-        node: ir.Structure,
-        told: ir.Told,
-        scope: Scope,
-        starts: dict[int, Place],
-        ends: dict[int, Place],
-    ) -> None:
-        """A number that does not agree with the value is for the reference engine to compute, or to write as kept."""
-        message, value = (scope.variables[node.members[at].name] for at in (told.at, told.of))
-        number = code.fresh("n")
-        code.put(f"if {message} is not None:")
-        code.put(f"    {number} = getattr({message}, {told.field!r})")
-        if told.what == "count":
-            code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
-            return
-        code.put(f"    if {value}.__class__ is Opened:")
-        code.put(f"        if S.plain not in (None, {number}): raise Unusual")
-        extent = distance(starts[told.of], ends[told.of], 0)
-        code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")

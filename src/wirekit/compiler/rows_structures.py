@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.rows_code import Decoding
 from wirekit.compiler.rows_numbers import Numbers
 from wirekit.compiler.rows_state import Prefix
-from wirekit.compiler.source import Scope, bare, fixed
+from wirekit.compiler.source import Scope, bare, fixed, put_told
 from wirekit.errors import Misuse
 from wirekit.values import record_type
 
@@ -106,7 +106,8 @@ class Structures(Numbers):
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, path)
         for told in node.told:
-            self._told(code, told, values, marks, ends)
+            extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
+            put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
         return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
 
     @staticmethod
@@ -371,20 +372,6 @@ class Structures(Numbers):
             self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
         if conditional:
             code.depth -= 1
-
-    @staticmethod
-    def _told(code: Decoding, told: ir.Told, values: list[str], marks: dict[int, str], ends: dict[int, str]) -> None:
-        """A number that building would change, or that the bytes of its member do not tell, is no matter of rows."""
-        message, value, number = values[told.at], values[told.of], code.fresh("n")
-        code.put(f"if {message} is not None:")
-        code.put(f"    {number} = getattr({message}, {told.field!r})")
-        if told.what == "count":
-            code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
-            return
-        code.put(f"    if {value}.__class__ is Opened:")
-        code.put(f"        if {number} is None: raise Unusual")
-        extent = f"{ends[told.of]} - {marks[told.of]}"
-        code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")
 
 
 def _keep(kept: str, name: str) -> str:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, lacking
 from wirekit.spark.java import SCRUBBED, find_java, shimmed
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def session(
     try:
         from pyspark.logger import PySparkLogger
         from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise Misuse("Spark is not installed: pip install 'wirekit[spark]'") from error
+    except ModuleNotFoundError as error:
+        raise lacking("a Spark session", error) from error
     if master is None:
         master = f"local[{cores()},{_ATTEMPTS}]"
     if master.startswith("sc://"):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from construct import len_, this
 
+from wirekit.wire.blobs import Bytes, Delimited, Padding, String, rest, unexplained
 from wirekit.wire.composite import (
     Array,
     If,
@@ -32,19 +33,14 @@ from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.message import Protobuf
-from wirekit.wire.node import (
+from wirekit.wire.node import Node, context
+from wirekit.wire.numbers import (
     Bit,
     Bits,
-    Bytes,
-    Delimited,
     Flag,
     Integer,
-    Node,
-    Padding,
-    String,
     Symbols,
     Timestamp,
-    context,
     float64,
     int8,
     int16,
@@ -53,7 +49,6 @@ from wirekit.wire.node import (
     int32le,
     int64,
     int64le,
-    rest,
     uint8,
     uint16,
     uint16le,
@@ -61,7 +56,6 @@ from wirekit.wire.node import (
     uint32le,
     uint64,
     uint64le,
-    unexplained,
 )
 from wirekit.wire.stream import Limits
 from wirekit.wire.told import CountOf, SizeOf

@@ -7,8 +7,9 @@ from typing import Any
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, record_type, shown
+from wirekit.wire.blobs import Bytes
 from wirekit.wire.extras import load_bytes, load_extras
-from wirekit.wire.node import Bytes, Node, Wrapping, evaluate, load_part
+from wirekit.wire.node import Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, located
 
 NEED_SIZE = ("lz4-block",)

@@ -11,7 +11,8 @@ from typing import Any
 
 from wirekit.errors import Limit, Misuse
 from wirekit.values import to_json
-from wirekit.wire.node import Integer, Node, Wrapping, evaluate
+from wirekit.wire.node import Node, Wrapping, evaluate
+from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 

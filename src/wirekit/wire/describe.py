@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
+from wirekit.wire.blobs import Bytes, Delimited, Padding, String
 from wirekit.wire.composite import (
     Array,
     If,
@@ -25,7 +26,8 @@ from wirekit.wire.composite import (
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
-from wirekit.wire.node import Bits, Bytes, Delimited, Flag, Integer, Node, Padding, String, Symbols
+from wirekit.wire.node import Node
+from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.told import Tells
 
 PROTOBUF_FIELDS_INSIDE = 40

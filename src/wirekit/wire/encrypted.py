@@ -7,7 +7,8 @@ from typing import Any
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import Check, Record, record_type
-from wirekit.wire.node import Bytes, Node, evaluate, load_part
+from wirekit.wire.blobs import Bytes
+from wirekit.wire.node import Node, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, join_path
 
 Decrypted = record_type("Decrypted", ("encrypted", "content"))

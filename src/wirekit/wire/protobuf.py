@@ -18,8 +18,10 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from wirekit.errors import Limit, Misfit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, shown, to_json
+from wirekit.wire.blobs import decode_text, encode_text
 from wirekit.wire.extras import load_bytes, load_extras
-from wirekit.wire.node import decode_text, encode_text, load_float, load_number, put_in_front
+from wirekit.wire.node import load_number, put_in_front
+from wirekit.wire.numbers import load_float
 from wirekit.wire.stream import Reader, Session, Writer, join_path
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5

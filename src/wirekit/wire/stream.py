@@ -212,6 +212,10 @@ class Reader:
             begin, end = self.origin + start, self.origin + self.position
             spans.append(Span(path, begin, end, self.source, None, None, kind))
 
+    def absent(self) -> None:
+        """Records that the field at the path is not there, or null."""
+        self.span(self.position, "absent")
+
     def bits(self, start: int, name: str, shift: int, width: int) -> None:
         """Records that the number [start, position) at the path holds a field of ``width`` bits from ``shift`` on."""
         spans = self.session.spans

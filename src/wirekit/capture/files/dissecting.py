@@ -1,0 +1,111 @@
+"""Packets to TCP segments, and why there is none in a packet."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from wirekit.capture.files.items import Packet, Place, Skipped
+from wirekit.capture.files.opening import Capture
+from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
+from wirekit.engine import decode
+from wirekit.schemas.net import ip, link, tcp
+from wirekit.values import Record, Symbol
+
+# What the layers look like once decoded; one class per layout.
+_TCP = tcp.TCP.record
+_NETWORK = (ip.IPV4.record, ip.IPV6.record)
+_KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
+
+
+def segments(
+    capture: Capture, file: int = 0, *, start: int | Place = 0, end: int | None = None
+) -> Iterator[Segment | Skipped]:
+    """The TCP segments of a capture, and what else is in it; ``capture.skipped`` counts that.
+
+    Args:
+        capture: an open capture.
+        file: its ordinal, for the segments.
+        start: as for ``Capture.packets``.
+        end: as for ``Capture.packets``.
+    """
+    for packet in capture.packets(start, end):
+        found = dissect(packet, file)
+        if isinstance(found, Skipped):
+            capture.skipped[found.reason] += 1
+        yield found
+
+
+def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
+    """The TCP segment in a packet, or why there is none.
+
+    Args:
+        packet: a captured packet.
+        file: ordinal of its capture file.
+    """
+    key = _KEYS.get(packet.link_type)
+    if key is None:
+        return _skipped(packet, f"link type {packet.link_type}")
+    data = packet.data
+    decoded = decode(data, key, offset=packet.offset)
+    if decoded.error is not None:
+        cut = len(data) < packet.original_length
+        return _skipped(packet, "cut" if cut else "damaged", str(decoded.error))
+    layer = decoded.value
+    network = None
+    while not isinstance(layer, _TCP):
+        if isinstance(layer, _NETWORK):
+            network = layer
+        inner = layer.payload
+        if not isinstance(inner, Record):
+            return _skipped(packet, _reason(layer))
+        layer = inner
+    if network is None:
+        return _skipped(packet, "damaged", "TCP without IP")
+    payload: bytes = layer.payload
+    end = packet.offset + len(data) - len(decoded.value.trailer)
+    flags = layer.flags
+    return Segment(
+        packet.time_us,
+        _address(network.source, layer.source_port),
+        _address(network.destination, layer.destination_port),
+        layer.sequence_number,
+        layer.acknowledgment_number,
+        FIN * flags.fin | SYN * flags.syn | RST * flags.rst | PSH * flags.psh | ACK * flags.ack,
+        payload,
+        end - len(payload),
+        file,
+        len(payload) + _missing(packet, network, decoded.checks),
+    )
+
+
+def _missing(packet: Packet, network: Record, checks: list[Any]) -> int:
+    """Bytes of the payload that were on the wire and are not in the capture: what the lengths of IP say beyond it."""
+    if network.get("total_length", network.get("payload_length")) == 0:
+        return max(packet.original_length - len(packet.data), 0)
+    return sum(check.stored - check.computed for check in checks if check.kind == "length" and check.status == "bad")
+
+
+@lru_cache(maxsize=1 << 16)
+def _address(address: bytes, port: int) -> str:
+    if len(address) == 4:
+        return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
+    return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+
+
+def _reason(layer: Record) -> str:
+    """Why nothing of this layer's payload was decoded."""
+    fragment = layer.get("fragment")
+    if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
+        return "fragment"
+    for field in ("type", "protocol", "next_header", "family"):
+        what = layer.get(field)
+        if isinstance(what, Symbol):
+            return what.symbol.lower() if what.symbol else f"{field} 0x{int(what):x}"
+    return f"ip version {layer.start.version}"
+
+
+def _skipped(packet: Packet, reason: str, detail: str = "") -> Skipped:
+    return Skipped(packet.number, packet.time_us, packet.offset, len(packet.data), reason, detail)

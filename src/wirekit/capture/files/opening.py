@@ -1,0 +1,220 @@
+"""Opening capture files: plain, compressed, from a pipe; recognising which kind they are."""
+
+from __future__ import annotations
+
+import gzip
+import mmap
+import os
+import stat
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from io import BufferedReader
+from typing import IO, Any
+
+from wirekit.capture.files.items import Interface, Packet, Place
+from wirekit.capture.files.walking import HEAD, walk
+from wirekit.engine import decode
+from wirekit.errors import Limit, Short, WireError, Wrong
+from wirekit.registry import registry
+from wirekit.schemas.net import pcap
+from wirekit.wire import Limits
+
+WINDOW = 256 * 1024
+"""Bytes that are decoded at once; more where one record is longer."""
+_CHUNK = 1024 * 1024  # bytes copied at once
+_GZIP = b"\x1f\x8b"
+
+
+class Capture:
+    """An open capture file; a context manager.
+
+    Attributes:
+        path: as it was given.
+        format: ``pcap`` or ``pcapng``.
+        size: bytes of the capture, decompressed.
+        first: the place of the first record.
+        damage: what ended the last walk before the end of the file, with its absolute offset; None if nothing did.
+        walked: absolute offset that the last walk came to: the end, or the record that is cut or damaged.
+        skipped: packets that ``segments`` has passed over, by reason.
+    """
+
+    def __init__(self, path: str, file: IO[bytes], limits: Limits, unpacking: WireError | None = None) -> None:
+        """Use ``open_capture``.
+
+        Args:
+            path: what the file is called.
+            file: a regular file; it is closed with the capture.
+            limits: what a record may announce.
+            unpacking: why the file holds only the beginning of what was compressed.
+        """
+        self.path = path
+        self.limits = limits
+        self.size = os.fstat(file.fileno()).st_size
+        self.damage: WireError | None = None
+        self.walked = 0
+        self.skipped: Counter[str] = Counter()
+        self._unpacking = unpacking
+        self._file = file
+        self._map: mmap.mmap | None = None
+        if self.size:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.format, self.first = self._recognise()
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Capture {self.path}: {self.format}, {self.size} bytes>"
+
+    def close(self) -> None:
+        """Lets go of the file; packets taken from it stay valid."""
+        if self._map is not None:
+            self._map.close()
+        self._file.close()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """The bytes at an absolute offset, fewer where the file ends."""
+        return self._map[offset : offset + size] if self._map is not None else b""
+
+    def _recognise(self) -> tuple[str, Place]:
+        head = self.read(0, HEAD)
+        header = decode(head, "net.pcap.header", limits=self.limits)
+        if header.error is None:
+            magic, fields = header.value.magic_number, header.value.header
+            nanoseconds = magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS)
+            interface = Interface(int(fields.link.type), fields.snap_length, exponent=9 if nanoseconds else 6)
+            order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
+            return "pcap", Place(header.consumed, order=order, interfaces=(interface,))
+        section = decode(head, "net.pcapng.start", limits=self.limits)
+        if section.error is None and section.value.byte_order is not None:
+            return "pcapng", Place(0)
+        for error in (header.error, section.error):
+            if isinstance(error, Short) or (error is not None and error.offset):
+                raise self._unpacking or error  # it is cut, or only its first bytes are right
+        raise self._unpacking or Wrong(
+            "a pcap or pcapng file", f"{self.path}, which begins with {head[:4].hex(' ')}", offset=0
+        )
+
+    def packets(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet]:
+        """The packets whose records begin in [start, end), in the order of the file.
+
+        Any byte offsets split a file into parts that together give each packet once.
+
+        Args:
+            start: a place; or an absolute offset, which is walked to from the beginning of the file, because what
+                stands before it matters (interfaces, the number of packets).
+            end: absolute offset; None for the end of the file.
+        """
+        place, begin = (start, start.offset) if isinstance(start, Place) else (self.first, start)
+        walker = walk(self, place, self.size if end is None else end)
+        for packet in walker.packets():
+            if walker.offset >= begin:
+                yield packet
+
+    def places(self, every: int) -> Iterator[Place]:
+        """Where to split the file: at its first packet, and at the first one in each further ``every`` bytes."""
+        due = 0
+        walker = walk(self, self.first, self.size)
+        for _ in walker.packets():
+            if walker.offset >= due:
+                yield walker.place
+                due = walker.offset - walker.offset % every + every
+
+    def window(self, offset: int, several: str, single: str) -> tuple[list[Any], WireError | None]:
+        """The records from an offset on, at least one unless there is an error, and the error that ended them.
+
+        Args:
+            offset: absolute, of a record, before the end of the file.
+            several: key of the layout that takes whole records and leaves a cut one alone.
+            single: key of the layout of one record, to say what a cut one lacks.
+        """
+        size = WINDOW
+        while True:
+            data = self.read(offset, size)
+            decoded = decode(data, several, offset=offset, limits=self.limits)
+            if decoded.error is not None:
+                return (decoded.value or [])[:-1], decoded.error  # the last one is what is left of the damaged one
+            if decoded.value:
+                return decoded.value, None
+            if offset + len(data) == self.size:
+                alone = decode(data, single, offset=offset, limits=self.limits)
+                return ([], alone.error) if alone.error is not None else ([alone.value], None)
+            size *= 4
+
+    def ended(self, offset: int, error: WireError | None) -> None:
+        """Notes where a walk ended and why; that the file itself is not all there comes first."""
+        self.walked = offset
+        self.damage = self._unpacking or error
+
+
+def is_capture(data: bytes) -> bool:
+    """Whether bytes begin as a pcap or pcapng file does, or one in a gzip file; 64 bytes are enough, of gzip 1024."""
+    if data.startswith(_GZIP):
+        try:
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, HEAD)
+        except zlib.error:
+            return False
+    if decode(data[:HEAD], "net.pcap.header").error is None:
+        return True
+    start = decode(data[:HEAD], "net.pcapng.start")
+    return start.error is None and start.value.byte_order is not None
+
+
+def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Capture:
+    """Opens a pcap or pcapng file, compressed by gzip or not.
+
+    What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
+    the capture itself, decompressed.
+
+    Args:
+        path: the file.
+        limits: ``frame`` is the most that a record may announce, ``decompressed`` the most that a copy may grow to,
+            both in bytes; by default those of the protocol ``net``.
+
+    Raises:
+        Wrong: it is neither; the text names the file.
+        Short: it ends within its header.
+        Limit: a copy grows beyond its limit.
+        OSError: it cannot be read.
+    """
+    name = os.fspath(path)
+    limits = limits or registry.protocol("net").limits
+    source = open(name, "rb")  # noqa: SIM115  # closed with the capture
+    file: IO[bytes] = source
+    try:
+        packed = source.peek(2)[:2] == _GZIP
+        unpacking = None
+        if packed or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            file, unpacking = _copied(source, packed, limits.decompressed)
+        return Capture(name, file, limits, unpacking)
+    except BaseException:
+        file.close()
+        source.close()
+        raise
+
+
+def _copied(source: BufferedReader, packed: bool, limit: int) -> tuple[IO[bytes], WireError | None]:
+    """A temporary file with the content, decompressed, and why that is not all there."""
+    target = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the capture
+    plain: Any = gzip.GzipFile(fileobj=source) if packed else source
+    size = 0
+    ended: WireError | None = None
+    try:
+        while chunk := plain.read1(_CHUNK):
+            size += len(chunk)
+            if size > limit:
+                raise Limit("decompressed", limit, size, protocol="net", offset=size)
+            target.write(chunk)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        ended = Wrong("a whole gzip file", f"only its beginning ({error})", protocol="net", offset=size)
+    except BaseException:
+        target.close()
+        raise
+    source.close()
+    target.flush()
+    return target, ended

@@ -1,0 +1,68 @@
+"""TCP segments in, ordered bytes with explicit gaps out. Nothing here knows packets, protocols, Arrow or Spark.
+
+``Connection`` follows one address pair, ``Connections`` a whole capture. Strategy, for each direction:
+
+- Bytes are placed by sequence number, unwrapped to a 64-bit stream offset (0 = the direction's first byte). What comes
+  in order leaves at once; what comes early is held; what was there already is dropped and counted, first copy wins.
+- A hole becomes a ``Gap`` only when it cannot be filled any more: its peer has acknowledged all of it *and* the hold
+  time has passed (captures deliver packets late), or nobody acknowledged it for the length of the patience (only one
+  direction was captured), or too much is held behind it, or the connection ends. Bytes that the snap length cut off are
+  a gap at once. A loss that no byte follows is reported when the next byte comes or the connection ends.
+- When no handshake was seen the first bytes are held for the hold time too: a lower sequence can still go first.
+- A reset takes effect after the hold time; a handshake with another initial sequence begins a new connection.
+
+Rules: Data and Gap of a direction tile its stream offsets, ascending, without overlap. Every captured payload byte ends
+in exactly one of Data, Duplicate, Ignored. Time is capture time, taken from the segments, never from a clock. Events
+depend only on the segments of their address pair, so one pair at a time and a whole capture give the same.
+
+Not resolved: an acknowledgment one beyond the last byte is taken as that of a FIN which the capture lost, not as a gap
+of one byte; more than 1 GiB of one direction lost in one piece is a new connection, or a gap that is too short.
+"""
+
+from __future__ import annotations
+
+from wirekit.capture.tcp.connection import Connection
+from wirekit.capture.tcp.connections import Connections
+from wirekit.capture.tcp.events import (
+    ACK,
+    FIN,
+    PSH,
+    RST,
+    SYN,
+    Closed,
+    ClosedReason,
+    Data,
+    Duplicate,
+    Event,
+    Gap,
+    GapReason,
+    Ignored,
+    IgnoredReason,
+    Opened,
+    Segment,
+    Settings,
+    Side,
+)
+
+__all__ = [
+    "ACK",
+    "FIN",
+    "PSH",
+    "RST",
+    "SYN",
+    "Closed",
+    "ClosedReason",
+    "Connection",
+    "Connections",
+    "Data",
+    "Duplicate",
+    "Event",
+    "Gap",
+    "GapReason",
+    "Ignored",
+    "IgnoredReason",
+    "Opened",
+    "Segment",
+    "Settings",
+    "Side",
+]

@@ -1,0 +1,370 @@
+"""The segments of one address pair to events, one TCP connection after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from wirekit.capture.tcp.direction import MASK, NEVER, WINDOW, Direction, Piece
+from wirekit.capture.tcp.events import (
+    ACK,
+    DEFAULT,
+    FIN,
+    RST,
+    SYN,
+    Closed,
+    ClosedReason,
+    Data,
+    Event,
+    Ignored,
+    Opened,
+    Segment,
+    Settings,
+)
+from wirekit.errors import Misuse
+
+_FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
+STATE_VERSION = 1
+
+
+class Connection:
+    """The segments of one address pair, in capture order; one TCP connection after the other.
+
+    Args:
+        settings: times and limits.
+        take_number: gives the number of each connection that begins; by default 0, 1, 2, …
+
+    >>> connection = Connection()
+    >>> segment = Segment(0, "10.0.0.1:40000", "10.0.0.2:9092", 4294967295, 0, SYN, b"", 70, 0, 0)
+    >>> connection.feed(segment)
+    [Opened(connection=0, client='10.0.0.1:40000', server='10.0.0.2:9092', time_us=0, known_start=True)]
+    >>> connection.feed(segment._replace(sequence=0, flags=ACK, payload=b"abc", offset=140, length=3))
+    [Data(direction='client', data=b'abc', stream_offset=0, time_us=0, offset=140, file=0)]
+    """
+
+    __slots__ = (
+        "_announced", "_closing_us", "_deadline", "_ended_us", "_first", "_idle_us", "_known", "_last_us",
+        "_opened_us", "_second", "_settings", "_sides", "_take_number", "number",
+    )  # fmt: skip
+
+    def __init__(self, settings: Settings = DEFAULT, take_number: Callable[[], int] | None = None) -> None:
+        self._settings = settings
+        self._idle_us = settings.idle_us
+        self._take_number = take_number or count().__next__
+        self.number = -1  # of the current connection, -1 before the first segment
+        self._first = self._second = ""  # addresses
+        self._sides = (Direction("client"), Direction("server"))  # what they sent, in the same order
+        self._known = False  # a SYN was seen
+        self._announced = False  # Opened was given
+        self._opened_us = 0
+        self._last_us = 0
+        self._closing_us = NEVER  # when a reset takes effect
+        self._ended_us = -1
+        self._deadline = -1  # earliest time at which something is due without a segment
+
+    @property
+    def addresses(self) -> tuple[str, str]:
+        """Both addresses, the sender of the current connection's first segment first; empty before any segment."""
+        return self._first, self._second
+
+    @property
+    def ended(self) -> bool:
+        """Whether the current connection is over and only stragglers of it are expected."""
+        return self._ended_us >= 0
+
+    def feed(self, segment: Segment) -> list[Event]:
+        """Take one segment; return the events that it settles, in order.
+
+        Raises:
+            Misuse: the segment belongs to another address pair.
+        """
+        time_us, source, _, sequence, acknowledgment, flags, payload, offset, file, length = segment
+        if source == self._first:
+            side, peer = self._sides
+        else:
+            peer, side = self._sides
+            if source != self._second and self.number >= 0:
+                raise Misuse(f"a segment from {source} does not belong to {self._first} and {self._second}")
+        # Here for speed: 7 is FIN | SYN | RST, 16 is ACK. All else goes through _feed.
+        if self._last_us <= time_us <= self._deadline and time_us - self._last_us <= self._idle_us and not flags & 7:
+            if not payload and not length:
+                events: list[Event] = []
+            elif sequence == side.raw and not side.slow and len(payload) == length:
+                events = [Data(side.role, payload, side.next, time_us, offset, file)]
+                side.next += length
+                side.raw = (sequence + length) & MASK
+            else:
+                return self._feed(segment)
+            self._last_us = time_us
+            # All that was released being acknowledged, or less, is the rule and tells nothing.
+            if (
+                acknowledgment != peer.raw
+                and flags & 16
+                and ((acknowledgment - peer.raw) & MASK <= WINDOW or peer.raw < 0)
+            ):
+                self._acknowledge(side, peer, acknowledgment, time_us)
+                self._deadline = min(side.deadline, peer.deadline, self._closing_us)
+            return events
+        return self._feed(segment)
+
+    def expire(self, time_us: int) -> list[Event]:
+        """Capture time has come to ``time_us``: close the connection if it has been idle for too long."""
+        if self.number < 0 or self.ended or not self.is_idle(time_us):
+            return []
+        return self._end("idle")
+
+    def is_idle(self, time_us: int) -> bool:
+        """Whether a segment at ``time_us`` would begin another connection because the last one was so long ago."""
+        return time_us - self._last_us > self._idle_us
+
+    def finish(self, time_us: int | None = None) -> list[Event]:
+        """The capture is over, at ``time_us`` if that is known to be later than the last segment of this pair."""
+        if self.number < 0 or self.ended:
+            return []
+        return self.expire(time_us or 0) or self._end("end of capture")
+
+    def _feed(self, segment: Segment) -> list[Event]:
+        """The general case of ``feed``."""
+        time_us, source, _, sequence, acknowledgment, flags, payload, offset, file, length = segment
+        previous: list[Event] = []
+        events: list[Event] = []
+        if self.number < 0:
+            self._begin(segment)
+        elif self.is_idle(time_us):
+            previous = self.expire(time_us)
+            self._begin(segment)
+        else:
+            if time_us > self._deadline:
+                events = self._pass_time(time_us)
+            if self._is_another(segment):
+                previous, events = events, []
+                if not self.ended:
+                    previous += self._end("new connection")
+                self._begin(segment)
+        self._last_us = max(self._last_us, time_us)
+        side, peer = self._sides if source == self._first else self._sides[::-1]
+
+        if flags & RST:
+            if payload:
+                events.append(Ignored(side.role, payload, time_us, offset, file, "in a reset"))
+            # A reset that answers a SYN has no sequence number of its own.
+            near = side.raw < 0 or not sequence or abs(side.distance(sequence)) <= WINDOW
+            if near and not self.ended:
+                self._closing_us = min(self._closing_us, time_us + self._settings.hold_us)
+        else:
+            if flags & SYN:
+                sequence = (sequence + 1) & MASK
+                self._handshake(side, peer, sequence, flags, acknowledgment)
+                peer.release(events)
+                peer.watch(time_us, self._settings)
+            if length or payload or flags & FIN:
+                self._place(side, sequence, segment, events)
+            side.release(events)
+            side.limit(self._settings.held_limit, events)
+            side.watch(time_us, self._settings)
+            if flags & ACK:
+                self._acknowledge(side, peer, acknowledgment, time_us)
+        self._check_end()
+        self._deadline = min(side.deadline, peer.deadline, self._closing_us)
+        self._announce(events, if_empty=self._known)
+        return previous + events
+
+    def _begin(self, segment: Segment) -> None:
+        """A new connection, of which this is the first segment."""
+        self._first, self._second = segment.source, segment.target
+        self.number = self._take_number()
+        self._known = self._announced = False
+        self._opened_us = self._last_us = segment.time_us
+        self._closing_us = self._deadline = NEVER
+        self._ended_us = -1
+        client = _guess_client(segment, self._settings.server_ports)
+        self._sides = (Direction("client"), Direction("server"))
+        if client != self._first:
+            self._sides[0].role, self._sides[1].role = "server", "client"
+
+    def _is_another(self, segment: Segment) -> bool:
+        """Whether the segment cannot be one of the current connection but begins another."""
+        side, peer = self._sides if segment.source == self._first else self._sides[::-1]
+        if not segment.flags & SYN:
+            if segment.flags & RST or not segment.length:
+                return False
+            if self.ended:
+                return segment.time_us > self._ended_us + self._settings.patience_us
+            # The second of two segments that agree with each other, but with nothing before them.
+            return side.stray == (segment.sequence, side.next)
+        fits = side.in_place((segment.sequence + 1) & MASK)
+        if fits < 0 and peer.start < 0:
+            # Nothing but segments without payload, or payload that the hold time allows to be early.
+            over = self.ended or self._closing_us < NEVER
+            fits = int(not over and segment.time_us - self._opened_us <= self._settings.hold_us)
+        if fits and segment.flags & ACK and peer.start >= 0:
+            fits = int((segment.acknowledgment - peer.start) & MASK <= _FAST_OPEN)
+        return not fits
+
+    def _handshake(self, side: Direction, peer: Direction, start: int, flags: int, acknowledgment: int) -> None:
+        """A SYN tells the sender's first sequence number; one with ACK the receiver's, too, and who the server is."""
+        if not self._known and not self._announced:
+            side.role, peer.role = ("server", "client") if flags & ACK else ("client", "server")
+        self._known = True
+        side.begin(start)
+        if flags & ACK:
+            peer.begin(acknowledgment)
+
+    def _place(self, side: Direction, sequence: int, segment: Segment, events: list[Event]) -> None:
+        """Put payload and FIN where ``sequence``, the number of the first payload byte, says."""
+        time_us, _, _, _, _, flags, payload, offset, file, length = segment
+        if side.raw < 0:
+            if side.closed:
+                if payload:
+                    events.append(Ignored(side.role, payload, time_us, offset, file, "after the end"))
+                return
+            side.raw = sequence
+            side.settle_us = time_us + self._settings.hold_us
+        distance = side.distance(sequence)
+        if abs(distance) > WINDOW:
+            if payload:
+                events.append(Ignored(side.role, payload, time_us, offset, file, "out of the window"))
+            if length:
+                side.stray = ((sequence + length) & MASK, side.next)
+            return
+        if distance < 0 and side.settle_us >= 0:
+            side.shift(-distance)
+            distance = 0
+        at = side.next + distance
+        if payload:
+            side.place(Piece(at, payload, time_us, offset, file), events)
+        if length > len(payload):
+            side.cut(at + len(payload), at + length, time_us)
+        if flags & FIN:
+            side.finish(at + max(length, len(payload)), time_us)
+
+    def _acknowledge(self, side: Direction, peer: Direction, acknowledgment: int, time_us: int) -> None:
+        """``side`` says that it has all that ``peer`` sent before this sequence number."""
+        if peer.raw < 0:
+            # The answer to a SYN whose SYN-ACK was not captured.
+            if side.start >= 0 and not peer.closed:
+                peer.begin(acknowledgment)
+                peer.watch(time_us, self._settings)
+            return
+        distance = peer.distance(acknowledgment)
+        if 0 < distance <= WINDOW and peer.next + distance > peer.acked:
+            peer.acked = peer.next + distance
+            peer.watch(time_us, self._settings)
+
+    def _pass_time(self, now_us: int) -> list[Event]:
+        """Do all that is due before ``now_us``, in the order in which it became due."""
+        events: list[Event] = []
+        while True:
+            side = min(self._sides, key=lambda direction: direction.deadline)
+            if now_us <= min(side.deadline, self._closing_us):
+                break
+            if self._closing_us < side.deadline:
+                self._announce(events)
+                events += self._end("rst")
+            else:
+                side.pass_time(now_us, self._settings, events)
+                self._check_end()
+        self._announce(events)
+        return events
+
+    def _check_end(self) -> None:
+        """When both directions have ended by FIN, the connection has."""
+        if self._sides[0].closed and self._sides[1].closed and not self.ended:
+            self._ended_us = self._last_us
+            self._closing_us = NEVER
+
+    def _end(self, reason: ClosedReason) -> list[Event]:
+        """Close what is open, with gaps for the holes."""
+        events: list[Event] = []
+        last_us = self._last_us
+        if self._closing_us < NEVER:
+            reason = "rst"
+            last_us = self._closing_us - self._settings.hold_us
+            self._closing_us = NEVER
+        for side in self._sides:
+            side.flush(reason, self._last_us, events)
+        roles = [side.role for side in self._sides if not side.closed]
+        if roles:
+            events.append(Closed("both" if len(roles) == 2 else roles[0], reason, last_us))
+        for side in self._sides:
+            side.end()
+        self._ended_us = self._last_us
+        self._deadline = NEVER
+        self._announce(events)
+        return events
+
+    def _announce(self, events: list[Event], *, if_empty: bool = False) -> None:
+        """Put Opened before the first events of the connection."""
+        if self._announced or not (events or if_empty):
+            return
+        self._announced = True
+        client, server = self._first, self._second
+        if self._sides[0].role == "server":
+            client, server = server, client
+        events.insert(0, Opened(self.number, client, server, self._opened_us, self._known))
+
+    def state(self) -> dict[str, Any]:
+        """The current connection as JSON-able data, for ``from_state``; settings are not part of it."""
+        return {
+            "version": STATE_VERSION,
+            "number": self.number,
+            "addresses": [self._first, self._second],
+            "known": self._known,
+            "announced": self._announced,
+            "opened_us": self._opened_us,
+            "last_us": self._last_us,
+            "closing_us": self._closing_us,
+            "ended_us": self._ended_us,
+            "deadline": self._deadline,
+            "directions": [side.state() for side in self._sides],
+        }
+
+    @classmethod
+    def from_state(
+        cls, state: dict[str, Any], settings: Settings = DEFAULT, take_number: Callable[[], int] | None = None
+    ) -> Connection:
+        """Go on where ``state()`` was taken; numbers go on from the state's by default.
+
+        Raises:
+            Misuse: the state is not one of this version.
+        """
+        check_version(state)
+        try:
+            connection = cls(settings, take_number or count(state["number"] + 1).__next__)
+            connection.number = state["number"]
+            connection._first, connection._second = state["addresses"]
+            connection._known = state["known"]
+            connection._announced = state["announced"]
+            connection._opened_us = state["opened_us"]
+            connection._last_us = state["last_us"]
+            connection._closing_us = state["closing_us"]
+            connection._ended_us = state["ended_us"]
+            connection._deadline = state["deadline"]
+            first, second = state["directions"]
+            connection._sides = (Direction.from_state(first), Direction.from_state(second))
+        except (KeyError, TypeError, ValueError) as error:
+            raise Misuse(f"the state of a connection is damaged ({error!r}); pass what state() returned") from error
+        return connection
+
+
+def _guess_client(segment: Segment, server_ports: frozenset[int]) -> str:
+    """Who is the client: by the handshake, by the ports that are servers', by the lower port, by who sends first."""
+    if segment.flags & SYN:
+        return segment.target if segment.flags & ACK else segment.source
+    source, target = _port(segment.source), _port(segment.target)
+    if (source in server_ports) != (target in server_ports):
+        return segment.target if source in server_ports else segment.source
+    return segment.target if source < target else segment.source
+
+
+def _port(address: str) -> int:
+    port = address.rpartition(":")[2]
+    if not port.isdecimal():
+        raise Misuse(f"the address {address!r} has no port; pass host:port, with brackets around an IPv6 host")
+    return int(port)
+
+
+def check_version(state: dict[str, Any]) -> None:
+    if state.get("version") != STATE_VERSION:
+        raise Misuse(f"the state has version {state.get('version')!r}; pass one of version {STATE_VERSION}")

@@ -1,0 +1,108 @@
+"""The segments of a whole capture to events, each address pair by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from wirekit.capture.tcp.connection import STATE_VERSION, Connection, check_version
+from wirekit.capture.tcp.events import DEFAULT, Event, Opened, Segment, Settings
+from wirekit.errors import Misuse
+
+
+class Connections:
+    """The segments of a whole capture, in capture order, each event with the number of its connection.
+
+    Numbers count from 0 in order of first appearance. Connections that were idle for ``Settings.idle_us`` are closed
+    and forgotten, so that memory follows the open ones.
+
+    Args:
+        settings: times and limits of every connection.
+    """
+
+    def __init__(self, settings: Settings = DEFAULT) -> None:
+        self._settings = settings
+        self._next_number = 0
+        self._connections: dict[tuple[str, str], Connection] = {}  # by the addresses as first seen
+        self._flows: dict[tuple[str, str], Connection] = {}  # by the addresses either way round
+        self._sweep_us = -1
+
+    def feed(self, segment: Segment) -> list[tuple[int, Event]]:
+        """Take one segment; return (connection number, event) for all that it settles, in order."""
+        swept = self._sweep(segment.time_us) if segment.time_us > self._sweep_us else []
+        key = segment[1:3]
+        connection = self._flows.get(key)
+        if connection is None:
+            connection = Connection(self._settings, self._take_number)
+            self._connections[key] = self._flows[key] = self._flows[key[::-1]] = connection
+        number = connection.number
+        events = connection.feed(segment)
+        if swept or connection.number != number:
+            return swept + _numbered(number, events)
+        if len(events) == 1:  # nearly always, and a list made in one go takes half the time
+            return [(number, events[0])]
+        return [(number, event) for event in events]
+
+    def read(self, segments: Iterable[Segment]) -> Iterator[tuple[int, Event]]:
+        """``feed`` for many segments; ``finish`` stays to be called, unless the state is carried on."""
+        for segment in segments:
+            yield from self.feed(segment)
+
+    def finish(self, time_us: int | None = None) -> list[tuple[int, Event]]:
+        """The capture is over, at ``time_us`` if that is known: close every connection, in order of appearance."""
+        return [pair for each in self._connections.values() for pair in _numbered(each.number, each.finish(time_us))]
+
+    def state(self) -> dict[str, Any]:
+        """All connections as JSON-able data, for ``from_state``; settings are not part of it."""
+        return {
+            "version": STATE_VERSION,
+            "next_number": self._next_number,
+            "sweep_us": self._sweep_us,
+            "connections": [connection.state() for connection in self._connections.values()],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], settings: Settings = DEFAULT) -> Connections:
+        """Go on where ``state()`` was taken.
+
+        Raises:
+            Misuse: the state is not one of this version.
+        """
+        check_version(state)
+        connections = cls(settings)
+        try:
+            connections._next_number = state["next_number"]
+            connections._sweep_us = state["sweep_us"]
+            parts = state["connections"]
+        except KeyError as error:
+            raise Misuse(f"the state of a capture lacks {error}; pass what state() returned") from error
+        for part in parts:
+            connection = Connection.from_state(part, settings, connections._take_number)
+            key = connection.addresses
+            connections._connections[key] = connections._flows[key] = connections._flows[key[::-1]] = connection
+        return connections
+
+    def _take_number(self) -> int:
+        self._next_number += 1
+        return self._next_number - 1
+
+    def _sweep(self, time_us: int) -> list[tuple[int, Event]]:
+        """Close and forget the connections that have been idle."""
+        self._sweep_us = time_us + self._settings.idle_us
+        events: list[tuple[int, Event]] = []
+        for key, connection in list(self._connections.items()):
+            events += _numbered(connection.number, connection.expire(time_us))
+            if connection.is_idle(time_us):
+                del self._connections[key], self._flows[key]
+                self._flows.pop(key[::-1], None)
+        return events
+
+
+def _numbered(number: int, events: list[Event]) -> list[tuple[int, Event]]:
+    """Events with the connection's number; the number changes where another connection opens."""
+    pairs: list[tuple[int, Event]] = []
+    for event in events:
+        if isinstance(event, Opened):
+            number = event.connection
+        pairs.append((number, event))
+    return pairs

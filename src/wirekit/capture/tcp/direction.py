@@ -1,0 +1,340 @@
+"""What one side of a connection has sent: bytes put in order, and the holes among them."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from bisect import bisect_right, insort
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from wirekit.capture.tcp.events import (
+    Closed,
+    ClosedReason,
+    Data,
+    Duplicate,
+    Event,
+    Gap,
+    GapReason,
+    Ignored,
+    Settings,
+    Side,
+)
+
+_PENDING: dict[ClosedReason, GapReason] = {
+    "fin": "pending at fin",
+    "rst": "pending at rst",
+    "end of capture": "pending at end of capture",
+    "new connection": "pending at new connection",
+    "idle": "pending at idle",
+}
+MASK = 0xFFFFFFFF
+_HALF = 1 << 31
+WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
+NEVER = 1 << 62  # µs
+_PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
+_GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
+
+
+class Piece(NamedTuple):
+    """Bytes held, at a stream offset."""
+
+    at: int
+    data: bytes
+    time_us: int
+    offset: int
+    file: int
+
+
+class Direction:
+    """What one side of the connection has sent."""
+
+    __slots__ = (
+        "acked", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us", "next",
+        "raw", "role", "settle_us", "slow", "start", "stray",
+    )  # fmt: skip
+
+    def __init__(self, role: Side) -> None:
+        self.role: Side = role
+        self.raw = -1  # sequence number of the next byte to release, -1 while unknown
+        self.next = 0  # its stream offset
+        self.start = -1  # sequence number of the first byte if the handshake told it
+        self.settle_us = -1  # until then a lower sequence may still become the first byte
+        self.held: list[Piece] = []  # ascending, disjoint, all at or beyond next
+        self.cost = 0  # what they take, bytes
+        self.cuts: list[tuple[int, int, int]] = []  # (from, to, time) cut by the snap length, ascending
+        self.gaps: list[tuple[int, int]] = []  # the latest gaps released
+        self.acked = 0  # highest stream offset acknowledged beyond next
+        self.mark = 0  # what was acknowledged ...
+        self.mark_us = 0  # ... at this time, for the hold time to count from
+        self.fin = -1  # stream offset of the end
+        self.fin_us = 0
+        self.closed = False
+        self.stray = (-1, 0)  # where the last segment out of the window ended, and next at that time
+        self.slow = True  # whether in-order data needs more than to be passed on
+        self.deadline = NEVER
+
+    def distance(self, sequence: int) -> int:
+        """Bytes from the next byte to release to this sequence number; negative when it lies behind."""
+        return ((sequence - self.raw + _HALF) & MASK) - _HALF
+
+    def in_place(self, start: int) -> int:
+        """How a handshake with this first sequence number fits: 1 yes, 0 no, -1 no other fact speaks for or against."""
+        if self.start >= 0:
+            return int(self.start == start)
+        if self.raw < 0:
+            return -1
+        if self.settle_us < 0:
+            return int((self.raw - self.next) & MASK == start)
+        return -1 if -WINDOW <= self.distance(start) <= 0 else 0
+
+    def begin(self, start: int) -> None:
+        """The handshake tells the sequence number of the first byte."""
+        if self.start >= 0 or self.closed:
+            return
+        if self.raw < 0:
+            self.raw = start
+        elif self.settle_us >= 0:
+            ahead = -self.distance(start)
+            if not 0 <= ahead <= WINDOW:
+                return
+            self.shift(ahead)
+            self.settle_us = -1
+        elif (self.raw - self.next) & MASK != start:
+            return
+        self.start = start
+
+    def shift(self, by: int) -> None:
+        """Put the first byte ``by`` bytes earlier; nothing has been released yet."""
+        self.raw = (self.raw - by) & MASK
+        self.held = [piece._replace(at=piece.at + by) for piece in self.held]
+        self.cuts = [(begin + by, end + by, time_us) for begin, end, time_us in self.cuts]
+        if self.acked:
+            self.acked += by
+        if self.fin >= 0:
+            self.fin += by
+
+    def place(self, piece: Piece, events: list[Event]) -> None:
+        """Hold the bytes that are new; count the others."""
+        at, data, time_us, offset, file = piece
+        end = at + len(data)
+        if at < self.next:
+            early = min(self.next, end) - at
+            self._pass(Piece(at, data[:early], time_us, offset, file), events)
+            data = data[early:]
+            at += early
+            offset += early
+        if 0 <= self.fin < end:
+            excess = min(end - self.fin, len(data))
+            if excess:
+                kept = len(data) - excess
+                events.append(Ignored(self.role, data[kept:], time_us, offset + kept, file, "after the end"))
+                data = data[:kept]
+                end = at + kept
+        if not data:
+            return
+        held = self.held
+        if not held or at >= held[-1].at + len(held[-1].data):
+            held.append(Piece(at, data, time_us, offset, file))
+            self.cost += len(data) + _PIECE_COST
+            return
+        first = bisect_right(held, at, key=itemgetter(0))
+        if first and held[first - 1].at + len(held[first - 1].data) > at:
+            first -= 1
+        index, position, repeated, conflicting = first, at, 0, 0
+        fresh: list[Piece] = []
+        while position < end:
+            stop = min(end, held[index].at) if index < len(held) else end
+            if position < stop:
+                fresh.append(Piece(position, data[position - at : stop - at], time_us, offset + position - at, file))
+                self.cost += stop - position + _PIECE_COST
+                position = stop
+            if position < end:
+                known = held[index]
+                index += 1
+                stop = min(end, known.at + len(known.data))
+                mine = data[position - at : stop - at]
+                theirs = known.data[position - known.at : stop - known.at]
+                repeated += len(mine)
+                if mine != theirs:
+                    conflicting += sum(a != b for a, b in zip(mine, theirs, strict=True))
+                position = stop
+        held[first:index] = sorted([*held[first:index], *fresh])
+        if repeated:
+            events.append(Duplicate(self.role, repeated, conflicting, time_us))
+
+    def _pass(self, piece: Piece, events: list[Event]) -> None:
+        """Account for bytes behind the next one: before the start, in a gap already reported, or seen before."""
+        at, data, time_us, offset, file = piece
+        end = at + len(data)
+        repeated = len(data)
+        if at < 0:
+            early = min(-at, len(data))
+            events.append(Ignored(self.role, data[:early], time_us, offset, file, "before the start"))
+            repeated -= early
+        for begin, stop in self.gaps:
+            low, high = max(at, begin), min(end, stop)
+            if low < high:
+                late = data[low - at : high - at]
+                events.append(Ignored(self.role, late, time_us, offset + low - at, file, "after its gap"))
+                repeated -= high - low
+        if repeated:
+            events.append(Duplicate(self.role, repeated, 0, time_us))
+
+    def cut(self, begin: int, end: int, time_us: int) -> None:
+        """Bytes [begin, end) were on the wire but not within the snap length."""
+        begin = max(begin, self.next)
+        if self.fin >= 0:
+            end = min(end, self.fin)
+        if begin < end:
+            insort(self.cuts, (begin, end, time_us))
+            self.cost += _PIECE_COST
+
+    def finish(self, at: int, time_us: int) -> None:
+        """A FIN ends the direction at this stream offset; the first one that fits what was seen counts."""
+        end = self.next
+        if self.held:
+            end = self.held[-1].at + len(self.held[-1].data)
+        if self.cuts:
+            end = max(end, *(cut[1] for cut in self.cuts))
+        if self.fin < 0 and at >= end:
+            self.fin, self.fin_us = at, time_us
+
+    def release(self, events: list[Event]) -> None:
+        """Pass on what has become contiguous, unless the first byte is not certain yet."""
+        if self.raw < 0 or self.settle_us >= 0 or self.closed:
+            return
+        before = position = self.next
+        held, cuts = self.held, self.cuts
+        released = reported = 0
+        while True:
+            for index in range(released, len(held)):
+                at, data, time_us, offset, file = held[index]
+                if at != position:
+                    break
+                events.append(Data(self.role, data, position, time_us, offset, file))
+                position += len(data)
+                self.cost -= len(data) + _PIECE_COST
+                released += 1
+            if reported == len(cuts) or cuts[reported][0] > position:
+                break
+            _, end, time_us = cuts[reported]
+            stop = min(end, held[released].at) if released < len(held) else end
+            if stop > position:
+                events.append(Gap(self.role, position, stop - position, time_us, "snap length"))
+                self._remember(position, stop)
+                position = stop
+            if position >= end:
+                self.cost -= _PIECE_COST
+                reported += 1
+        del held[:released], cuts[:reported]
+        self.next = position
+        self.raw = (self.raw + position - before) & MASK
+        if position == self.fin:
+            self.closed = True
+            events.append(Closed(self.role, "fin", self.fin_us))
+
+    def hole(self) -> tuple[int, int] | None:
+        """The end of the hole at the next byte and the time at which it showed, if something is known behind it."""
+        if self.closed or self.settle_us >= 0:
+            return None
+        found = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
+        if self.cuts:
+            found = min(found, (self.cuts[0][0], self.cuts[0][2]))
+        if self.held:
+            found = min(found, (self.held[0].at, self.held[0].time_us))
+        return None if found[0] == NEVER else found
+
+    def skip(self, end: int, time_us: int, reason: GapReason, events: list[Event]) -> None:
+        """Give up the bytes up to ``end`` and pass on what follows."""
+        events.append(Gap(self.role, self.next, end - self.next, time_us, reason))
+        self._remember(self.next, end)
+        self.raw = (self.raw + end - self.next) & MASK
+        self.next = end
+        self.release(events)
+
+    def _remember(self, begin: int, end: int) -> None:
+        self.gaps.append((begin, end))
+        if len(self.gaps) > _GAPS_KEPT:
+            del self.gaps[0]
+
+    def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
+        """The deadline has passed: settle the first byte, give up the holes whose time is over."""
+        if 0 <= self.settle_us < now_us:
+            self.settle_us = -1
+            self.release(events)
+        while hole := self.hole():
+            end, seen_us = hole
+            if end <= self.mark and now_us > self.mark_us + settings.hold_us:
+                reason: GapReason = "acknowledged, never captured"
+            elif now_us > seen_us + settings.patience_us:
+                reason = "pending at fin" if end == self.fin else "never acknowledged, never captured"
+                if end <= self.acked:
+                    reason = "acknowledged, never captured"
+            else:
+                break
+            self.skip(end, seen_us, reason, events)
+        self.watch(now_us, settings)
+
+    def limit(self, limit: int, events: list[Event]) -> None:
+        """Give up the earliest holes until no more than ``limit`` bytes are held."""
+        if self.cost > limit and self.settle_us >= 0:
+            self.settle_us = -1
+            self.release(events)
+        while self.cost > limit and (hole := self.hole()):
+            self.skip(*hole, "held bytes over the limit", events)
+
+    def watch(self, now_us: int, settings: Settings) -> None:
+        """Set the deadline and whether in-order data may take the fast path."""
+        self.slow = self.raw < 0 or self.settle_us >= 0 or self.fin >= 0 or bool(self.held) or bool(self.cuts)
+        if self.settle_us >= 0:
+            self.deadline = self.settle_us
+            return
+        hole = self.hole()
+        if hole is None:
+            self.mark = 0
+            self.deadline = NEVER
+            return
+        end, seen_us = hole
+        self.deadline = seen_us + settings.patience_us
+        if end <= self.acked:
+            if end > self.mark:
+                self.mark, self.mark_us = self.acked, now_us
+            self.deadline = min(self.deadline, self.mark_us + settings.hold_us)
+
+    def flush(self, reason: ClosedReason, last_us: int, events: list[Event]) -> None:
+        """Nothing more will come: pass on all that is held, with gaps for the holes."""
+        self.settle_us = -1
+        self.release(events)
+        while hole := self.hole():
+            end, seen_us = hole
+            self.skip(end, seen_us, "acknowledged, never captured" if end <= self.acked else _PENDING[reason], events)
+        if not self.closed and self.raw >= 0 and self.acked > self.next + 1:
+            self.skip(self.acked, last_us, "acknowledged, never captured", events)
+
+    def end(self) -> None:
+        """Take nothing more."""
+        self.closed = True
+        self.fin = self.next
+        self.slow = True
+        self.deadline = NEVER
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON-able data; held bytes in base64."""
+        plain = {name: getattr(self, name) for name in self.__slots__}
+        plain["held"] = [[p.at, b64encode(p.data).decode(), p.time_us, p.offset, p.file] for p in self.held]
+        plain["cuts"] = [list(cut) for cut in self.cuts]
+        plain["gaps"] = [list(gap) for gap in self.gaps]
+        plain["stray"] = list(self.stray)
+        return plain
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Direction:
+        direction = cls(state["role"])
+        for name in cls.__slots__:
+            setattr(direction, name, state[name])
+        direction.held = [Piece(at, b64decode(data), *where) for at, data, *where in state["held"]]
+        direction.cuts = [(begin, end, time_us) for begin, end, time_us in state["cuts"]]
+        direction.gaps = [(begin, end) for begin, end in state["gaps"]]
+        end, at = state["stray"]
+        direction.stray = (end, at)
+        return direction

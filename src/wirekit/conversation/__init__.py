@@ -1,0 +1,31 @@
+"""Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
+
+``Conversation.receive`` has three outcomes and nothing else: frames, bytes that nobody can decode (``Quarantined``,
+with the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which
+response belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's
+folder.
+
+Where the bytes stop making sense, framing resumes at the next offset whose frame is all there and decodes cleanly.
+"""
+
+from __future__ import annotations
+
+from wirekit.conversation.dialogue import Dialogue
+from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined
+from wirekit.conversation.following import Conversation
+from wirekit.conversation.recognition import Recognised, best_fit, recognise
+
+__all__ = [
+    "NEED_DATA",
+    "SIDES",
+    "Conversation",
+    "Description",
+    "Dialogue",
+    "Event",
+    "Frame",
+    "Message",
+    "Quarantined",
+    "Recognised",
+    "best_fit",
+    "recognise",
+]

@@ -1,0 +1,65 @@
+"""What a protocol knows of a connection beyond its layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+from wirekit.conversation.events import Description, Frame, Message
+from wirekit.engine import Decoded, decode
+from wirekit.registry import Protocol
+
+
+class Dialogue:
+    """What a protocol knows of one connection; subclasses live in ``schemas/<protocol>/dialogue.py``.
+
+    Attributes:
+        protocol: the protocol.
+        requests: requests that wait for their response, by what pairs them. The conversation keeps it.
+        frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
+            protocol's own limit allows is framed all the same, and has a Limit error.
+    """
+
+    frame_limit: int | None = None
+
+    def __init__(self, protocol: Protocol) -> None:
+        self.protocol = protocol
+        self.requests: dict[Hashable, Frame] = {}
+
+    def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
+        """How to decode a whole frame: key, context, and the reason if its body cannot be decoded."""
+        return self.protocol.stream(side), {}, None
+
+    def frame_key(self, side: str) -> str:
+        """The key that tells where the frame at the head of a direction ends."""
+        return self.protocol.stream(side)
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        """What the frame is; called for every frame, also one with an error and a partial value (or None)."""
+        return Description()
+
+    def sender(self, decoded: Decoded) -> str:
+        """The side that alone sends such a frame, or "" where both do; tells client from server in the middle."""
+        return ""
+
+    def plausible(self, side: str, data: bytes) -> bool:
+        """Whether a whole frame found while searching is one: it decodes cleanly and its body is known."""
+        key, context, reason = self.schema(side, data)
+        if reason is not None:
+            return False
+        decoded = decode(data, key, context=context)
+        return decoded.clean and decoded.consumed == len(data)
+
+    def observe(self, frame: Frame) -> None:
+        """Takes note of what a frame says about the connection; called once for each, in order of arrival."""
+
+    def lost(self) -> None:
+        """Takes note that bytes are missing, or that nobody could decode some."""
+
+    def messages(self, frame: Frame) -> Iterator[Message]:
+        """The application messages in a frame; called after ``observe``."""
+        return iter(())
+
+    def summary(self) -> dict[str, Any]:
+        """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""
+        return {}

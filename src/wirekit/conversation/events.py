@@ -1,0 +1,165 @@
+"""What comes out of a conversation: frames with their messages, bytes nobody can decode, and NEED_DATA."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from wirekit.engine import Decoded
+from wirekit.values import to_json
+
+SIDES = ("client", "server")
+
+
+class _NeedData:
+    """The outcome "a frame has begun and is not all there"."""
+
+    def __repr__(self) -> str:
+        return "NEED_DATA"
+
+
+NEED_DATA = _NeedData()
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a frame is in its conversation.
+
+    Attributes:
+        api: name of the API or command, as the protocol's keys or enumeration write it.
+        version: version of the API or header, None if the protocol has none.
+        correlation_id: the protocol's request id, None if the frame has none.
+        role: ``request``, ``response``, or ``event`` for what neither asks nor answers.
+        answered: whether a request gets a response.
+        pair: what links request and response; by default the correlation id.
+    """
+
+    api: str | None = None
+    version: int | None = None
+    correlation_id: int | None = None
+    role: str = "event"
+    answered: bool = True
+    pair: Hashable = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One application message out of a frame or a log segment; compressed sets and batches are opened.
+
+    Attributes:
+        offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None where nobody knows it yet.
+        timestamp: milliseconds since the epoch, or None.
+        timestamp_type: ``CreateTime`` or ``LogAppendTime``, or None.
+        key, value: bytes, or None for null.
+        attributes: the protocol's attribute bits as one integer, or None.
+        codec: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zlib``, ``zip``, ``zstd``.
+        crc: the checksum as stored, or None.
+        check: ``ok``, ``bad`` or ``absent``: the verdict on it.
+        schema: the key of the frame or record it came in.
+        details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
+    """
+
+    topic: str | None
+    partition: int | None
+    offset: int | str | None
+    timestamp: int | None
+    timestamp_type: str | None
+    key: bytes | None
+    value: bytes | None
+    attributes: int | None
+    codec: str
+    crc: int | None
+    check: str
+    schema: str
+    protocol: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "protocol",
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        "timestamp_type",
+        "key",
+        "value",
+        "attributes",
+        "codec",
+        "crc",
+        "check",
+        "schema",
+    )
+
+    def to_json(self) -> dict[str, Any]:
+        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, then the details."""
+        return {**{name: to_json(getattr(self, name)) for name in self.NAMES}, **self.details}
+
+
+@dataclass(slots=True)
+class Frame:
+    """A frame of a conversation.
+
+    Attributes:
+        side: who sent it, ``client`` or ``server``.
+        offset: bytes of that direction before it.
+        data: its bytes.
+        time_us: when its last byte arrived, microseconds since the epoch, or None.
+        decoded: value, checks, gaps, error; offsets in it are offsets of the direction.
+        request: for a response, the request it answers.
+        reason: why the body could not be decoded although the frame is whole, or None.
+        messages: the application messages in it.
+    """
+
+    protocol: str
+    side: str
+    offset: int
+    data: bytes
+    time_us: int | None
+    decoded: Decoded
+    description: Description
+    request: Frame | None = None
+    reason: str | None = None
+    messages: list[Message] = field(default_factory=list)
+
+    @property
+    def schema(self) -> str:
+        """The key it was decoded by."""
+        return self.decoded.schema
+
+    @property
+    def value(self) -> Any:
+        """Its value, as far as it was decoded."""
+        return self.decoded.value
+
+    @property
+    def latency_us(self) -> int | None:
+        """Microseconds between the request and this response, or None."""
+        if self.request is None or self.time_us is None or self.request.time_us is None:
+            return None
+        return self.time_us - self.request.time_us
+
+    def __repr__(self) -> str:
+        what = self.description
+        return f"<Frame {self.side} {what.api} v{what.version} #{what.correlation_id} {self.schema} at {self.offset}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Bytes of a direction that nobody could decode.
+
+    Attributes:
+        reason: in words.
+        path, error_offset: the field and the offset in the direction where decoding failed, if it got that far.
+    """
+
+    side: str
+    offset: int
+    data: bytes
+    time_us: int | None
+    reason: str
+    path: str = ""
+    error_offset: int | None = None
+
+
+Event = Frame | Quarantined | _NeedData

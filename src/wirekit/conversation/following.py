@@ -1,0 +1,245 @@
+"""One connection of a known protocol: framing, pairing, and the search for the next frame behind damage."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
+from wirekit.engine import LARGEST_HEADER, decode, foreign, frame_size, header
+from wirekit.errors import Misuse, WireError
+from wirekit.registry import registry
+from wirekit.wire.stream import Decrypt, Limits
+
+LARGEST_SEARCH = 1024 * 1024
+LARGEST_HEAD = 64
+"""Bytes up to the end of a frame's own length."""
+
+
+class _Direction:
+    """Bytes of one direction that are not decoded yet.
+
+    Attributes:
+        lost: why the bytes make no sense, "" while they do.
+        searched: how far they were looked through for a frame since.
+        waiting: (end, start) of what may be a frame and is not all there, a heap.
+    """
+
+    __slots__ = ("buffer", "lost", "offset", "searched", "time_us", "waiting")
+
+    def __init__(self) -> None:
+        self.buffer = bytearray()
+        self.offset = 0
+        self.lost = ""
+        self.searched = 0
+        self.waiting: list[tuple[int, int]] = []
+        self.time_us: int | None = None
+
+
+class Conversation:
+    """Follows one connection of a known protocol.
+
+    Args:
+        protocol: its name.
+        limits: what frames may ask for; by default the protocol's.
+        started: False when the connection was joined in the middle: the first bytes need not begin a frame.
+        decrypt: opens cipher text, as for ``wirekit.decode``.
+
+    >>> import wirekit
+    >>> conversation = wirekit.Conversation("kafka")
+    >>> request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    >>> conversation.receive("client", request[:5])
+    [NEED_DATA]
+    >>> [frame.description.api for frame in conversation.receive("client", request[5:])]
+    ['list_groups']
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        *,
+        limits: Limits | None = None,
+        started: bool = True,
+        decrypt: Decrypt | None = None,
+    ) -> None:
+        self.decrypt = decrypt
+        self.protocol = registry.protocol(protocol)
+        self.limits = limits or self.protocol.limits
+        self._limits_given = limits is not None
+        self.dialogue = self.protocol.dialogue()(self.protocol)
+        self._directions = {side: _Direction() for side in SIDES}
+        if not started:
+            for direction in self._directions.values():
+                direction.lost = "before the first whole frame of the capture"
+
+    @property
+    def requests(self) -> list[Frame]:
+        """The requests that wait for their response."""
+        return list(self.dialogue.requests.values())
+
+    def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
+        """Takes the next bytes of a direction; gives what they complete.
+
+        Args:
+            side: who sent them, ``client`` or ``server``.
+            data: bytes of any length.
+            time_us: when they arrived, microseconds since the epoch.
+
+        Returns:
+            Frames and quarantined bytes in order; NEED_DATA last when the bytes end inside a frame.
+        """
+        direction = self._direction(side)
+        direction.buffer += data
+        direction.time_us = time_us
+        events = list(self._drain(side, direction))
+        if direction.buffer:
+            events.append(NEED_DATA)
+        return events
+
+    def gap(self, side: str, length: int, reason: str = "missing from the capture") -> list[Event]:
+        """Says that the next ``length`` bytes of a direction are missing.
+
+        The frame that they cut is quarantined, and framing resumes at the next frame that decodes cleanly.
+        """
+        direction = self._direction(side)
+        events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
+        self.dialogue.lost()
+        direction.offset += length
+        direction.lost = f"after {length} bytes {reason}"
+        return events
+
+    def close(self, side: str | None = None) -> list[Event]:
+        """Says that no more bytes will come, on one side or both; what is left over is quarantined."""
+        events: list[Event] = []
+        for name in SIDES if side is None else (side,):
+            direction = self._direction(name)
+            reason = direction.lost or "the connection ended inside a frame"
+            events += self._give_up(name, direction, len(direction.buffer), reason)
+        return events
+
+    def _direction(self, side: str) -> _Direction:
+        try:
+            return self._directions[side]
+        except KeyError:
+            raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
+
+    def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
+        if not direction.offset and direction.buffer:
+            front = header(bytes(direction.buffer[:LARGEST_HEADER]))
+            if front is not None:
+                if front[1] is not None:
+                    yield self._header(side, direction, front[0], front[1])
+                elif len(direction.buffer) < LARGEST_HEADER:
+                    return
+        while direction.buffer:
+            if direction.lost:
+                found = self._search(side, direction)
+                if found is None:
+                    if len(direction.buffer) > LARGEST_SEARCH:
+                        yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
+                        continue
+                    return
+                yield from self._give_up(side, direction, found, direction.lost)
+                direction.lost = ""
+            try:
+                head = bytes(direction.buffer[:LARGEST_HEAD])
+                size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+            except WireError as error:
+                hint = foreign(head)
+                direction.lost = f"no frame begins here: {error.path} {error.reason}{'; ' if hint else ''}{hint}"
+                direction.searched = 1
+                continue
+            if size is None or len(direction.buffer) < size:
+                return
+            if size <= 0:
+                direction.lost = f"no frame begins here: its length is {size}"
+                direction.searched = 1
+                continue
+            data = bytes(direction.buffer[:size])
+            frame = self._frame(side, direction, data)
+            self._drop(direction, size)
+            yield frame
+
+    def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
+        """What a proxy put in front of the stream."""
+        data = bytes(direction.buffer[:size])
+        self._drop(direction, size)
+        what = Description(key.rpartition(".")[2])
+        return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
+
+    def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
+        key, context, reason = self.dialogue.schema(side, data)
+        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
+        decoded = decode(data, key, offset=direction.offset, **said)
+        if decoded.error is None and decoded.consumed < len(data):
+            decoded.consumed = len(data)
+        what = self.dialogue.describe(side, decoded)
+        frame = Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
+        pair = what.correlation_id if what.pair is None else what.pair
+        if what.role == "response":
+            frame.request = self.dialogue.requests.pop(pair, None)
+        elif what.role == "request" and what.answered and pair is not None:
+            self.dialogue.requests[pair] = frame
+        self.dialogue.observe(frame)
+        frame.messages = list(self.dialogue.messages(frame))
+        return frame
+
+    def _agreed(self) -> Limits:
+        """The limits with what the two sides agreed on; what the caller gave is never exceeded."""
+        agreed = self.dialogue.frame_limit
+        if agreed is None or (self._limits_given and agreed > self.limits.frame):
+            return self.limits
+        return replace(self.limits, frame=agreed)
+
+    def _framing(self) -> Limits:
+        """The limits for finding where a frame ends: an agreement does not lower them."""
+        agreed = self._agreed()
+        return agreed if agreed.frame > self.limits.frame else self.limits
+
+    def _search(self, side: str, direction: _Direction) -> int | None:
+        """The first offset at which a whole frame stands that decodes cleanly."""
+        from wirekit.compiler.heading import heading
+
+        buffer, waiting = bytes(direction.buffer), direction.waiting
+        whole = []
+        while waiting and waiting[0][0] <= len(buffer):
+            whole.append(heapq.heappop(waiting)[1])
+        begin = heading(self.dialogue.frame_key(side), self._framing().frame)
+        found = begin.pattern.finditer(buffer, direction.searched)
+        for start in chain(sorted(whole), (match.start() for match in found)):
+            size = begin.frame_size(buffer, start)
+            end = start + size if size is not None else self._end(side, buffer, start)
+            if end > len(buffer):
+                heapq.heappush(waiting, (end, start))
+            elif end > start and self.dialogue.plausible(side, buffer[start:end]):
+                return start
+        direction.searched = max(direction.searched, len(buffer) - begin.size + 1)
+        return None
+
+    def _end(self, side: str, buffer: bytes, start: int) -> int:
+        """Where a frame at ``start`` ends by its own length: not behind ``start`` if it makes no sense."""
+        try:
+            head = buffer[start : start + LARGEST_HEAD]
+            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+        except WireError:
+            return start
+        if size is None:
+            return start + LARGEST_HEAD if len(head) < LARGEST_HEAD else start
+        return start + size
+
+    def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
+        if not size:
+            return []
+        self.dialogue.lost()
+        data = bytes(direction.buffer[:size])
+        quarantined = Quarantined(side, direction.offset, data, direction.time_us, reason)
+        self._drop(direction, size)
+        return [quarantined]
+
+    def _drop(self, direction: _Direction, size: int) -> None:
+        del direction.buffer[:size]
+        direction.offset += size
+        direction.searched, direction.waiting = 0, []

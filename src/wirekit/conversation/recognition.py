@@ -1,0 +1,167 @@
+"""The protocol of a connection, found from its first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from wirekit.conversation.events import SIDES
+from wirekit.engine import LARGEST_HEADER, decode, foreign, frame_size, frames, header, overruns
+from wirekit.errors import Short, WireError
+from wirekit.registry import Protocol, registry
+
+FRAMES_TO_RECOGNISE = 8
+LEAST_EVIDENCE = 12
+"""Bytes that must decode before damaged data counts as a protocol's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """What the first bytes of a connection are.
+
+    Attributes:
+        protocol: name, or "" when none fits.
+        swapped: whether the side that was taken for the server is the client.
+        certain: False while more bytes could change the answer.
+        reason: in words, for a reader.
+    """
+
+    protocol: str
+    swapped: bool
+    certain: bool
+    reason: str
+
+
+def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> Recognised:
+    """Finds the protocol of a connection from the first bytes of its directions.
+
+    Each protocol's own layouts are tried on the first frames; the one with most clean frames wins, and of equals the
+    one that was registered first.
+
+    Args:
+        client, server: bytes of the two directions, as many as there are.
+        names: the protocols to try; by default all that have a byte stream.
+    """
+    client, server = _behind_header(client), _behind_header(server)
+    best: tuple[int, str, bool] | None = None
+    tails: list[tuple[str, _Tail]] = []
+    protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
+    for protocol in protocols:
+        if not protocol.recognised_by:
+            continue
+        for swapped, asking, answering in ((False, client, server), (True, server, client)):
+            clean, asks = _clean_frames(protocol, asking, "client")
+            answered, answers = _clean_frames(protocol, answering, "server")
+            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
+            if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
+                clean += answered
+            if clean and (best is None or clean > best[0]):
+                best = (clean, protocol.name, swapped)
+    if best is None:
+        hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
+        hopeful |= {side for side, tail in tails if tail()}
+        heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
+        told = [f"; from the {side}, {what}" for side, what in heard if what]
+        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
+    clean, name, swapped = best
+    swapped = _swapped(registry.protocol(name), client, server, swapped)
+    found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
+    rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
+    return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
+
+
+def _behind_header(data: bytes) -> bytes:
+    """The bytes behind a header that a proxy put in front; none while that is cut."""
+    found = header(data[:LARGEST_HEADER])
+    return data if found is None else b"" if found[1] is None else data[found[1] :]
+
+
+def _as_rival(protocol: Protocol, data: bytes) -> str:
+    """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
+    key = protocol.stream("client")
+    if not protocol.recognised_by or overruns(data, key):
+        return ""
+    decoded = next(frames(key, data))
+    if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+        return ""
+    if decoded.clean:
+        return f"{protocol.name} fits the first as well and comes second"
+    if decoded.error is not None:
+        why = f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
+    elif decoded.gaps:
+        why = f"{decoded.gaps[0].path}: bytes that nothing explains"
+    else:
+        bad = next(check for check in decoded.checks if check.status == "bad")
+        why = f"{bad.path}: {bad.kind} {bad.stored} instead of {bad.computed}"
+    return f"{protocol.name} does not fit ({why})" if why else ""
+
+
+def best_fit(data: bytes) -> str:
+    """The protocol whose first frame fits damaged or cut bytes best, or "" if none fits more than a few of them.
+
+    A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
+    decoding came.
+    """
+    data = _behind_header(data)
+    best = (0, 0, "")
+    for protocol in registry.with_stream():
+        key = protocol.stream("client")
+        decoded = next(frames(key, data))
+        if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+            continue
+        reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
+        grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
+        if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
+            best = (grade, reached, protocol.name)
+    return best[2]
+
+
+def _is_cut(data: bytes, key: str) -> bool:
+    """Whether the end of the data is all that is wrong with them."""
+    return isinstance(decode(data, key).error, Short)
+
+
+def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
+    """Whether what was taken for the client is the server, where both sides send frames of one layout."""
+    if protocol.client != protocol.server:
+        return guess
+    dialogue = protocol.dialogue()(protocol)
+    votes = 0
+    for side, data in (("client", client), ("server", server)):
+        for decoded in islice(frames(protocol.stream("client"), data), FRAMES_TO_RECOGNISE):
+            sender = dialogue.sender(decoded) if decoded.clean else ""
+            votes += 0 if not sender else 1 if sender != side else -1
+    return votes > 0 if votes else guess
+
+
+_Tail = Callable[[], bool]
+"""Whether a frame has begun that may be one of the protocol's."""
+
+
+def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tail]:
+    """How many of the first frames decode cleanly, and whether what follows them may become one."""
+    clean = position = 0
+    key = protocol.stream(side)
+    proofs = [protocol.key(name) for name in protocol.recognised_by]
+    for _ in range(FRAMES_TO_RECOGNISE):
+        if position >= len(data):
+            return clean, lambda: True
+        try:
+            size = frame_size(data[position : position + 64], key, limits=protocol.limits)
+        except WireError:
+            return clean, lambda: False
+        if size is None:
+            return clean, lambda: True
+        if size <= 0:
+            return clean, lambda: False
+        frame = data[position : position + size]
+        if len(frame) < size:
+            return clean, partial(_is_cut, frame, key)
+        if not overruns(frame, key):
+            known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
+            if known and any(decode(frame, proof).clean for proof in proofs):
+                clean += 1
+        position += size
+    return clean, lambda: False

@@ -1,0 +1,256 @@
+"""What is there or not, and which of several layouts it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirekit.errors import Limit, WireError
+from wirekit.values import shown
+from wirekit.wire.blobs import rest
+from wirekit.wire.derived import Default
+from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class _Optional(Wrapping):
+    """A field that is there or not; absent it is None and takes no bytes."""
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return None if obj is None else self.inner._build(obj, stream, context, path)
+
+    def settled(self, context: Scope) -> Node:
+        return self.inner.settled(context)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return None if obj is None else self.inner.load(obj, context)
+
+    def minimum(self) -> int:
+        return 0
+
+    def default(self, context: Scope) -> Any:
+        return None
+
+
+class If(_Optional):
+    """A field that is there when a ``this`` expression is true, and None otherwise."""
+
+    def __init__(self, condition: Any, inner: Node) -> None:
+        super().__init__(inner)
+        self.condition = condition
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.inner._parse(stream, context, path) if evaluate(self.condition, context) else stream.absent()
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if evaluate(self.condition, context):
+            return self.inner._build(obj, stream, context, path)
+        if obj is not None:
+            raise stream.wrong("nothing, for the field's condition does not hold", shown(obj))
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return self.inner.default(context) if evaluate(self.condition, context) else None
+
+
+class IfThenElse(Node):
+    """One of two layouts, by a ``this`` expression."""
+
+    def __init__(self, condition: Any, then: Node, otherwise: Node) -> None:
+        super().__init__()
+        self.condition = condition
+        self.then = then
+        self.otherwise = otherwise
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("then", self.then), ("otherwise", self.otherwise)]
+
+    def minimum(self) -> int:
+        return min(self.then.minimum(), self.otherwise.minimum())
+
+    def _chosen(self, context: Scope) -> Node:
+        return self.then if evaluate(self.condition, context) else self.otherwise
+
+    def settled(self, context: Scope) -> Node:
+        return self._chosen(context).settled(context)
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self._chosen(context)._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self._chosen(context)._build(obj, stream, context, path)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return self._chosen(context).load(obj, context)
+
+    def default(self, context: Scope) -> Any:
+        return self._chosen(context).default(context)
+
+
+class Switch(Node):
+    """One of several layouts, by a ``this`` expression or a tuple of them.
+
+    Args:
+        on: the expression, or a tuple of expressions; a symbol counts as its number.
+        cases: {value: node}, or {(value, …): node}.
+        default: the layout for other values; without one, another value is Wrong.
+    """
+
+    def __init__(self, on: Any, cases: Mapping[Any, Node], default: Node | None = None) -> None:
+        super().__init__()
+        self.on = on
+        self.cases = dict(cases)
+        self.otherwise = default
+
+    def parts(self) -> list[tuple[str, Node]]:
+        parts = [(str(value), node) for value, node in self.cases.items()]
+        return [*parts, ("default", self.otherwise)] if self.otherwise is not None else parts
+
+    def minimum(self) -> int:
+        return min((node.minimum() for _, node in self.parts()), default=0)
+
+    def _key(self, context: Scope) -> Any:
+        if isinstance(self.on, tuple):
+            return tuple(evaluate(part, context) for part in self.on)
+        return evaluate(self.on, context)
+
+    def _chosen(self, context: Scope) -> Node | None:
+        key = self._key(context)
+        try:
+            return self.cases.get(key, self.otherwise)
+        except TypeError:  # a list, say, that is to be built
+            return self.otherwise
+
+    def settled(self, context: Scope) -> Node:
+        node = self._chosen(context)
+        return self if node is None else node.settled(context)
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        node = self._chosen(context)
+        if node is None:
+            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", self._key(context))
+        return node._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        node = self._chosen(context)
+        if node is None:
+            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", self._key(context))
+        return node._build(obj, stream, context, path)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        node = self._chosen(context)
+        return obj if node is None else node.load(obj, context)
+
+    def default(self, context: Scope) -> Any:
+        node = self._chosen(context)
+        return NOTHING if node is None else node.default(context)
+
+
+class IfNext(_Optional):
+    """A field that is there when the next bytes are these, and None otherwise."""
+
+    def __init__(self, magic: bytes, inner: Node) -> None:
+        super().__init__(inner)
+        self.magic = magic
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        end = stream.position + len(self.magic)
+        if end > stream.limit or stream.buffer[stream.position : end] != self.magic:
+            return stream.absent()
+        return self.inner._parse(stream, context, path)
+
+
+class IfMore(_Optional):
+    """A field that is there when any byte is left before the limit, and None otherwise."""
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.inner._parse(stream, context, path) if stream.position < stream.limit else stream.absent()
+
+
+class OrBytes(Wrapping):
+    """A layout whose value is no string, or all bytes before the limit as they stand where they do not fit it.
+
+    Bytes that do not fit are a gap with a bad ``layout`` check, which says what is wrong with them. Asking for too much
+    (``Limit``) stays an error.
+    """
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        session = stream.session
+        mark = session.mark()
+        start, limit, bounded, nested = stream.position, stream.limit, stream.bounded, stream.nested
+        leave = stream.leave
+        try:
+            return self.inner._parse(stream, context, path)
+        except Limit:
+            raise
+        except WireError as error:
+            session.rewind(mark)
+            stream.position, stream.limit, stream.bounded, stream.nested = start, limit, bounded, nested
+            stream.leave = leave
+            stream.check("layout", None, None, False, start, f"{error.path}: {error.reason}")
+            data = stream.take(stream.left)
+            if data:
+                stream.gap(start, stream.position)
+            stream.span(start, "gap")
+            return data
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if isinstance(obj, (bytes, bytearray, memoryview)):
+            stream.write(bytes(obj))
+            return obj
+        return self.inner._build(obj, stream, context, path)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return rest().load(obj, context) if isinstance(obj, str) else self.inner.load(obj, context)
+
+    def minimum(self) -> int:
+        return 0
+
+    def default(self, context: Scope) -> Any:
+        return self.inner.default(context)
+
+
+class Lookahead(Wrapping):
+    """The number that stands ``at`` bytes ahead, without moving; nothing is written for it."""
+
+    def __init__(self, inner: Node, at: int = 0) -> None:
+        super().__init__(inner)
+        self.at = at
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        if start + self.at + self.inner.minimum() > stream.limit:
+            raise stream.short(self.at + self.inner.minimum())
+        mark = stream.session.mark()
+        stream.position += self.at
+        try:
+            return self.inner._parse(stream, context, path)
+        finally:
+            stream.position = start
+            stream.session.forget_spans(mark)
+            stream.span(start, "ahead", depth=mark[0])
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return obj
+
+    def minimum(self) -> int:
+        return 0
+
+
+def bare(node: Node) -> Node:
+    """The node under its conditions and its default."""
+    while isinstance(node, (If, IfMore, Default)):
+        node = node.inner
+    return node
+
+
+def present(node: Node, scope: Scope, value: Any) -> bool:
+    """Whether a length or check under conditions is there at all."""
+    while isinstance(node, (If, IfMore)):
+        if isinstance(node, If):
+            if not evaluate(node.condition, scope):
+                return False
+        elif value is None:
+            return False
+        node = node.inner
+    return True

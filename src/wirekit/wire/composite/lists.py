@@ -1,0 +1,181 @@
+"""Lists: elements behind a count, as many as an expression says, or up to a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.errors import Short, WireError
+from wirekit.values import shown
+from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, is_null, load_part
+from wirekit.wire.numbers import Integer
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class _Elements(Node):
+    """A list of elements of one layout."""
+
+    def __init__(self, element: Node) -> None:
+        super().__init__()
+        self.element = element
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("element", self.element)]
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        self._write(self._listed(obj, stream), stream, context)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if not isinstance(obj, list):
+            return obj
+        return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
+
+    def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
+        """That many elements; the count is checked against what the limit leaves before anything is read."""
+        needed = number * max(self.element.minimum(), 1)
+        if needed > stream.left:
+            raise stream.short(needed)
+        items: list[Any] = []
+        names = stream.session.path
+        begin, depth = stream.position, len(names)
+        try:
+            for index in range(number):
+                names.append(index)
+                items.append(self.element._parse(stream, context, ""))
+                names.pop()
+        except WireError as error:
+            error.partial = items if error.partial is None else [*items, error.partial]
+            raise
+        finally:
+            stream.span(begin, "list", depth=depth)
+        return items
+
+    def _listed(self, obj: Any, stream: Writer) -> list[Any] | tuple[Any, ...]:
+        if not isinstance(obj, (list, tuple)):
+            raise stream.wrong("a list", shown(obj))
+        return obj
+
+    def _write(self, items: list[Any] | tuple[Any, ...], stream: Writer, context: Scope) -> None:
+        for index, item in enumerate(items):
+            stream.path.append(index)
+            self.element._build(item, stream, context, "")
+            stream.path.pop()
+
+
+class Array(_Elements):
+    """A count and that many elements; the value is a list.
+
+    Args:
+        count: the integer that counts.
+        element: what is repeated.
+        null: the count that means null, or None; any other negative count is Wrong.
+    """
+
+    def __init__(self, count: Integer, element: Node, *, null: int | None = None) -> None:
+        super().__init__(element)
+        self.count = count
+        self.null = null
+
+    def minimum(self) -> int:
+        return self.count.minimum()
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
+        start = stream.position
+        number = self.count.read(stream, "$count")
+        if is_null(number, self.null) and number < 0:
+            if number != self.null:
+                stream.note("raw", number)
+            stream.absent()
+            return None
+        if number < 0:
+            raise stream.wrong("a count of at least 0", number, start)
+        return self._read(number, stream, context)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if obj is None:
+            if self.null is None:
+                raise stream.wrong("a list", "null")
+            raw = stream.noted("raw")
+            self.count._build(self.null if raw is None else raw, stream, context, path)
+            return obj
+        items = self._listed(obj, stream)
+        if len(items) > self.count.high:
+            raise stream.wrong(f"at most {self.count.high} elements", len(items))
+        self.count._build(len(items), stream, context, path)
+        self._write(items, stream, context)
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+class Repeat(_Elements):
+    """As many elements as an expression says; the value is a list.
+
+    Args:
+        count: a number or a ``this`` expression.
+        element: what is repeated.
+    """
+
+    def __init__(self, count: Any, element: Node) -> None:
+        super().__init__(element)
+        self.count = count
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
+        return self._read(evaluate_size(self.count, context), stream, context)
+
+
+class RecordsToEnd(_Elements):
+    """Elements until the limit; the value is a list.
+
+    Args:
+        element: what is repeated.
+        short_tail: what to do with a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
+            its bytes to the next field. Damage inside a whole element is an error in both cases.
+        until: stop before these bytes, if given.
+        count: an expression for the number of elements that another field announces, verified by a ``count`` check.
+    """
+
+    def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"", count: Any = None) -> None:
+        super().__init__(element)
+        self.count = count
+        self.short_tail = short_tail
+        self.until = until
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
+        items: list[Any] = []
+        session = stream.session
+        bounded, nested, leave = stream.bounded, stream.nested, stream.leave
+        if self.short_tail == "stop":
+            stream.leave = bounded
+        begin, depth = stream.position, len(session.path)
+        while stream.position < stream.limit:
+            start = stream.position
+            if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
+                break
+            mark = session.mark()
+            limit = stream.limit
+            session.path.append(len(items))
+            try:
+                items.append(self.element._parse(stream, context, ""))
+            except WireError as error:
+                if self.short_tail == "stop" and isinstance(error, Short) and error.bounded == bounded:
+                    session.rewind(mark)
+                    stream.position, stream.limit, stream.bounded = start, limit, bounded
+                    stream.nested = nested
+                    break
+                error.partial = items if error.partial is None else [*items, error.partial]
+                stream.span(begin, "list", depth=depth)
+                raise
+            if stream.position == start:
+                raise stream.wrong("a record of at least one byte", "an empty one")
+            session.path.pop()
+        stream.leave = leave
+        stream.span(begin, "list")
+        if self.count is not None:
+            announced = evaluate(self.count, context)
+            stream.check("count", announced, len(items), announced == len(items), stream.position)
+        return items
+
+    def default(self, context: Scope) -> Any:
+        return []

@@ -1,0 +1,118 @@
+"""A layout inside a length, and a layout by its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.errors import Limit
+from wirekit.wire.node import NOTHING, Node, Wrapping, is_null
+from wirekit.wire.numbers import Integer
+from wirekit.wire.stream import Reader, Scope, Writer
+
+
+class Sized(Wrapping):
+    """A length prefix and a layout inside that length, as one field whose value is the layout's.
+
+    Args:
+        length: the integer that counts the bytes.
+        inner: the layout.
+        null: the length that means null, or None.
+    """
+
+    def __init__(self, length: Integer, inner: Node, *, null: int | None = None) -> None:
+        super().__init__(inner)
+        self.length = length
+        self.null = null
+
+    def minimum(self) -> int:
+        return self.length.minimum()
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        size = self.length.read(stream, "$length")
+        if is_null(size, self.null):
+            if size != self.null:
+                stream.note("raw", size)
+            return stream.absent()
+        if size < 0:
+            raise stream.wrong("a length of at least 0", size, start)
+        begin = stream.position
+        outer = stream.limit
+        cut = begin + size > outer
+        if cut and stream.bounded == stream.leave:
+            raise stream.short(size)
+        stream.limit = end = min(begin + size, outer)
+        stream.bounded += not cut
+        try:
+            value = self.inner._parse(stream, context, path)
+        finally:
+            stream.limit = outer
+        stream.bounded -= not cut
+        if stream.position < end:
+            stream.trailing(stream.position, end)
+            stream.note("trailing", bytes(stream.buffer[stream.position : end]))
+            stream.position = end
+        if cut:
+            stream.position = begin
+            error = stream.short(size)
+            stream.position = end
+            error.partial = value
+            raise error
+        return value
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        if obj is None:
+            if self.null is None:
+                raise stream.wrong("a value", "null")
+            raw = stream.noted("raw")
+            self.length._build(self.null if raw is None else raw, stream, context, path)
+            return obj
+        start = len(stream.buffer)
+        self.length._build(0, stream, context, path)
+        begin = len(stream.buffer)
+        self.inner._build(obj, stream, context, path)
+        trailing = stream.noted("trailing")
+        if trailing:
+            stream.write(trailing)
+        size = self.length.check(len(stream.buffer) - begin, stream)
+        stream.buffer[start:begin] = self.length.pack(size)
+        return obj
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return None if obj is None else self.inner.load(obj, context)
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+class Ref(Node):
+    """Another registered schema, by key; how a layout contains itself."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self.key = key
+
+    @property
+    def target(self) -> Node:
+        """The node behind the key."""
+        from wirekit.registry import registry
+
+        return registry[self.key].node
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        limits = stream.session.limits
+        if stream.nested >= limits.depth:
+            raise Limit("depth", limits.depth, stream.nested + 1, **stream.where())
+        stream.nested += 1
+        value = self.target._parse(stream, context, path)
+        stream.nested -= 1
+        return value
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self.target._build(obj, stream, context, path)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return self.target.load(obj, context)
+
+    def default(self, context: Scope) -> Any:
+        return self.target.default(context)

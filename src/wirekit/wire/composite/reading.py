@@ -1,0 +1,235 @@
+"""A struct while it is read: where its members lie, the lengths that bound them, and the verdicts on both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wirekit.errors import Limit, Short, WireError
+from wirekit.values import Check, Record
+from wirekit.wire.derived import Checked, Length
+from wirekit.wire.stream import Reader, Scope, join_path, located
+from wirekit.wire.told import observe
+
+if TYPE_CHECKING:
+    from wirekit.wire.composite.structure import Struct
+
+
+class _Bound:
+    """A length whose covered members are being read."""
+
+    __slots__ = ("cut", "end", "index", "last", "name", "outer", "size", "start")
+
+    def __init__(self, index: int, name: str, last: int, size: int, reader: Reader) -> None:
+        self.index = index
+        self.name = name
+        self.last = last
+        self.size = size
+        self.start = reader.position
+        self.outer = reader.limit
+        self.end = min(self.start + size, reader.limit)
+        self.cut = self.start + size > reader.limit
+
+
+class Reading:
+    """One struct that is read from where the reader stands.
+
+    Attributes:
+        record: its value, as far as it is read.
+        extra: what the record keeps beside its fields.
+        starts, ends: where each member lies.
+        pending: lengths whose covered members are still to come, by the index of the first one.
+        bounds: lengths that hold, the innermost last.
+    """
+
+    __slots__ = ("bounds", "ends", "extra", "pending", "record", "scope", "starts", "stream", "struct")
+
+    def __init__(self, struct: Struct, stream: Reader, context: Scope) -> None:
+        self.struct = struct
+        self.stream = stream
+        self.scope = context.inner()
+        self.record: Record = struct.record()
+        self.extra: dict[str, Any] = {}
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.pending: dict[int, tuple[int, int]] = {}
+        self.bounds: list[_Bound] = []
+
+    def read(self) -> Record:
+        """The record; an error carries what was read before it."""
+        stream = self.stream
+        session = stream.session
+        begin, depth = stream.position, len(session.path)
+        session.frames.append((depth, self.extra))
+        try:
+            self._members()
+            self._verdicts()
+        except WireError as error:
+            self._explain(error, depth)
+            raise
+        finally:
+            session.frames.pop()
+            stream.span(begin, "record", depth=depth)
+            if self.extra:
+                self.record._extra = self.extra
+        return self.record
+
+    def _members(self) -> None:
+        stream, names = self.stream, self.stream.session.path
+        for index, (name, node) in enumerate(self.struct.members):
+            if index in self.pending:
+                self._open(*self.pending.pop(index))
+            names.append(name)
+            start = stream.position
+            value = node._parse(stream, self.scope, "")
+            self.starts.append(start)
+            self.ends.append(stream.position)
+            setattr(self.record, name, value)
+            self.scope[name] = value
+            names.pop()
+            if index in self.struct.lengths and value is not None:
+                self._length(index, value)
+            while self.bounds and self.bounds[-1].last == index:
+                self._close(self.bounds.pop())
+        for length, size in self.pending.values():
+            self._open(length, size)
+            self._close(self.bounds.pop())
+
+    def _verdicts(self) -> None:
+        """Verifies what can be only when all members are there."""
+        for index, (length, first, last) in self.struct.lengths.items():
+            name = self.struct.members[index][0]
+            number = getattr(self.record, name)
+            if not length.bounds and last > index and number is not None:
+                self._agree(index, number)
+            elif length.zero_is_rest and number == 0 and self.ends[last] - self.starts[first] + length.add:
+                self._keep(name)
+        for index, checked, first, last in self.struct.checked:
+            self._verify(index, checked, self.starts[first], self.ends[last])
+        self._observe()
+
+    def _explain(self, error: WireError, depth: int) -> None:
+        """Gives an error on its way out its place, what was read before it, and why a length cannot be right."""
+        if error.offset is None:
+            located(error, self.stream)
+        reached = len(self.starts)
+        if reached < len(self.struct.members) and error.partial is not None:
+            setattr(self.record, self.struct.members[reached][0], error.partial)
+        error.partial = self.record
+        if self.bounds:
+            self.stream.limit = self.bounds[0].outer
+            self._blame(error, depth)
+
+    def _length(self, index: int, number: int) -> None:
+        node, first, last = self.struct.lengths[index]
+        if node.zero_is_rest and number == 0:
+            return
+        if last < index:
+            self._agree(index, number)
+        elif node.bounds:
+            self.pending[first] = (index, number - node.add)
+
+    def _agree(self, index: int, number: int) -> None:
+        """Verifies a length that did not bound the members it covers."""
+        node, first, last = self.struct.lengths[index]
+        name = self.struct.members[index][0]
+        actual = self.ends[last] - self.starts[first] + node.add
+        fits = actual == number or (node.exceeds and number > actual)
+        self._check(name, "length", number, actual, fits, self.starts[index])
+        if actual != number:
+            self._keep(name)
+
+    def _open(self, index: int, size: int) -> None:
+        stream = self.stream
+        length, _, last = self.struct.lengths[index]
+        bound = _Bound(index, self.struct.members[index][0], last, size, stream)
+        if bound.cut and stream.bounded == stream.leave and not length.clip:
+            raise stream.short(size)
+        self.bounds.append(bound)
+        stream.limit = bound.end
+        if not bound.cut:
+            stream.bounded += 1
+
+    def _close(self, bound: _Bound) -> None:
+        stream = self.stream
+        if stream.position < bound.end:
+            self._trailing(bound)
+        stream.limit = bound.outer
+        if bound.cut:
+            self._cut(bound, self.struct.lengths[bound.index][0])
+        else:
+            stream.bounded -= 1
+
+    def _trailing(self, bound: _Bound) -> None:
+        """Keeps what is left over inside a length."""
+        stream, names = self.stream, self.stream.session.path
+        left = bytes(stream.buffer[stream.position : bound.end])
+        names.append(bound.name)
+        stream.trailing(stream.position, bound.end)
+        names.pop()
+        self.extra.setdefault("trailing", {})[bound.name] = left
+        stream.position = bound.end
+
+    def _cut(self, bound: _Bound, length: Length) -> None:
+        """The verdict on a length that leads beyond the limit, or Short."""
+        stream, names = self.stream, self.stream.session.path
+        available = bound.end - bound.start
+        names.append(bound.name)
+        if length.clip:
+            stream.check("length", bound.size, available, length.exceeds, bound.start, "cut by the end of the data")
+            self._keep(bound.name)
+            names.pop()
+            return
+        position, stream.position = stream.position, bound.start
+        error = stream.short(bound.size)
+        stream.position = position
+        names.pop()
+        error.available = available
+        raise error
+
+    def _blame(self, error: WireError, depth: int) -> None:
+        """Says of an error inside a length that cannot be right that it cannot: it passes one that fits."""
+        beyond = next((bound for bound in self.bounds if bound.cut), None)
+        if beyond is not None and self.stream.bounded and not isinstance(error, (Short, Limit)) and not error.hint:
+            where = join_path([*self.stream.session.path[:depth], beyond.name])
+            error.hint = f"{where} says {beyond.size} bytes where {beyond.end - beyond.start} are left"
+
+    def _verify(self, index: int, checked: Checked, start: int, end: int) -> None:
+        stream = self.stream
+        name = self.struct.members[index][0]
+        stored = getattr(self.record, name)
+        after = self.ends[index]
+        if stored is None:
+            where, offset = join_path([*stream.session.path, name]), stream.origin + after
+            verdict = Check(where, checked.algorithm, None, None, "absent", offset, stream.source)
+            stream.session.checks.append(verdict)
+            return
+        if checked.content:
+            start += self.struct.prefix(str(checked.covers))
+        position = after - checked.inner.minimum()
+        data: Any = memoryview(stream.buffer)[start:end]
+        if start <= position < end:
+            data = bytearray(data)
+            data[position - start : after - start] = bytes(after - position)
+        computed = checked.compute(data)
+        self._check(name, checked.algorithm, stored, computed, stored == computed, position)
+        if stored != computed:
+            self._keep(name)
+
+    def _observe(self) -> None:
+        """Verifies what messages tell about the members behind them."""
+        for told in self.struct.told:
+            (name, _), (of, node) = self.struct.members[told.at], self.struct.members[told.of]
+            extent = None if node.settled(self.scope).opaque else self.ends[told.of] - self.starts[told.of]
+            self.stream.session.path.append(name)
+            message, value = getattr(self.record, name), getattr(self.record, of)
+            observe(told, message, value, extent, self.stream, self.starts[told.at])
+            self.stream.session.path.pop()
+
+    def _check(self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int) -> None:
+        self.stream.session.path.append(name)
+        self.stream.check(kind, stored, computed, ok, position)
+        self.stream.session.path.pop()
+
+    def _keep(self, name: str) -> None:
+        """Has a member written as it stands."""
+        self.extra.setdefault("keep", []).append(name)

@@ -1,0 +1,171 @@
+"""Named members one after the other, with the lengths and checksums among them that cover others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import construct
+
+from wirekit.errors import Misfit, Misuse, Short, Wrong
+from wirekit.values import Record, record_type
+from wirekit.wire.blobs import Bytes
+from wirekit.wire.composite.choices import bare
+from wirekit.wire.composite.reading import Reading
+from wirekit.wire.composite.writing import Writing
+from wirekit.wire.derived import Checked, Default, Length, cover
+from wirekit.wire.extras import load_extras
+from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, load_part, unnamed
+from wirekit.wire.numbers import Bits, Integer
+from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.told import counted, tales
+
+
+class Struct(Node):
+    """Named fields one after the other; the value is a ``Record``.
+
+    Args:
+        fields: ``"name" / node``, with ``* "text"`` for a note about the field.
+        name: what the record is called.
+        doc: what the structure is, for ``wirekit schemas``.
+    """
+
+    def __init__(self, *fields: Any, name: str = "Record", doc: str = "") -> None:
+        super().__init__()
+        self.members: list[tuple[str, Node]] = []
+        self.docs_of: dict[str, str] = {}
+        for field in fields:
+            if not isinstance(field, construct.Renamed):
+                raise Misuse(f"a field of a Struct is written 'name' / node, not {field!r}")
+            self.members.append((field.name, unnamed(field)))
+            self.docs_of[field.name] = field.docs
+        self.doc = doc
+        names = [name for name, _ in self.members]
+        self.record = record_type(name, tuple(names))
+        self.lengths: dict[int, tuple[Length, int, int]] = {}
+        self.checked: list[tuple[int, Checked, int, int]] = []
+        for index, (_, node) in enumerate(self.members):
+            core = bare(node)
+            if isinstance(core, Length):
+                self.lengths[index] = (core, *cover(core.of, index, names))
+            elif isinstance(core, Checked):
+                self.checked.append((index, core, *cover(core.covers, index, names)))
+        self.closing: dict[int, list[int]] = {}
+        for index, (_, _, last) in self.lengths.items():
+            if last > index:
+                self.closing.setdefault(last, []).append(index)
+        self.told = list(tales(self.members, [bare(node) for _, node in self.members]))
+        self._least: int | None = None
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return list(self.members)
+
+    def minimum(self) -> int:
+        if self._least is None:
+            self._least = sum(node.minimum() for _, node in self.members)
+        return self._least
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        return Reading(self, stream, context).read()
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        Writing(self, obj, stream, context).write()
+        return obj
+
+    def prefix(self, name: str) -> int:
+        """Bytes of the length in front of a byte string, compressed or not."""
+        node = bare(dict(self.members)[name])
+        if isinstance(node, Wrapping):
+            node = node.inner
+        return node.prefix.minimum() if isinstance(node, Bytes) and node.prefix else 0
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        if not isinstance(obj, Mapping):
+            return obj
+        scope = context.inner()
+        scope.update(obj)
+        record = self.record()
+        for name, node in self.members:
+            if name in obj:
+                value = self._counted(name, self._load_member(name, node, obj, scope), obj)
+                scope[name] = value
+                setattr(record, name, value)
+            elif isinstance(node, Default):
+                value = node.default(scope)
+                core = bare(node)
+                scope[name] = core.unpack(value) if isinstance(core, Bits) and isinstance(value, int) else value
+            else:
+                _assume(scope, name, node)
+        for name in obj:
+            if not name.startswith("$") and name not in self.record._fields:
+                raise Misfit(f"no field {name!r}; the fields are {', '.join(self.record._fields) or 'none'}")
+        record._extra = load_extras(obj, self.record._fields)
+        return record
+
+    @staticmethod
+    def _load_member(name: str, node: Node, obj: Mapping[str, Any], scope: Scope) -> Any:
+        try:
+            return load_part(name, node, obj[name], scope)
+        except Missing as error:
+            if error.path == name and error.name not in scope:
+                error.path, error.expected = error.name, "a value"
+            raise
+
+    def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
+        for told in self.told:
+            if self.members[told.at][0] == name and told.what == "count":
+                value = counted(told.field, value, obj.get(self.members[told.of][0]))
+        return value
+
+    def default(self, context: Scope) -> Any:
+        return NOTHING
+
+    def frame_size(self, reader: Reader, context: Scope) -> int | None:
+        """Bytes of the whole structure as its own length tells, or None when too few are there to know.
+
+        Raises:
+            Wrong, Limit: when the length is not a sensible one.
+            Misuse: when no length covers the rest of the structure.
+        """
+        begin = reader.position
+        scope = context.inner()
+        for index, (name, node) in enumerate(self.members):
+            reader.session.path.append(name)
+            try:
+                value = node._parse(reader, scope, "")
+            except Short:
+                return None
+            scope[name] = value
+            reader.session.path.pop()
+            if index in self.lengths:
+                length, first, last = self.lengths[index]
+                if last == len(self.members) - 1 and first == index + 1:
+                    return int(reader.position - begin + value - length.add)
+        raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
+
+    def overruns(self, reader: Reader, context: Scope) -> bool:
+        """Whether one of the integers that the structure begins with is a length that leads beyond the limit."""
+        for index, (_, node) in enumerate(self.members):
+            core = node.inner if isinstance(node, Length) else node
+            if not isinstance(core, Integer) or core.length > reader.left:
+                return False
+            number = core._parse(reader, context, "")
+            length, first, last = self.lengths.get(index, (None, 0, 0))
+            if length is None or not length.bounds or length.clip or last < index:
+                continue
+            if first == index + 1 and number - length.add > reader.left:
+                return True
+        return False
+
+
+def _assume(scope: Scope, name: str, node: Node) -> None:
+    """Puts the default of a field that was left out into the scope, for the expressions of the fields behind it."""
+    try:
+        value = node.default(scope)
+    except Wrong:
+        return
+    core = bare(node)
+    if isinstance(core, Bits) and isinstance(value, int):
+        value = core.unpack(value)
+    if value is not NOTHING:
+        scope[name] = value

@@ -1,0 +1,138 @@
+"""A struct while it is written: members first, then the lengths and checksums that cover them are put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from wirekit.values import Record, shown
+from wirekit.wire.composite.choices import bare, present
+from wirekit.wire.derived import Checked, Length
+from wirekit.wire.extras import load_extras
+from wirekit.wire.node import NOTHING, Node
+from wirekit.wire.numbers import Bits
+from wirekit.wire.stream import Scope, Writer
+from wirekit.wire.told import tell
+
+if TYPE_CHECKING:
+    from wirekit.wire.composite.structure import Struct
+
+
+class Writing:
+    """One struct that is appended to what the writer has.
+
+    Attributes:
+        values: the members that were given.
+        extra: what the record keeps beside its fields.
+        starts, ends: where each member lies.
+    """
+
+    __slots__ = ("ends", "extra", "keep", "scope", "starts", "stream", "struct", "values")
+
+    def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
+        self.struct = struct
+        self.stream = stream
+        self.values, self.extra = _given(struct, obj, stream)
+        self.keep = self.extra.get("keep", ())
+        self.scope = context.inner()
+        self.scope.update(self.values)
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def write(self) -> None:
+        """Appends all members."""
+        self.stream.frames.append((len(self.stream.path), self.extra))
+        self._tell()
+        left = self._left_over()
+        for index, (name, node) in enumerate(self.struct.members):
+            self.stream.path.append(name)
+            self._member(name, node)
+            self.stream.path.pop()
+            if left.get(index):
+                self.stream.write(left[index])
+                self.ends[index] = len(self.stream.buffer)
+            self._known_lengths(index)
+        self._lengths()
+        self._checks()
+        self.stream.frames.pop()
+
+    def _tell(self) -> None:
+        """Gives the messages the numbers that they tell about members behind them."""
+        for told in self.struct.told:
+            (name, _), (of, node) = self.struct.members[told.at], self.struct.members[told.of]
+            if name in self.values and of in self.values:
+                self.stream.path.append(of)
+                message = tell(told, self.values[name], self.values[of], node, self.stream, self.scope)
+                self.values[name] = self.scope[name] = message
+                self.stream.path.pop()
+
+    def _left_over(self) -> dict[int, bytes]:
+        """What was left over inside a length, by the index of the last member that it covers."""
+        kept = self.extra.get("trailing", {})
+        names = {
+            last: self.struct.members[index][0] for index, (_, _, last) in self.struct.lengths.items() if last > index
+        }
+        return {last: kept[name] for last, name in names.items() if name in kept}
+
+    def _member(self, name: str, node: Node) -> None:
+        value = self.values.get(name, NOTHING)
+        if value is NOTHING:
+            value = node.default(self.scope)
+            if value is NOTHING:
+                raise self.stream.wrong("a value", "nothing")
+        core = bare(node)
+        if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
+            value = 0 if present(node, self.scope, value) else None
+        elif isinstance(core, Bits) and isinstance(value, int):
+            value = core.unpack(value)
+        self.scope[name] = value
+        self.starts.append(len(self.stream.buffer))
+        node._build(value, self.stream, self.scope, "")
+        self.ends.append(len(self.stream.buffer))
+
+    def _known_lengths(self, index: int) -> None:
+        """The lengths that end with this member are known from here on, to the expressions of those behind it."""
+        for place in self.struct.closing.get(index, ()):
+            length, first, last = self.struct.lengths[place]
+            name = self.struct.members[place][0]
+            if name not in self.keep and self.scope[name] is not None:
+                self.scope[name] = self.ends[last] - self.starts[first] + length.add
+
+    def _lengths(self) -> None:
+        for index, (length, first, last) in self.struct.lengths.items():
+            number = (self.ends[last] - self.starts[first] if last >= first else 0) + length.add
+            self._patch(index, length.inner, number)
+
+    def _checks(self) -> None:
+        for index, checked, first, last in self.struct.checked:
+            if self.struct.members[index][0] not in self.keep:
+                start = self.starts[first]
+                if checked.content:
+                    start += self.struct.prefix(self.struct.members[first][0])
+                number = checked.compute(bytes(self.stream.buffer[start : self.ends[last]]))
+                self._patch(index, checked.inner, number)
+
+    def _patch(self, index: int, integer: Any, number: int) -> None:
+        """Puts a number in its place, unless it is absent or to be written as it stands."""
+        name = self.struct.members[index][0]
+        start, end = self.starts[index], self.ends[index]
+        if start == end or name in self.keep:
+            return
+        self.stream.path.append(name)
+        self.stream.buffer[start : start + integer.length] = integer.pack(integer.check(number, self.stream))
+        self.stream.path.pop()
+
+
+def _given(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The members of a record or a mapping, and what stands beside them."""
+    if isinstance(obj, Record):
+        values, extra = dict(obj._pairs()), obj._extra or {}
+    elif isinstance(obj, Mapping):
+        values = {name: value for name, value in obj.items() if not name.startswith("$")}
+        extra = load_extras(obj, struct.record._fields) or {}
+    else:
+        raise stream.wrong(f"a record of {', '.join(struct.record._fields)}", shown(obj))
+    for name in values:
+        if name not in struct.record._fields:
+            raise stream.wrong(f"one of the fields {', '.join(struct.record._fields)}", f"a field {name!r}")
+    return values, extra

@@ -101,7 +101,6 @@ def _opened(
     made: Program, level: Level, row: int, depth: int, allowance: Allowance, failures: list[dict[str, Any]]
 ) -> bytes | None:
     """What a row holds, bounded and checked at each step; None, and a failure, if that cannot be had."""
-
     packing, arrays = made.kernel.packing, level.arrays
     assert packing is not None
     column = made.kernel.columns[packing.column]

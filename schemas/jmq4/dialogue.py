@@ -16,6 +16,7 @@ from wirekit.registry import Protocol
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
 from wirekit.schemas.jmq4.message import FRAMINGS, as_integer
+from wirekit.wire.stream import Allowance
 
 NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
@@ -102,10 +103,11 @@ class JmqDialogue(Dialogue):
         payload = value.get("payload") if value is not None else None
         if payload is None or isinstance(payload, bytes):
             return
+        allowance = Allowance(frame.decoded.limits, frame.decoded.consumed)
         verdicts = {check.path: check.status for check in frame.decoded.checks}
         for topic, path, message in _records(int(value.type), payload):
             if "app" in message:
-                yield from _opened(frame, topic, message, verdicts.get(f"{path}.body_crc", "absent"))
+                yield from _opened(frame, topic, message, verdicts.get(f"{path}.body_crc", "absent"), allowance)
 
 
 def _other(side: str) -> str:
@@ -131,9 +133,9 @@ def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, Any]]:
             yield topic.topic, f"{path}.messages[{index}]", message
 
 
-def _opened(frame: Frame, topic: str | None, message: Any, check: str) -> Iterator[Message]:
+def _opened(frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance) -> Iterator[Message]:
     """The application messages of one record; its body as it stands when it can't be opened."""
-    codec, body = _decompressed(frame.protocol, message)
+    codec, body = _decompressed(frame.protocol, message, allowance)
     inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
     for index, item in enumerate([message] if inner is None else inner):
         yield Message(
@@ -153,7 +155,7 @@ def _opened(frame: Frame, topic: str | None, message: Any, check: str) -> Iterat
         )
 
 
-def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
+def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[str, bytes | None]:
     """(codec, body); None for a body that does not decompress."""
     code = message.system_code
     body = message.body or b""
@@ -167,10 +169,8 @@ def _decompressed(protocol: str, message: Any) -> tuple[str, bytes | None]:
     codec = FRAMINGS.get(symbol or "")
     if codec is None:
         return str(number), None
-    from wirekit.compression import decompress
-
     try:
-        return NAMES[codec], decompress(codec, body)
+        return NAMES[codec], allowance.decompress(codec, body)
     except WireError:
         return NAMES[codec], None
 

@@ -25,7 +25,7 @@ from wirekit.schemas.kafka.reading import (
     cut,
 )
 from wirekit.stored import Piece
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import TOTAL, Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
     """A window's messages in columns, and whether the segment goes on; None if it must be read one by one."""
     if data[: len(ZEROS)] == ZEROS:
         return None
-    rows, errors = scan(SEGMENT, data, wrappers=True)
+    data, rows, errors = scanned(segment, data)
     consumed = int(rows.schema.metadata[b"wirekit.consumed"])
     good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
@@ -94,6 +94,17 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
     piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, errors=tuple(wrong), fits=True)
     segment.take(size)
     return piece, not segment.last and left[: len(ZEROS)] != ZEROS
+
+
+def scanned(segment: SegmentFile, window: memoryview) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch]:
+    """The messages of a window, with their wrappers: of so much of it as may be opened at once."""
+    while True:
+        rows, errors = scan(SEGMENT, window, wrappers=True)
+        total = errors.filter(pc.match_substring(errors["reason"], TOTAL))
+        first = pc.min(pc.coalesce(total["wrapper"], total["offset"])).as_py()
+        if not first:
+            return window, rows, errors
+        window, segment.last = window[:first], False
 
 
 def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:

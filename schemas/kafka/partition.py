@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.compiler.columns import scan
-from wirekit.schemas.kafka.columns import numbers, resolved
-from wirekit.schemas.kafka.reading import NO_TIMESTAMP, PARTITION, SEGMENT, ZEROS, SegmentFile
+from wirekit.schemas.kafka.columns import numbers, resolved, scanned
+from wirekit.schemas.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
 from wirekit.stored import Problem, Report
 
 if TYPE_CHECKING:
@@ -206,8 +206,7 @@ class _Partition:
 
     def _walk(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index]) -> None:
         while True:
-            window = file.window()
-            rows, errors = scan(SEGMENT, window, wrappers=True)
+            window, rows, errors = scanned(file, file.window())
             start, consumed = file.position, int(rows.schema.metadata[b"wirekit.consumed"])
             if window[: len(ZEROS)] == ZEROS:
                 consumed = 0

@@ -21,10 +21,11 @@ from typing import Any
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
-from wirekit.errors import WireError, Wrong
-from wirekit.schemas.kafka.messages import ATTRIBUTES
+from wirekit.errors import Limit, WireError, Wrong
+from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.stored import Piece
 from wirekit.values import Check, Record
+from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
@@ -127,6 +128,9 @@ class SegmentFile:
         """A window's messages by the layout: None when it holds no whole one, and whether the segment goes on."""
         data = bytes(window)
         decoded = decode(data, SEGMENT, offset=self.position)
+        while _is_total(decoded.error) and (size := _whole(data, decoded.value)):
+            data, self.last = data[:size], False
+            decoded = decode(data, SEGMENT, offset=self.position)
         left = b"" if self.last or decoded.error is not None else decoded.value.tail
         if data and len(left) == len(data):
             self.take(0)
@@ -157,6 +161,19 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
             piece, more = segment.one_by_one(segment.window())
             if piece is not None:
                 yield piece
+
+
+def _is_total(error: WireError | None) -> bool:
+    """Whether what is compressed grows too large only together, so that fewer messages at once may do."""
+    return isinstance(error, Limit) and error.limit == TOTAL
+
+
+def _whole(data: bytes, segment: Record) -> int:
+    """Bytes of the messages in front of the last one, at which decoding stopped."""
+    size = 0
+    for _ in segment.messages[:-1]:
+        size += ENTRY.frame_size(Reader(Session(SEGMENT, Limits()), data, size), Scope.root({}).inner()) or 0
+    return size
 
 
 def cut(end: int, left: bytes, count: int) -> list[WireError]:

@@ -10,8 +10,9 @@ The libraries' own calls bound nothing. So they are asked only where the format 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from wirekit.checksums import checksum
 from wirekit.compression import (
@@ -20,43 +21,49 @@ from wirekit.compression import (
     LZ4_MAGIC,
     SNAPPY_BEST,
     XERIAL_MAGIC,
-    Decompression,
     lz4_header_checksum,
     xerial_blocks,
 )
 from wirekit.errors import WireError
+
+if TYPE_CHECKING:
+    from wirekit.wire.stream import Allowance
 
 Quick = Callable[[bytes, int], bytes | None]
 """Gives what a piece holds, if it is usual and no more than so many bytes."""
 
 
 def pieces(
-    codec: str, data: memoryview, begins: list[int], ends: list[int], limits: Decompression = DEFAULT
-) -> list[bytes | None]:
-    """Decompress many pieces.
+    codec: str, data: memoryview, begins: list[int], ends: list[int], allowance: Allowance
+) -> Iterator[bytes | None]:
+    """Decompress many pieces, each when it is asked for.
 
     Args:
         codec: a name that ``wirekit.compression.names()`` lists.
         data: the bytes with all pieces.
         begins, ends: where each piece stands in ``data``.
-        limits: how many bytes may come out of each.
+        allowance: how many bytes may come out; what does is taken from it.
 
     Returns:
-        What each piece holds; None for one that ``wirekit.compression.decompress`` must see, as something is unusual.
+        What each piece holds; None for one that ``allowance.decompress`` must see, as something is unusual.
 
     >>> from wirekit.compression import compress
+    >>> from wirekit.wire.stream import Allowance, Limits
     >>> good = compress("gzip", b"hello")
-    >>> pieces("gzip", memoryview(good + b"damaged"), [0, len(good)], [len(good), len(good) + 7])
+    >>> data = memoryview(good + b"damaged")
+    >>> list(pieces("gzip", data, [0, len(good)], [len(good), len(data)], Allowance(Limits(), len(data))))
     [b'hello', None]
     """
     maker = _QUICK.get(codec)
     if maker is None:
-        return [None] * len(begins)
-    quick, size, ratio, floor = maker(), limits.size, limits.ratio, limits.ratio_floor
-    found = []
+        yield from (None for _ in begins)
+        return
+    quick, size, ratio, floor = maker(), allowance.limits.decompressed, allowance.limits.ratio, DEFAULT.ratio_floor
     for begin, end in zip(begins, ends, strict=True):
-        found.append(quick(data[begin:end].tobytes(), min(max(ratio * (end - begin), floor), size)))
-    return found
+        piece = quick(data[begin:end].tobytes(), min(max(ratio * (end - begin), floor), size, allowance.left))
+        if piece is not None:
+            allowance.left -= len(piece)
+        yield piece
 
 
 _DEFLATE_BEST = 1032

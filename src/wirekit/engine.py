@@ -148,7 +148,7 @@ def _run(
     trace: bool = False,
     decrypt: Decrypt | None = None,
 ) -> Decoded:
-    session = Session(schema.key, limits, trace=trace, decrypt=decrypt)
+    session = Session(schema.key, limits, size=len(data), trace=trace, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
     decoded.decrypt = decrypt
@@ -167,7 +167,7 @@ def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], 
     """What the generated code gives; None when the bytes are not in order, which is for the reference engine to say."""
     from wirekit.compiler import rows
 
-    state = rows.State(schema.key, Params(context), limits)
+    state = rows.State(schema.key, Params(context), limits, len(data))
     unit = rows.unit(schema.key)
     try:
         value, consumed = unit(state, data, 0, len(data), ())

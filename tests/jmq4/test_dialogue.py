@@ -192,6 +192,16 @@ def test_the_compression_of_version_0_has_two_bits() -> None:
     assert (message.codec, message.value) == ("zlib", b"old")
 
 
+def test_the_bodies_of_a_frame_are_bounded_together() -> None:
+    body = compress("zlib", bytes(900))
+    frame = changed(golden("produce_message_plain"), {"compressed": True, "compression": 2}, body)
+    value = wirekit.decode(frame, "joyqueue.frame").value
+    value.payload.topics[0].messages *= 5
+    conversation = wirekit.Conversation("joyqueue", limits=wirekit.Limits(decompressed=2_000, total_ratio=1))
+    found = hear(conversation, "client", wirekit.encode("joyqueue.frame", value)).messages
+    assert [message.value for message in found] == [bytes(900)] * 2 + [body] * 3
+
+
 @pytest.mark.parametrize("code", [{"source": 1}, {"reserved": 1}])
 def test_what_joyqueue_takes_for_no_batch_is_not_split(code: dict[str, Any]) -> None:
     (message,) = messages(changed(golden("produce_message_batch"), code))

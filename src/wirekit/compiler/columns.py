@@ -49,7 +49,7 @@ from wirekit.compiler.columns_protobuf import chosen
 from wirekit.compiler.columns_run import HIGHEST, Level, as_array, run
 from wirekit.compiler.columns_times import TIMES, dated
 from wirekit.errors import Misuse
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Allowance, Limits
 
 __all__ = ["columns", "program", "scan", "source"]
 
@@ -152,12 +152,13 @@ def scan(
         made = program(key)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
     whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    allowance = Allowance(bounds, data.size)
     wanted = None if fields is None else tuple(fields)
     run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
     failures = list(in_front(whole, 0))
     while made.kernel.packing is not None and made.inner is not None:
-        opened = opened_level(made, levels[-1], len(levels) - 1, bounds, failures)
+        opened = opened_level(made, levels[-1], len(levels) - 1, allowance, failures)
         if opened is None:
             break
         levels.append(opened)
@@ -165,7 +166,7 @@ def scan(
     batch = assembled(made, levels, wrappers)
     opening = None
     if made.kernel.contents is not None:
-        opening = Opening(made, whole, batch, bounds, wanted)
+        opening = Opening(made, whole, batch, allowance, wanted)
         batch = opening.opened()
         failures += opening.failures
     consumed = int(whole.arrays["stopped"][0])

@@ -18,7 +18,7 @@ from wirekit.compiler.columns_plan import Ranges
 from wirekit.compiler.columns_protobuf import chosen
 from wirekit.compiler.columns_run import Level, as_array, run
 from wirekit.errors import Limit, WireError
-from wirekit.wire.stream import Limits, Reader, Session
+from wirekit.wire.stream import Allowance, Reader, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,14 +36,20 @@ class Opening:
         made: what the level was scanned with.
         level: the level.
         batch: its rows.
-        limits: what the bytes may ask for.
+        allowance: how many bytes may come out of what is compressed.
         fields: prefixes of the columns that are wanted, or None.
     """
 
     def __init__(
-        self, made: Program, level: Level, batch: pa.RecordBatch, limits: Limits, fields: tuple[str, ...] | None
+        self,
+        made: Program,
+        level: Level,
+        batch: pa.RecordBatch,
+        allowance: Allowance,
+        fields: tuple[str, ...] | None,
     ) -> None:
-        self.made, self.level, self.batch, self.limits, self.fields = made, level, batch, limits, fields
+        self.made, self.level, self.batch, self.fields = made, level, batch, fields
+        self.allowance, self.limits = allowance, allowance.limits
         contents = made.kernel.contents
         assert contents is not None
         self.contents = contents
@@ -106,8 +112,6 @@ class Opening:
             self._failed(row, "layout", error.reason)
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
-        from wirekit.compression import Decompression, decompress
-
         told = int(self.level.arrays["size0"][row])
         try:
             if self.limits.depth < 1:
@@ -115,8 +119,7 @@ class Opening:
             if told < 0 and name in NEED_SIZE:
                 self._failed(row, "decompression", f"{name}: no size after decompression is given")
                 return None
-            bounds = Decompression(size=self.limits.decompressed, ratio=self.limits.ratio)
-            return decompress(name, data, limits=bounds, size=told if told >= 0 else None)
+            return self.allowance.decompress(name, data, told if told >= 0 else None)
         except Limit as error:
             self.gone[row] = True
             self._failed(row, "limit", error.reason)

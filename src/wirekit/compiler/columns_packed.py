@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +16,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirekit.compiler.columns_programs import Program
-    from wirekit.wire.stream import Limits
+    from wirekit.wire.stream import Allowance
 
 
 def opened_level(
-    made: Program, level: Level, depth: int, limits: Limits, failures: list[dict[str, Any]]
+    made: Program, level: Level, depth: int, allowance: Allowance, failures: list[dict[str, Any]]
 ) -> Level | None:
     """What the records of a level hold, scanned; None if there is nothing.
 
     Args:
         depth: of the level.
+        allowance: how many bytes may come out.
         failures: takes those that cannot be opened.
     """
     inner = made.inner
@@ -33,7 +35,8 @@ def opened_level(
     if packed.size == 0:
         return None
     level.left = np.full(level.rows, -1, np.int64)
-    pieces, parents = _decompressed(made, level, packed, depth, limits, failures)
+    limits = allowance.limits
+    pieces, parents = _decompressed(made, level, packed, depth, allowance, failures)
     level.state[parents] = 1
     if not pieces:
         return None
@@ -55,55 +58,59 @@ def opened_level(
 
 
 def _decompressed(
-    made: Program, level: Level, packed: NDArray[Any], depth: int, limits: Limits, failures: list[dict[str, Any]]
+    made: Program,
+    level: Level,
+    packed: NDArray[Any],
+    depth: int,
+    allowance: Allowance,
+    failures: list[dict[str, Any]],
 ) -> tuple[list[bytes], NDArray[Any]]:
     """What was decompressed, and the rows that held it."""
-    found: list[bytes | None] = [None] * packed.size
-    if depth < limits.depth:
-        found = _quickly(made, level, packed, limits)
-    unusual = [number for number, piece in enumerate(found) if piece is None]
-    for number in unusual:
-        found[number] = _opened(made, level, int(packed[number]), depth, limits, failures)
+    found: list[bytes] = []
     there = np.ones(packed.size, bool)
-    there[[number for number in unusual if found[number] is None]] = False
-    return [piece for piece in found if piece is not None], packed[there]
+    for number, quick in enumerate(_quickly(made, level, packed, depth, allowance)):
+        piece = _opened(made, level, int(packed[number]), depth, allowance, failures) if quick is None else quick
+        if piece is None:
+            there[number] = False
+        else:
+            found.append(piece)
+    return found, packed[there]
 
 
-def _quickly(made: Program, level: Level, packed: NDArray[Any], limits: Limits) -> list[bytes | None]:
+def _quickly(
+    made: Program, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
+) -> Iterator[bytes | None]:
     """What the usual ones of the compressed rows hold: run by run of rows of one codec."""
-    from wirekit.compression import Decompression
     from wirekit.compression_quick import pieces
 
     packing = made.kernel.packing
     assert packing is not None
     slot = made.kernel.columns[packing.column].slot
     data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
-    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+    if depth >= allowance.limits.depth:
+        yield from (None for _ in packed)
+        return
     codecs = level.arrays["k0"][packed]
     cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
-    found: list[bytes | None] = []
     for rows in np.split(packed, cuts):
         codec = packing.codecs[int(level.arrays["k0"][rows[0]]) - 1]
-        found += pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), bounds)
-    return found
+        yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
 
 
 def _opened(
-    made: Program, level: Level, row: int, depth: int, limits: Limits, failures: list[dict[str, Any]]
+    made: Program, level: Level, row: int, depth: int, allowance: Allowance, failures: list[dict[str, Any]]
 ) -> bytes | None:
     """What a row holds, bounded and checked at each step; None, and a failure, if that cannot be had."""
-    from wirekit.compression import Decompression, decompress
-
     packing, arrays = made.kernel.packing, level.arrays
     assert packing is not None
     column = made.kernel.columns[packing.column]
     data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
-    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+    limits = allowance.limits
     try:
         if depth >= limits.depth:
             raise Limit("depth", limits.depth, depth + 1)
         codec = packing.codecs[int(arrays["k0"][row]) - 1]
-        return decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])], limits=bounds)
+        return allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
     except WireError as error:
         kind = "limit" if isinstance(error, Limit) else "decompression"
         level.state[row] = 2 if kind == "limit" else 0

@@ -11,7 +11,7 @@ from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import NEED_SIZE, Opened
-from wirekit.wire.stream import Limits, Reader, Session, join_path
+from wirekit.wire.stream import Allowance, Limits, Reader, Session, join_path
 
 Unit = Callable[..., tuple[Any, int]]
 Prefix = tuple[Any, ...]
@@ -52,9 +52,13 @@ class State:
         source: the number of the buffer at work, 0 for the input.
         part: the bytes read last that are a piece of something larger.
         bad: whether a verdict that is not good was recorded, if only on what was given up later.
+
+    Args:
+        size: bytes of the input.
     """
 
     __slots__ = (
+        "allowance",
         "bad",
         "checks",
         "depth",
@@ -68,11 +72,12 @@ class State:
         "sources",
     )
 
-    def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits, size: int = 0) -> None:
         self.part: bytes | None = None
         self.protocol = protocol
         self.params = params
         self.limits = limits
+        self.allowance = Allowance(limits, size)
         self.frame = limits.frame
         self.checks: list[tuple[Any, ...]] = []
         self.sources: list[tuple[bytes, str]] = []
@@ -116,14 +121,10 @@ class State:
         self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: Prefix, *above: Any
     ) -> Record:
         """The record of compressed data: the bytes and what is in them."""
-        from wirekit.compression import Decompression, decompress
-
-        limits = self.limits
-        if self.depth >= limits.depth or (sized and size is None and codec in NEED_SIZE):
+        if self.depth >= self.limits.depth or (sized and size is None and codec in NEED_SIZE):
             raise Unusual
-        bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
         try:
-            plain = decompress(codec, data, limits=bounds, size=size)
+            plain = self.allowance.decompress(codec, data, size)
         except WireError:
             raise Unusual from None
         path = (*path, "content")

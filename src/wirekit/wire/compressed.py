@@ -99,9 +99,6 @@ class Compressed(Wrapping):
         return record
 
     def _open(self, name: str, data: bytes, context: Scope, stream: Reader, start: int) -> bytes | None:
-        from wirekit.compression import Decompression, decompress
-
-        limits = stream.session.limits
         size = None if self.size is None else evaluate(self.size, context)
         if self.size is not None and size is None and name in NEED_SIZE:
             stream.check("decompression", None, None, False, start, f"{name}: no size after decompression is given")
@@ -109,8 +106,7 @@ class Compressed(Wrapping):
             stream.rename("gap")
             return None
         try:
-            bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
-            return decompress(name, data, limits=bounds, size=size)
+            return stream.session.allowance.decompress(name, data, size)
         except Limit as error:
             raise located(error, stream) from None
         except WireError as error:

@@ -12,28 +12,83 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.errors import Short, WireError, Wrong
+from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
 
 Decrypt = Callable[[bytes, Any], bytes | None]
 """Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
+
+TOTAL = "decompressed_total"
+"""The limit on all compressed data of an input together, as ``Limit`` names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """How much hostile bytes may ask for.
 
+    One piece of compressed data is held against ``decompressed`` and ``ratio``. All pieces of one input together, those
+    inside others included, are held against ``total_ratio`` times its size, or ``decompressed`` if that is more. The
+    input is what one call is given: the bytes of ``decode``, the buffer of ``columns`` or ``scan``. Readers of captures
+    and stored files decode a frame or a few MiB at a time, each with this allowance of its own.
+
     Attributes:
         frame: bytes that a frame's own length may announce.
         depth: how deep compressed data may lie inside compressed data, and a layout inside itself.
         decompressed: bytes that one piece of compressed data may grow to.
         ratio: how many times its size it may grow to (not applied below 64 KiB).
+        total_ratio: how many times the input's size all its pieces may grow to (not applied below ``decompressed``).
     """
 
     frame: int = 100 * 1024 * 1024
     depth: int = 8
     decompressed: int = 256 * 1024 * 1024
     ratio: int = 1000
+    total_ratio: int = 100
+
+
+class Allowance:
+    """Opens the pieces of compressed data in one input, and keeps count of what they grow to.
+
+    Args:
+        limits: what the bytes may ask for.
+        size: bytes of the input.
+
+    Attributes:
+        total: bytes that all pieces may grow to.
+        left: those that no piece has taken yet.
+
+    >>> from wirekit.compression import compress
+    >>> data = compress("gzip", bytes(800))
+    >>> allowance = Allowance(Limits(decompressed=1000, total_ratio=2), size=20)
+    >>> len(allowance.decompress("gzip", data)), allowance.left
+    (800, 200)
+    >>> allowance.decompress("gzip", data)
+    Traceback (most recent call last):
+    wirekit.errors.Limit: the start: 1600 exceeds the limit decompressed_total of 1000
+    """
+
+    __slots__ = ("left", "limits", "total")
+
+    def __init__(self, limits: Limits, size: int) -> None:
+        self.limits = limits
+        self.total = self.left = max(limits.decompressed, limits.total_ratio * size)
+
+    def decompress(self, codec: str, data: bytes | memoryview, size: int | None = None) -> bytes:
+        """What ``wirekit.compression.decompress`` gives, within the limits of a piece and of all together."""
+        from wirekit.compression import Decompression, decompress
+
+        limits = self.limits
+        bounds = Decompression(size=min(limits.decompressed, self.left), ratio=limits.ratio)
+        try:
+            plain = decompress(codec, data, limits=bounds, size=size)
+        except Limit as error:
+            if error.limit != "decompressed_size" or error.allowed == limits.decompressed:
+                raise
+            if error.actual > limits.decompressed:
+                raise Limit(error.limit, limits.decompressed, error.actual) from None
+            raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
+        self.left -= len(plain)
+        return plain
 
 
 def join_path(parts: list[str | int]) -> str:
@@ -63,11 +118,18 @@ class Scope(dict[str, Any]):
 
 
 class Session:
-    """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits."""
+    """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits.
 
-    __slots__ = ("checks", "decrypt", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
+    Args:
+        size: bytes of the input.
+    """
 
-    def __init__(self, protocol: str, limits: Limits, *, trace: bool = False, decrypt: Decrypt | None = None) -> None:
+    __slots__ = ("allowance", "checks", "decrypt", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
+
+    def __init__(
+        self, protocol: str, limits: Limits, *, size: int = 0, trace: bool = False, decrypt: Decrypt | None = None
+    ) -> None:
+        self.allowance = Allowance(limits, size)
         self.decrypt = decrypt
         self.protocol = protocol
         self.limits = limits

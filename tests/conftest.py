@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-import wirekit.conversation
-import wirekit.engine
 from tests.engines import decode_by_all, encode_by_all
 
 if TYPE_CHECKING:
@@ -51,10 +50,11 @@ BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compress
 def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests of behaviour, what is decoded or encoded is so on every engine, and each is shown to agree."""
     if request.path.parent.name in BEHAVIOUR:
-        for module in (wirekit, wirekit.engine, wirekit.conversation):
-            monkeypatch.setattr(module, "decode", decode_by_all)
-        for module in (wirekit, wirekit.engine):
-            monkeypatch.setattr(module, "encode", encode_by_all)
+        for name, module in list(sys.modules.items()):
+            if name.startswith(("wirekit.engine", "wirekit.conversation")) or name == "wirekit":
+                for attribute, by_all in (("decode", decode_by_all), ("encode", encode_by_all)):
+                    if hasattr(module, attribute):
+                        monkeypatch.setattr(module, attribute, by_all)
 
 
 @pytest.fixture(scope="session")

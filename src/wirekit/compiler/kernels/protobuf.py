@@ -328,7 +328,11 @@ def keep(m: Any, dense: Any, present: Any, row: Any) -> None:
 
 @njit(nogil=True)
 def _kept(tray: int, numbers: int, values: int, there: int, columns: int, rows: int, row: Any) -> None:
-    m, dense, present = uint64_on(tray, numbers), uint64_on(values, columns * rows), uint8_on(there, columns * rows // 2)
+    m, dense, present = (
+        uint64_on(tray, numbers),
+        uint64_on(values, columns * rows),
+        uint8_on(there, columns * rows // 2),
+    )
     place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
     now, line, width = m[RECORD], U(row), U(rows)
     while place < last:

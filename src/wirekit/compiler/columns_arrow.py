@@ -123,11 +123,18 @@ def _with_messages(
     """The columns of the messages in front of those that follow them."""
     fields = list(schema)
     for tray in reversed(level.trays):
-        found = list(message_arrays(tray, level.buffer, level.rows))
         at = tray.made.at
+        good = _all_good(at, made.kernel.columns[at].nullable, level)
+        found = list(message_arrays(tray, level.buffer, level.rows, good))
         fields[at:at] = [each for each, _ in found]
         arrays[at:at] = [array for _, array in found]
     return pa.schema(fields), arrays
+
+
+def _all_good(slot: int, nullable: bool, level: Level) -> bool:
+    """Whether a verdict is true wherever there is one."""
+    good = level.arrays[f"c{slot}"]
+    return bool(good.all()) or (nullable and bool((good >= level.arrays[f"v{slot}"]).all()))
 
 
 def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = None) -> pa.Array:
@@ -157,9 +164,7 @@ def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
 def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
     """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
     kind = pa.large_string() if made_large else pa.string()
-    good = level.arrays[f"c{column.slot + 1}"][: level.rows]  # the verdict's column is the next one
-    missing = ~level.arrays[f"v{column.slot}"].astype(bool) if column.nullable else np.zeros(level.rows, bool)
-    if bool((good.astype(bool) | missing).all()):
+    if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
         return pa.Array.from_buffers(kind, level.rows, array.buffers())
     values: Sequence[bytes | None] = array.to_pylist()
     return pa.array([None if value is None else value.decode(errors="replace") for value in values], kind)

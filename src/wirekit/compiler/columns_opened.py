@@ -65,20 +65,24 @@ class Opening:
 
     def opened(self) -> pa.RecordBatch:
         """The rows, with what they hold in their place."""
-        for row in np.flatnonzero(self.level.arrays["codec0"] | self.level.arrays["listed0"]).tolist():
+        holding = np.flatnonzero(self.level.arrays["codec0"] | self.level.arrays["listed0"])
+        for row in holding.tolist():
             self._row(row)
         outer, inner = self._messages()
-        told = pa.array(self.verdict == 1, mask=self.verdict < 0)
+        rows = self.level.rows
+        told = pa.array(self.verdict == 1, mask=self.verdict < 0) if holding.size else pa.nulls(rows, pa.bool_())
         content = self._content()
         at = self.batch.schema.get_field_index(self.path)
         batch = self.batch.set_column(at, self.batch.schema.field(at).with_type(content.type), content)
         batch = batch.add_column(at + 1, f"{self.path}.ok", told)
-        kept = ~self.gone[outer]
-        outer = outer[kept]
-        if len(outer) != len(self.gone) or not np.array_equal(outer, np.arange(len(outer))):
+        kept = None
+        if self.gone.any():
+            kept = ~self.gone[outer]
+            outer = outer[kept]
+        if (self.lists or kept is not None) and not np.array_equal(outer, np.arange(self.level.rows)):
             batch = batch.take(pa.array(outer))
         for place, (field, array) in enumerate(inner):
-            values = array if kept.all() else array.filter(pa.array(kept))
+            values = array if kept is None else array.filter(pa.array(kept))
             if field.name == "@index":
                 batch = batch.append_column(field, values)
             else:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import columns_cache, ir
+from wirekit.compiler import columns_cache, columns_memory, ir
 from wirekit.compiler.columns_kernel import Reason, field_metadata
 from wirekit.compiler.columns_plan import unfit
 from wirekit.errors import Misuse
@@ -36,6 +36,7 @@ VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
 COLUMNS = 24  # fields that there is room for at first
 TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1
+_WORD = np.dtype(np.uint64)
 
 _KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
 DTYPES = {
@@ -245,8 +246,9 @@ class Tray:
         memory, self.wanted = made.templates[fields]
         self.memory = memory.copy()
         self.items: NDArray[Any] = np.empty((1024, 5), np.int64)
-        self.dense = _room(2 * min(COLUMNS, slots), rows)
-        self.present: NDArray[Any] = np.zeros((min(COLUMNS, slots), rows), np.uint8)
+        columns = min(COLUMNS, slots)
+        self.dense = columns_memory.table(2 * columns, rows, _WORD)
+        self.present: NDArray[Any] = np.zeros((columns, self.dense.shape[1]), np.uint8)
 
     def _template(self) -> tuple[NDArray[Any], list[int]]:
         """The tables as they are before a scan, and the slots that are wanted."""
@@ -278,15 +280,10 @@ class Tray:
         if columns + 2 > self.dense.shape[0]:
             count = min(2 * count, len(self.made.places))
         if count > self.present.shape[0] or rows > self.present.shape[1]:
-            dense, self.dense = self.dense, _room(2 * count, rows)
+            dense, self.dense = self.dense, columns_memory.table(2 * count, rows, _WORD)
             self.dense[: dense.shape[0], : dense.shape[1]] = dense
-            present, self.present = self.present, np.zeros((count, rows), np.uint8)
+            present, self.present = self.present, np.zeros((count, self.dense.shape[1]), np.uint8)
             self.present[: present.shape[0], : present.shape[1]] = present
-
-
-def _room(columns: int, rows: int) -> NDArray[Any]:
-    """Memory of Arrow's pool, which keeps what was freed."""
-    return np.frombuffer(pa.allocate_buffer(8 * columns * rows), np.uint64).reshape(columns, rows)
 
 
 def slot_at(slot: int) -> int:
@@ -335,10 +332,14 @@ def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
     return fields is None or any(path == name or path.startswith(f"{name}.") for name in fields)
 
 
-def arrays(tray: Tray, buffer: NDArray[Any], rows: int) -> Iterator[tuple[pa.Field, pa.Array]]:
-    """The columns of a message: those of each message inside that is there in any row, or those asked for."""
+def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[tuple[pa.Field, pa.Array]]:
+    """The columns of a message: those of each message inside that is there in any row, or those asked for.
+
+    Args:
+        good: whether the verdict on the message is good in every row: then all text in it is UTF-8.
+    """
     where, dense, present = tray.where, tray.dense, tray.present
-    items = _Items(tray, rows)
+    items = _Items(tray, rows, good)
     for slot in tray.wanted:
         place = tray.made.places[slot]
         each = place.field
@@ -354,7 +355,7 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int) -> Iterator[tuple[pa.Fie
             yield _field_of(place), pa.nulls(rows, _type(each))
             continue
         there = present[row >> 1, :rows]
-        yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer)
+        yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
 
 
 def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
@@ -376,13 +377,18 @@ def _field_of(place: Place) -> pa.Field:
 
 
 def _array(
-    each: Field, values: NDArray[Any], lengths: NDArray[Any], there: NDArray[Any], buffer: NDArray[Any]
+    each: Field,
+    values: NDArray[Any],
+    lengths: NDArray[Any],
+    there: NDArray[Any],
+    buffer: NDArray[Any],
+    good: bool,
 ) -> pa.Array:
     """An Arrow array of values as the kernel has them: numbers in 64 bits, strings as their place in the buffer."""
     count = len(there)
     valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
     if each.wire_type == BYTES:
-        return _strings(each, values, lengths, there, buffer, valid)
+        return _strings(each, values, lengths, there, buffer, valid, good)
     if each.kind == "bool":
         bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
@@ -398,22 +404,24 @@ def _strings(
     there: NDArray[Any],
     buffer: NDArray[Any],
     valid: pa.Buffer | None,
+    good: bool,
 ) -> pa.Array:
     starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
     there = np.ascontiguousarray(there)
     size = int((lengths if valid is None else lengths[there.astype(bool)]).sum())
     large = size > LARGE
     gather = columns_cache.function(_GATHER, "int64" if large else "int32")
-    width = 8 if large else 4
-    offsets = np.frombuffer(pa.allocate_buffer(width * (len(there) + 1)), np.int64 if large else np.int32)
+    offsets = columns_memory.array(len(there) + 1, np.dtype(np.int64 if large else np.int32))
     offsets[0] = 0
-    data = np.frombuffer(pa.allocate_buffer(size), np.uint8)
+    data = columns_memory.array(size, np.dtype(np.uint8))
     gather(buffer, starts, lengths, there, offsets, data)
     kind = pa.large_binary() if large else pa.binary()
     array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
     if each.kind != "string":
         return array
     text = pa.large_string() if large else pa.string()
+    if good:
+        return pa.Array.from_buffers(text, len(there), array.buffers())
     try:
         return array.cast(text)
     except pa.ArrowInvalid:
@@ -424,8 +432,8 @@ def _strings(
 class _Items:
     """The elements of all lists, sorted by the list's slot."""
 
-    def __init__(self, tray: Tray, rows: int) -> None:
-        self.tray, self.rows = tray, rows
+    def __init__(self, tray: Tray, rows: int, good: bool) -> None:
+        self.tray, self.rows, self.good = tray, rows, good
         found = tray.items[: int(tray.memory[1])]
         order = np.argsort(found[:, 0], kind="stable")
         self.found = found[order]
@@ -456,7 +464,7 @@ class _Items:
         if each.message is not None:  # a message without fields
             inner = pa.array(np.ones(count, bool))
         else:
-            inner = _array(each, values, lengths, there, buffer)
+            inner = _array(each, values, lengths, there, buffer, self.good)
         kind = pa.large_list if count > LARGE else pa.list_
         held = offsets if count > LARGE else offsets.astype(np.int32)
         column = pa.field("item", inner.type, place.owner >= 0)

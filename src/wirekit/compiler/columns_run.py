@@ -7,9 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from wirekit.compiler import columns_cache
+from wirekit.compiler import columns_cache, columns_memory
 from wirekit.compiler.columns_kernel import SCALARS, STATE, Kernel, by_arrays
 from wirekit.compiler.columns_plan import Ranges, Records
 from wirekit.compiler.columns_programs import Program
@@ -93,10 +92,10 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
     if not wide:
         kinds = {name: _SHORT if _extra(name) else dtype for name, dtype in kinds.items()}
     for name, dtype in kinds.items():
-        arrays[name] = _empty(rows + _extra(name), dtype)
+        arrays[name] = columns_memory.array(rows + _extra(name), dtype)
     for column in made.kernel.columns:
         if column.kind in ("bytes", "text"):
-            arrays[f"d{column.slot}"] = _empty(room, _BYTE)
+            arrays[f"d{column.slot}"] = columns_memory.array(room, _BYTE)
             arrays[f"o{column.slot}"][0] = 0
     level.trays = [Tray(table, rows, fields) for table in made.kernel.messages]
     name = "scan" if by_arrays(made.kernel) else "scan_table"
@@ -157,13 +156,8 @@ def _extra(name: str) -> int:
     return int(name[0] == "o" and name[1:].isdigit())
 
 
-def _empty(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array in memory of Arrow's pool, which keeps what was freed: new pages would cost as much as the scan."""
-    return np.frombuffer(pa.allocate_buffer(size * dtype.itemsize), dtype)
-
-
 def _larger(array: NDArray[Any], used: int, size: int, extra: int = 0) -> NDArray[Any]:
-    grown = _empty(size + extra, array.dtype)
+    grown = columns_memory.array(size + extra, array.dtype)
     grown[: used + extra] = array[: used + extra]
     return grown
 
@@ -172,7 +166,7 @@ def _fitted(array: NDArray[Any], size: int) -> NDArray[Any]:
     """The part of an array that is used; copied where it is so small that it would hold on to much memory."""
     part = array[:size]
     if SPARE * part.nbytes < array.nbytes and array.nbytes > SMALL:
-        fitted = _empty(size, array.dtype)
+        fitted = columns_memory.array(size, array.dtype)
         fitted[:] = part
         return fitted
     return part

@@ -34,6 +34,28 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), lower
 
 
+@intrinsic
+def address(typing: Any, array: Any) -> Any:
+    """Where a contiguous array begins. Views made of it (``uint8_on``) count no references, which would cost more."""
+    if not isinstance(array, types.Array) or array.layout != "C":
+        return None
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.int64))
+
+    return types.int64(array), lower
+
+
+inlined: Any = njit(nogil=True, forceinline=True)
+
+
+@inlined
+def int64_rows(address: int, count: int, width: int) -> Any:
+    """The two-dimensional array at an address."""
+    return carray(_pointer(address), (count, width), np.int64)
+
+
 def _views(kind: str) -> Any:
     """The functions that give the array of a type: at an address; from the table, which has address and size."""
     dtype: Any = getattr(np, kind)

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from wirekit.compiler import columns_protobuf as layout
+from wirekit.compiler.kernels.arrays import address, inlined, int64_rows, uint8_on, uint64_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
 from wirekit.wire import protobuf
 
@@ -31,7 +32,7 @@ U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
 ZERO, ONE, SEVEN = U(0), U(1), U(7)
 # Its state, and where its sections begin.
-RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK = (U(at) for at in range(9))
+RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK, NEW = (U(at) for at in range(10))
 WIDTH: Final = U(layout.WIDTH)
 DEEPEST: Final = protobuf.DEEPEST
 # Numbers of a slot, of a field, of a message, of a place on the stack.
@@ -43,11 +44,12 @@ SLOT_WIDTH: Final = U(layout.SLOT_WIDTH)
 # Kinds of fields.
 SIGNED, ZIGZAG, BOOLEAN, BYTES, TEXT, INNER = U(1), U(2), U(3), U(5), U(6), U(7)
 # Columns of ``items``.
+ITEM: Final = 5
 ITEM_SLOT, ITEM_ROW, ITEM_INDEX, ITEM_VALUE, ITEM_LENGTH = 0, 1, 2, 3, 4
 WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = U(0), U(1), U(2), U(5)
 
 
-@njit(nogil=True)
+@inlined
 def _varint(b: Any, p: Any, e: Any) -> Any:
     """(value, position behind it, how it went wrong)."""
     value, shift = np.uint64(0), np.uint64(0)
@@ -64,7 +66,7 @@ def _varint(b: Any, p: Any, e: Any) -> Any:
             return value, p, 2
 
 
-@njit(nogil=True)
+@inlined
 def _number(raw: Any, kind: Any, bits: Any) -> Any:
     """A varint as its field has it, in 64 bits of two's complement."""
     if kind == BOOLEAN:
@@ -78,7 +80,7 @@ def _number(raw: Any, kind: Any, bits: Any) -> Any:
     return raw
 
 
-@njit(nogil=True)
+@inlined
 def _touch(slot: Any, m: Any) -> None:
     """Marks that a slot has a value: its stamp is the record's number, or one less when it lost it again."""
     now, stamp = m[RECORD], m[slot + STAMP]
@@ -86,6 +88,8 @@ def _touch(slot: Any, m: Any) -> None:
         if stamp != now - ONE:
             m[m[LIST_OF_TOUCHED] + m[TOUCHED]] = slot
             m[TOUCHED] += ONE
+            if m[slot + WHERE] == NONE:
+                m[NEW] = ONE
         m[slot + STAMP] = now
 
 
@@ -102,7 +106,7 @@ def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
             items[item, ITEM_SLOT] = -1
 
 
-@njit(nogil=True)
+@inlined
 def _item(slot: Any, row: Any, index: Any, value: Any, length: Any, m: Any, items: Any) -> bool:
     """Adds an element of a list; False when there is no room."""
     at = np.int64(m[ITEMS])
@@ -114,7 +118,7 @@ def _item(slot: Any, row: Any, index: Any, value: Any, length: Any, m: Any, item
     return True
 
 
-@njit(nogil=True)
+@inlined
 def _counted(slot: Any, m: Any) -> Any:
     """The index of a list's next element."""
     if m[slot + STAMP] != m[RECORD]:
@@ -138,14 +142,14 @@ def _ended(at: Any, owner: Any, row: Any, m: Any, items: Any) -> bool:
     return True
 
 
-@njit(nogil=True)
+@inlined
 def _named(value: Any, numbers: Any, m: Any) -> bool:
     """Whether a number is one of a set."""
     at = value - m[numbers]
     return at < m[numbers + ONE] and m[numbers + U(2) + at] != ZERO
 
 
-@njit(nogil=True)
+@inlined
 def _selected(at: Any, seen: Any, m: Any) -> bool:
     """Whether the field is there whose number the selector of a message holds."""
     selector = m[at + SELECTOR]
@@ -182,15 +186,21 @@ def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any
     return np.int64(GOOD), p
 
 
-@njit(nogil=True)
+@inlined
 def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
     """Reads a message in ``b[p:limit]``.
 
     Returns:
         (what went wrong, position, number of the message that it is in).
     """
+    return _walk(address(b), b.size, p, limit, row, address(m), m.size, address(items), items.shape[0])
+
+
+@njit(nogil=True)
+def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers: int, found: int, room: int) -> Any:
+    b, m, items = uint8_on(data, size), uint64_on(tray, numbers), int64_rows(found, room, ITEM)
     m[RECORD] += U(2)
-    m[ITEMS], m[TOUCHED], m[OK] = m[KEPT], ZERO, ONE
+    m[ITEMS], m[TOUCHED], m[OK], m[NEW] = m[KEPT], ZERO, ONE, ZERO
     messages, now = m[MESSAGES], m[RECORD]
     depth, at, end, seen = 0, messages, limit, ZERO
     _touch(m[messages + PRESENCE], m)
@@ -224,7 +234,7 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
         if field == NONE and number == ZERO:
             return np.int64(NO_FIELD), p, np.int64((at - messages) // WIDTH)
         raw: Any = ZERO
-        size: Any = np.int64(-1)
+        length: Any = np.int64(-1)
         if wire_type in (WIRE_VARINT, WIRE_BYTES):
             start = p
             raw, p, wrong = _varint(b, p, end)
@@ -233,7 +243,7 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
             if wire_type == WIRE_BYTES:
                 if raw > U(end - p):
                     return np.int64(SHORT), p, np.int64((at - messages) // WIDTH)
-                size, raw = np.int64(raw), U(p)
+                length, raw = np.int64(raw), U(p)
         elif wire_type in (WIRE_64, WIRE_32):
             width = 8 if wire_type == WIRE_64 else 4
             if end - p < width:
@@ -243,12 +253,12 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
         else:
             return np.int64(NO_TYPE), p, np.int64((at - messages) // WIDTH)
         if field == NONE:
-            p += max(size, 0)
+            p += max(length, 0)
             continue
         kind, slot = m[field + KIND], m[field + SLOT]
         seen |= m[field + REQUIRED]
         if packed:
-            problem, p = _packed(b, p, p + size, field, row, m, items)
+            problem, p = _packed(b, p, p + length, field, row, m, items)
             if problem:
                 return problem, p, np.int64((at - messages) // WIDTH)
             continue
@@ -268,35 +278,41 @@ def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
             depth += 1
             top = m[STACK] + WIDTH * U(depth)
             m[top + LIMIT], m[top + AT], m[top + SEEN], m[top + LIST] = U(end), at, seen, owner
-            end, at, seen = p + size, child, ZERO
+            end, at, seen = p + length, child, ZERO
             continue
         if kind <= BOOLEAN:
             raw = _number(raw, kind, m[field + BITS])
             if m[field + MESSAGE] != NONE and not _named(raw, m[field + MESSAGE], m):
                 seen &= ~m[field + REQUIRED]
         elif kind >= BYTES:
-            if kind == TEXT and not is_utf8(b, p, size):
+            if kind == TEXT and not is_utf8(b, p, length):
                 m[OK] = ZERO
-            p += size
+            p += length
         if slot == NONE:
             continue
         if m[field + REPEATED] != ZERO:
             place = _counted(slot, m)
-            if m[field + LISTED] != ZERO and not _item(slot, row, place, raw, size, m, items):
+            if m[field + LISTED] != ZERO and not _item(slot, row, place, raw, length, m, items):
                 return np.int64(FULL), p, np.int64(0)
             continue
         _touch(slot, m)
-        m[slot], m[slot + LENGTH] = raw, U(size)
+        m[slot], m[slot + LENGTH] = raw, U(length)
+
+
+@inlined
+def ready(m: Any, dense: Any) -> bool:
+    """Whether the columns have room for the fields that were found; new fields get a column."""
+    return m[NEW] == ZERO or _placed(address(m), m.size, U(dense.shape[0]))
 
 
 @njit(nogil=True)
-def ready(m: Any, dense: Any) -> bool:
-    """Whether the columns have room for the fields that were found; new fields get a column."""
+def _placed(tray: int, numbers: int, columns: Any) -> bool:
+    m = uint64_on(tray, numbers)
     place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
     while place < last:
         slot = m[place]
         if m[slot + STAMP] == m[RECORD] and m[slot + WHERE] == NONE:
-            if m[DENSE] + U(2) > U(dense.shape[0]):
+            if m[DENSE] + U(2) > columns:
                 return False
             m[slot + WHERE] = m[DENSE]
             m[DENSE] += U(2)
@@ -304,23 +320,35 @@ def ready(m: Any, dense: Any) -> bool:
     return True
 
 
-@njit(nogil=True)
+@inlined
 def keep(m: Any, dense: Any, present: Any, row: Any) -> None:
     """Adds what was found to the columns, as this row."""
-    place, last, line = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED], U(row)
+    _kept(address(m), m.size, address(dense), address(present), dense.shape[0], dense.shape[1], row)
+
+
+@njit(nogil=True)
+def _kept(tray: int, numbers: int, values: int, there: int, columns: int, rows: int, row: Any) -> None:
+    m, dense, present = (
+        uint64_on(tray, numbers),
+        uint64_on(values, columns * rows),
+        uint8_on(there, columns * rows // 2),
+    )
+    place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
+    now, line, width = m[RECORD], U(row), U(rows)
     while place < last:
         slot = m[place]
         column = m[slot + WHERE]
-        if column < U(dense.shape[0]) and m[slot + STAMP] == m[RECORD]:
-            dense[column, line] = m[slot]
+        if column < U(columns) and m[slot + STAMP] == now:
+            at = column * width + line
+            dense[at] = m[slot]
             if m[slot + LENGTH] != NONE:
-                dense[column + ONE, line] = m[slot + LENGTH]
-            present[column >> ONE, line] = 1
+                dense[at + width] = m[slot + LENGTH]
+            present[(column >> ONE) * width + line] = 1
         place += ONE
     m[KEPT] = m[ITEMS]
 
 
-@njit(nogil=True)
+@inlined
 def holds(m: Any, slot: Any) -> bool:
     """Whether a field is there."""
     return m[U(slot) + STAMP] == m[RECORD]

@@ -50,7 +50,7 @@ JOYQUEUE = Protocol(
     layouts=noted(
         {
             "frame": Layout(frame.JOYQUEUE_FRAME, "a request or a response", IMPLEMENTATION),
-            "frame_opened": Layout(frame.JOYQUEUE_FRAME_OPENED, f"a frame, {OPENED}", IMPLEMENTATION),
+            "frame_opened": Layout(frame.joyqueue_frame_opened, f"a frame, {OPENED}", IMPLEMENTATION),
             "header": Layout(frame.JOYQUEUE_HEADER, "what a frame begins with", "JoyQueueHeaderCodec.java:53-90"),
             "message": Layout(message.MESSAGE, "a message, as sent and as stored", "Serializer.java:153-318"),
             "message_opened": Layout(message.OPENED_MESSAGE, f"a message, {OPENED}", "Serializer.java:153-318"),
@@ -59,7 +59,7 @@ JOYQUEUE = Protocol(
                 message.CLIENT_ADDRESS, "port and address, what client_ip begins with for IPv4", "IpUtil.java:349-378"
             ),
             "frame_unsigned": Layout(
-                frame.JOYQUEUE_FRAME_UNSIGNED,
+                frame.joyqueue_frame_unsigned,
                 "repairs frames with strings of 128 to 255 bytes behind a one-byte length, which peers misread",
                 "AbstractSerializer.java:146-152",
             ),
@@ -84,7 +84,7 @@ JMQ4 = Protocol(
     layouts=noted(
         {
             "frame": Layout(frame.JMQ4_FRAME, "a request or a response", DOCUMENT),
-            "frame_opened": Layout(frame.JMQ4_FRAME_OPENED, f"a frame, {OPENED}", DOCUMENT),
+            "frame_opened": Layout(frame.jmq4_frame_opened, f"a frame, {OPENED}", DOCUMENT),
             "header": Layout(frame.JMQ4_HEADER, "what a frame begins with", "document, 头信息"),
             "message": Layout(message.DOCUMENTED_MESSAGE, "a message", "document, MESSAGE"),
             "message_opened": Layout(message.DOCUMENTED_OPENED_MESSAGE, f"a message, {OPENED}", "document, MESSAGE"),

@@ -82,12 +82,24 @@ def joyqueue_frame(string: String, record: Struct) -> Struct:
 
 
 JOYQUEUE_FRAME = joyqueue_frame(string1, MESSAGE)
-JOYQUEUE_FRAME_OPENED = joyqueue_frame(string1, OPENED_MESSAGE)
-JOYQUEUE_FRAME_UNSIGNED = joyqueue_frame(string1_unsigned, message(string1_unsigned))
-
 DOCUMENTED_VERSION = Const(int8, 2, fatal=False)
 JMQ4_FRAME = frame(DOCUMENTED_VERSION, commands.documented())
-JMQ4_FRAME_OPENED = frame(DOCUMENTED_VERSION, commands.documented(DOCUMENTED_OPENED_MESSAGE))
+
+
+def joyqueue_frame_opened() -> Struct:
+    """JoyQueue's frame with bodies decompressed and batches split."""
+    return joyqueue_frame(string1, OPENED_MESSAGE)
+
+
+def joyqueue_frame_unsigned() -> Struct:
+    """JoyQueue's frame with strings of up to 255 bytes behind a one-byte length."""
+    return joyqueue_frame(string1_unsigned, message(string1_unsigned))
+
+
+def jmq4_frame_opened() -> Struct:
+    """The document's frame with bodies decompressed and batches split."""
+    return frame(DOCUMENTED_VERSION, commands.documented(DOCUMENTED_OPENED_MESSAGE))
+
 
 JOYQUEUE_HEADER = Struct("length" / int32, *header(int8), name="Header")
 JMQ4_HEADER = Struct("length" / int32, *header(DOCUMENTED_VERSION), name="Header")

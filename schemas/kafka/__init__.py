@@ -22,6 +22,7 @@ package does, and are imported when they are used.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from wirekit.registry import Layout, Protocol
@@ -44,8 +45,8 @@ def _api_layouts() -> Iterator[tuple[str, Layout]]:
         for number, version in enumerate(api.versions):
             about = f"since {version.since}" + (f": {version.adds}" if version.adds else "")
             for kind, node in (
-                ("request", frames.request(api, number, version.request)),
-                ("response", frames.response(version.response)),
+                ("request", partial(frames.request, api, number, version.request)),
+                ("response", partial(frames.response, version.response)),
             ):
                 yield (
                     f"{api.name}.{kind}.v{number}",
@@ -72,7 +73,7 @@ PROTOCOL = Protocol(
         ),
         **dict(_api_layouts()),
         "offset_commit.request.v0.beta": Layout(
-            frames.request(OFFSET_COMMIT, 0, OFFSET_COMMIT_BETA),
+            partial(frames.request, OFFSET_COMMIT, 0, OFFSET_COMMIT_BETA),
             "OffsetCommit; request v0 as 0.8.2-beta alone has it: with a timestamp",
             "Kafka 0.8.2-beta OffsetCommitRequest.scala",
         ),

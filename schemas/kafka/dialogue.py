@@ -26,7 +26,6 @@ from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT
-from wirekit.schemas.kafka.reading import messages_of_set, verdicts
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
@@ -210,6 +209,8 @@ class KafkaDialogue(Dialogue):
         body = frame.value.get("body")
         if body is None or isinstance(body, bytes):
             return
+        from wirekit.schemas.kafka.reading import messages_of_set, verdicts
+
         statuses = verdicts(frame.decoded.checks)
         for index, topic in enumerate(body.get(topics) or []):
             for place, partition in enumerate(topic.get(partitions) or []):

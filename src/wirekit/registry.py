@@ -76,7 +76,7 @@ class Schema:
 
     Attributes:
         key: ``<protocol>.<name>…``, for example ``kafka.fetch.response.v2``.
-        node: the layout.
+        declared: the layout, or what makes it.
         protocol: the protocol's name.
         description: one line for ``wirekit schemas``.
         source: where the layout is specified.
@@ -85,12 +85,17 @@ class Schema:
     """
 
     key: str
-    node: Node = field(repr=False)
+    declared: Node | Callable[[], Node] = field(repr=False)
     protocol: str
     description: str
     source: str
     limits: Limits
     notes: tuple[Note, ...] = ()
+
+    @cached_property
+    def node(self) -> Node:
+        """The layout as it is declared."""
+        return self.declared if isinstance(self.declared, Node) else self.declared()
 
     @cached_property
     def layout(self) -> ir.Node:
@@ -129,9 +134,14 @@ def _no_dialogue() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout as a protocol declares it: the node, one line about it, where it is specified, what to know besides."""
+    """A layout as a protocol declares it: the node, one line about it, where it is specified, what to know besides.
 
-    node: Node
+    Attributes:
+        node: the node, or a function that makes it when the layout is first used: a protocol with many layouts is then
+            no slower to load.
+    """
+
+    node: Node | Callable[[], Node]
     description: str = ""
     source: str = ""
     notes: tuple[Note, ...] = ()

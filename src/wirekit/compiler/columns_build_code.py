@@ -498,7 +498,9 @@ def builder(key: str, element: ir.Node, columns: list[Column], messages: list[Ta
     if gaps:
         writer.gaps()
     arrays = [("o", "uint8"), ("given", "uint8"), *_arrays(writer.read.values())]
-    views = "\n".join(f"    {name} = {kind}_at(table, {2 * index})" for index, (name, kind) in enumerate(arrays))
+    views = "\n".join(
+        f"    {name} = {kind}_at(table, np.int64({2 * index}))" for index, (name, kind) in enumerate(arrays)
+    )
     source = _imports(writer.uses, {kind for _, kind in arrays}) + HEAD.format(views=views)
     source += "\n".join(writer.lines) + "\n" + TAIL
     return Builder(source, arrays, {each.path: each for each in writer.read.values()}, writer.reasons, writer.most)

@@ -240,7 +240,9 @@ def scan_block(base, size, head, data, length, begin, end, count, frame, stop, p
         table[2 * index + 1] = plan[2 * index + 1]
     table[{b}], table[{b} + 1] = data, length
     table[{until}] = plan[{until}]
-    int64_at(table, {starts})[0], int64_at(table, {ends})[0], int64_at(table, {counts})[0] = begin, end, count
+    int64_at(table, np.int64({starts}))[0] = begin
+    int64_at(table, np.int64({ends}))[0] = end
+    int64_at(table, np.int64({counts}))[0] = count
 {zeroed}    state = np.zeros({elements}, np.int64)
     state[1], state[5], state[6] = -1, frame, stop
     full = scan_table(table, state)
@@ -248,7 +250,7 @@ def scan_block(base, size, head, data, length, begin, end, count, frame, stop, p
         return -1
     if not finish(base, size, 8 * head.size, state[3], places, at, fields, buffers):
         return -1
-    return int64_at(table, {stopped})[0]
+    return int64_at(table, np.int64({stopped}))[0]
 '''
 SCALARS = {"state": "state", "frame": "state[5]", "stop": "state[6]"}
 STATE = 7  # elements
@@ -321,14 +323,14 @@ def _with_entry(source: str, columns: list[Column], arguments: list[str], *, pac
     kinds = dtypes(columns)
     named = [name for name in arguments if name not in SCALARS]
     at = {name: 2 * index for index, name in enumerate(named)}
-    views = [f"    {name} = {kinds.get(name, 'int64')}_at(table, {index})" for name, index in at.items()]
+    views = [f"    {name} = {kinds.get(name, 'int64')}_at(table, np.int64({index}))" for name, index in at.items()]
     used = {kinds.get(name, "int64") for name in named} - {"offsets"}
     offsets = [index for name, index in at.items() if kinds.get(name) == "offsets"]
     entry = ENTRY.format(
         views="\n".join(views),
         arguments=_wrapped([SCALARS.get(name, name) for name in arguments]).strip(),
-        zeroed="".join(f"    offsets_at(table, {index})[0] = 0\n" for index in offsets),
-        unusual=f"state[4] or np.any(int8_at(table, {at['k0']})[: state[3]])" if packed else "state[4]",
+        zeroed="".join(f"    offsets_at(table, np.int64({index}))[0] = 0\n" for index in offsets),
+        unusual=f"state[4] or np.any(int8_at(table, np.int64({at['k0']}))[: state[3]])" if packed else "state[4]",
         elements=STATE,
         **{name: at[name] for name in ("b", "until", "starts", "ends", "counts", "stopped")},
     )

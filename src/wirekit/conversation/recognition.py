@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 
 from wirekit.conversation.events import SIDES
-from wirekit.engine import LARGEST_HEADER, decode, foreign, frame_size, frames, header, overruns
+from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header, overruns
 from wirekit.errors import Short, WireError
 from wirekit.registry import Protocol, registry
 
@@ -84,18 +84,27 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
     if not protocol.recognised_by or overruns(data, key):
         return ""
     decoded = next(frames(key, data))
-    if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+    why = "" if decoded.clean else _why_not(decoded)
+    if not (decoded.clean or why) or not _knows_body(protocol, "client", decoded.data):
         return ""
     if decoded.clean:
         return f"{protocol.name} fits the first as well and comes second"
+    return f"{protocol.name} does not fit ({why})"
+
+
+def _knows_body(protocol: Protocol, side: str, frame: bytes) -> bool:
+    """Whether the protocol has a layout for the body of a frame, as far as its header tells."""
+    return protocol.dialogue()(protocol).schema(side, frame)[2] is None
+
+
+def _why_not(decoded: Decoded) -> str:
+    """What keeps a frame from being clean, in words; "" if not even its beginning fits."""
     if decoded.error is not None:
-        why = f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
-    elif decoded.gaps:
-        why = f"{decoded.gaps[0].path}: bytes that nothing explains"
-    else:
-        bad = next(check for check in decoded.checks if check.status == "bad")
-        why = f"{bad.path}: {bad.kind} {bad.stored} instead of {bad.computed}"
-    return f"{protocol.name} does not fit ({why})" if why else ""
+        return f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
+    if decoded.gaps:
+        return f"{decoded.gaps[0].path}: bytes that nothing explains"
+    bad = next(check for check in decoded.checks if check.status == "bad")
+    return f"{bad.path}: {bad.kind} {bad.stored} instead of {bad.computed}"
 
 
 def best_fit(data: bytes) -> str:
@@ -109,7 +118,7 @@ def best_fit(data: bytes) -> str:
     for protocol in registry.with_stream():
         key = protocol.stream("client")
         decoded = next(frames(key, data))
-        if protocol.dialogue()(protocol).schema("client", decoded.data)[2] is not None:
+        if not _knows_body(protocol, "client", decoded.data):
             continue
         reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
         grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
@@ -160,8 +169,7 @@ def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tai
         if len(frame) < size:
             return clean, partial(_is_cut, frame, key)
         if not overruns(frame, key):
-            known = protocol.dialogue()(protocol).schema(side, frame)[2] is None
-            if known and any(decode(frame, proof).clean for proof in proofs):
-                clean += 1
+            fits = any(decode(frame, proof).clean for proof in proofs)
+            clean += fits and _knows_body(protocol, side, frame)
         position += size
     return clean, lambda: False

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -88,24 +89,53 @@ class Field:
 
 
 class Message:
-    """A message type: its fields by number, its record class."""
+    """A message type: its fields by number, its record class.
+
+    All but the name is made when it is first asked for, as few of the messages inside of messages ever occur.
+    """
 
     _known: ClassVar[dict[str, Message]] = {}
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.name: str = descriptor.full_name
         Message._known[self.name] = self
-        self.fields: dict[int, Field] = {}
-        for field in sorted(descriptor.fields, key=lambda field: int(field.number)):
+        self.selector = ""
+        self._descriptor = descriptor
+
+    @cached_property
+    def fields(self) -> dict[int, Field]:
+        """Its fields by number, in that order."""
+        fields = {}
+        for field in sorted(self._descriptor.fields, key=lambda field: int(field.number)):
             message = Message.of(field.message_type) if field.message_type is not None else None
             table = symbols_of(field.enum_type) if field.enum_type is not None else None
-            self.fields[field.number] = Field(field, message, table)
-        self.by_name = {field.name: field for field in self.fields.values()}
-        self.record = record_type(descriptor.name, tuple(self.by_name), sparse=True)
-        self.lists = [field.name for field in self.fields.values() if field.repeated]
-        self.singles = [field.name for field in self.fields.values() if not field.repeated]
-        self.required = [field for field in self.fields.values() if field.required]
-        self.selector = ""
+            fields[field.number] = Field(field, message, table)
+        return fields
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """Its fields by name."""
+        return {field.name: field for field in self.fields.values()}
+
+    @cached_property
+    def record(self) -> type[Record]:
+        """The class of its records."""
+        return record_type(self._descriptor.name, tuple(self.by_name), sparse=True)
+
+    @cached_property
+    def lists(self) -> list[str]:
+        """The names of repeated fields."""
+        return [field.name for field in self.fields.values() if field.repeated]
+
+    @cached_property
+    def singles(self) -> list[str]:
+        """The names of the other fields."""
+        return [field.name for field in self.fields.values() if not field.repeated]
+
+    @cached_property
+    def required(self) -> list[Field]:
+        """The fields that it must have."""
+        return [field for field in self.fields.values() if field.required]
 
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:

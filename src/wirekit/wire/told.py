@@ -67,13 +67,12 @@ class Told:
         return bool(self.node.message.by_name[self.field].required)
 
 
-def tales(members: list[tuple[str, Node]], cores: list[Node]) -> Iterator[Told]:
+def tales(names: list[str], cores: list[Node]) -> Iterator[Told]:
     """What the messages among the members of a struct tell about other members.
 
     Raises:
         Misuse: when a member does not exist, or stands in front of the message.
     """
-    names = [name for name, _ in members]
     for at, core in enumerate(cores):
         for name, tells in getattr(core, "tells", {}).items():
             if tells.of not in names[at + 1 :]:

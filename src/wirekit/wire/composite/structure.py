@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import construct
@@ -41,11 +42,11 @@ class Struct(Node):
             self.docs_of[field.name] = field.docs
         self.doc = doc
         names = [name for name, _ in self.members]
-        self.record = record_type(name, tuple(names))
+        cores = [bare(node) for _, node in self.members]
+        self._name = name
         self.lengths: dict[int, tuple[Length, int, int]] = {}
         self.checked: list[tuple[int, Checked, int, int]] = []
-        for index, (_, node) in enumerate(self.members):
-            core = bare(node)
+        for index, core in enumerate(cores):
             if isinstance(core, Length):
                 self.lengths[index] = (core, *cover(core.of, index, names))
             elif isinstance(core, Checked):
@@ -54,8 +55,13 @@ class Struct(Node):
         for index, (_, _, last) in self.lengths.items():
             if last > index:
                 self.closing.setdefault(last, []).append(index)
-        self.told = list(tales(self.members, [bare(node) for _, node in self.members]))
+        self.told = list(tales(names, cores))
         self._least: int | None = None
+
+    @cached_property
+    def record(self) -> type[Record]:
+        """The class of its values; made when it is first asked for, as most structures of a protocol never occur."""
+        return record_type(self._name, tuple(name for name, _ in self.members))
 
     def parts(self) -> list[tuple[str, Node]]:
         return list(self.members)

@@ -35,6 +35,12 @@ PROTOCOL = Protocol(
         "pcapng.start": Layout(pcapng.START, "what a block begins with, to learn a section's byte order", PCAPNG_DRAFT),
         "pcapng.block.be": Layout(pcapng.BLOCK_BE, "a block of a big-endian section", PCAPNG_DRAFT),
         "pcapng.block.le": Layout(pcapng.BLOCK_LE, "a block of a little-endian section", PCAPNG_DRAFT),
+        "pcapng.envelope.be": Layout(
+            pcapng.ENVELOPE_BE, "a block of a known type, unopened: what to look for behind damage, big-endian"
+        ),
+        "pcapng.envelope.le": Layout(
+            pcapng.ENVELOPE_LE, "a block of a known type, unopened: what to look for behind damage, little-endian"
+        ),
         "pcapng.blocks.be": Layout(
             pcapng.BLOCKS_BE, "whole blocks of one big-endian section; a cut last one is left alone"
         ),

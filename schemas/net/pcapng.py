@@ -236,6 +236,19 @@ def _block(order: Order, data: Node) -> Struct:
     )
 
 
+def _envelope(order: Order) -> Struct:
+    return Struct(
+        "block_type" / Symbols(order.uint32, BLOCK_TYPES, closed=True),
+        "block_total_length" / Length(order.uint32, of="body", add=12, frame=True),
+        "body" / rest(),
+        "block_total_length_again" / Length(order.uint32, of=("block_type", "body"), add=4),
+        name="Envelope",
+    )
+
+
+ENVELOPE_BE = _envelope(BIG)
+ENVELOPE_LE = _envelope(LITTLE)
+
 BLOCK_BE = _block(BIG, rest())
 BLOCK_LE = _block(LITTLE, rest())
 

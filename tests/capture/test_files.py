@@ -31,7 +31,7 @@ from tests.net.building import (
     tcp,
 )
 from wirekit.capture import files
-from wirekit.capture.files import Packet, Place, Skipped, dissect, is_capture, open_capture, segments
+from wirekit.capture.files import Damaged, Packet, Place, Skipped, dissect, is_capture, open_capture, segments
 from wirekit.capture.tcp import ACK, PSH, Segment
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.wire import Limits
@@ -139,10 +139,11 @@ class TestPackets:
     def test_a_section_begins_with_no_interfaces(self, write: Write) -> None:
         one = section_header("le") + interface("le") + enhanced("le", FRAME, 1)
         two = section_header("be") + interface("be", 101) + enhanced("be", RAW, 2)
-        packets, damage = read(write(one + two + section_header("le") + enhanced("le", FRAME, 3)))
-        assert [(each.link_type, each.time_us) for each in packets] == [(1, 1), (101, 2)]
-        assert damage is not None
-        assert str(damage).startswith("net.pcapng: interface_id: expected one of 0 interfaces")
+        with open_capture(write(one + two + section_header("le") + enhanced("le", FRAME, 3))) as capture:
+            *packets, last = capture.items()
+        assert [(each.link_type, each.time_us) for each in packets if isinstance(each, Packet)] == [(1, 1), (101, 2)]
+        assert isinstance(last, Damaged)
+        assert str(last.error).startswith("net.pcapng: interface_id: expected one of 0 interfaces")
 
     def test_the_snap_length_ends_a_simple_packet(self, write: Write) -> None:
         simple = block("le", "SIMPLE_PACKET", {"original_length": 60, "data": "61626300", "$keep": ["original_length"]})
@@ -221,13 +222,71 @@ class TestDamage:
         assert isinstance(damage, Limit)
         assert damage.offset == at
 
-    def test_lengths_of_a_block_that_disagree(self, write: Write) -> None:
-        data, ends = whole("be", "pcapng")
-        at = ends[4] - 4
-        packets, damage = read(write(data[:at] + bytes.fromhex("00000040") + data[at + 4 :]))
-        assert [each.data for each in packets] == [FRAME]
-        assert isinstance(damage, Wrong)
-        assert (damage.offset, damage.path) == (at, "block_total_length_again")
+    @pytest.mark.parametrize("order", ORDERS)
+    @pytest.mark.parametrize(
+        ("number", "at", "change", "path"),
+        [
+            (2, 20, "7fffffff", "body.captured_length"),
+            (2, 8, "00000007", "interface_id"),
+            (2, 4, "00000008", "block_total_length"),
+            (2, 4, "00000010", "block_total_length_again"),
+            (2, 4, "00100000", "block_total_length"),
+            (2, 4, "7fffffff", "block_total_length"),
+            (3, -4, "00000040", "block_total_length_again"),
+            (5, -4, "00000000", "block_total_length_again"),
+        ],
+    )
+    def test_a_damaged_block_is_passed_over(
+        self, write: Write, order: str, number: int, at: int, change: str, path: str
+    ) -> None:
+        whole_file, ends = whole(order, "pcapng")
+        begin, end = ends[number : number + 2]
+        data = bytearray(whole_file)
+        place = (end if at < 0 else begin) + at
+        data[place : place + 4] = bytes.fromhex(change)[:: 1 if order == "be" else -1]
+        data += enhanced(order, b"last", 3)
+        with open_capture(write(bytes(data))) as capture:
+            found = list(capture.items())
+            assert capture.damage is None
+        (damaged,) = (each for each in found if isinstance(each, Damaged))
+        assert (damaged.offset, damaged.length) == (begin, end - begin)
+        assert damaged.error.path == path
+        assert begin <= (damaged.error.offset or 0) < end
+        kept = [data for index, data in ((2, FRAME), (3, b"abc"), (4, FRAME), (6, b"last")) if index != number]
+        assert [each.data for each in found if isinstance(each, Packet)] == kept
+
+    @pytest.mark.parametrize("order", ORDERS)
+    def test_the_walk_goes_on_behind_bytes_that_are_no_block(self, write: Write, order: str) -> None:
+        data, ends = whole(order, "pcapng")
+        other = "le" if order == "be" else "be"
+        section = section_header(other) + interface(other) + enhanced(other, b"other order", 9)
+        for junk in (b"\r\n", bytes(40), bytes(range(256)) * 5):
+            with open_capture(write(data[: ends[3]] + junk + data[ends[3] :] + junk + section)) as capture:
+                found = list(capture.items())
+            lost = [each for each in found if isinstance(each, Damaged)]
+            assert [(each.offset, each.length) for each in lost[:1]] == [(ends[3], len(junk))]
+            packets = [each.data for each in found if isinstance(each, Packet)]
+            assert packets[:3] == [FRAME, b"abc", FRAME]
+
+    def test_a_damaged_interface_keeps_its_number(self, write: Write) -> None:
+        damaged = bytearray(interface("le", 101, option(9, {"exponent": 3})))
+        damaged[18] = 0xFF  # the length of its option
+        data = section_header("le") + bytes(damaged) + interface("le", 1) + enhanced("le", FRAME, 5, interface_id=1)
+        with open_capture(write(data)) as capture:
+            lost, found = capture.items()
+        assert isinstance(lost, Damaged)
+        assert isinstance(found, Packet)
+        assert (found.link_type, found.data) == (1, FRAME)
+
+    def test_a_damaged_section_header_ends_what_was_described(self, write: Write) -> None:
+        header = bytearray(section_header("le"))
+        header[8] ^= 1  # of the byte order
+        data = (
+            section_header("le") + interface("le", 101) + bytes(header) + interface("le", 1) + enhanced("le", FRAME, 5)
+        )
+        with open_capture(write(data)) as capture:
+            lost, found = capture.items()
+        assert (lost.offset, found.link_type) == (28 + 20, 1)  # type: ignore[union-attr]
 
     def test_a_limit_of_the_caller(self, write: Write) -> None:
         with open_capture(write(pcap(b"abc", FRAME)), limits=Limits(frame=10)) as capture:
@@ -258,8 +317,11 @@ class TestDamage:
         path = tmp_path_factory.mktemp("changed") / "a.cap"
         path.write_bytes(data)
         with contextlib.suppress(WireError), open_capture(path) as capture:
+            before = 0
             for found in segments(capture):
-                assert 0 < found.offset <= len(data)
+                assert before <= found.offset <= len(data)
+                before = found.offset + found.length if isinstance(found, Damaged) else before
+            assert before <= capture.walked
             assert capture.damage is None or capture.damage.offset is not None
             assert capture.walked <= len(data)
 

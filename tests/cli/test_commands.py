@@ -443,6 +443,17 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
         assert "neither a capture nor a file of messages" in run.err
 
 
+def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:
+    whole = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+    data = whole.read_bytes()
+    damaged = tmp_path / "damaged.pcapng"
+    damaged.write_bytes(data[:40_000] + bytes(200) + data[40_200:])
+    expected, found = Run("frames", str(whole)), Run("frames", str(damaged))
+    assert found.status == 1
+    assert "bytes of the file passed over: net.pcapng.block.le: " in found.err
+    assert len(expected.lines) - 3 <= len(found.lines) < len(expected.lines)
+
+
 def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
     import gzip
 

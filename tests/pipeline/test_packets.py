@@ -86,6 +86,22 @@ def test_a_packet_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
     assert found.num_rows == 7 + 2
 
 
+def test_a_block_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
+    whole = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+    data = bytearray(whole.read_bytes())
+    with open_capture(whole) as capture:
+        packet = list(capture.packets())[5]
+    data[packet.offset - 8 : packet.offset - 4] = b"\xff" * 4  # its captured length
+    path = tmp_path / "broken.pcapng"
+    path.write_bytes(data)
+    found = table(path)
+    (first, offset, length, raw), *_ = notes(found)
+    assert (first.kind, first.path, first.error_offset) == ("packet", "body.captured_length", packet.offset)
+    assert offset < packet.offset < offset + length
+    assert raw == bytes(data[offset : offset + length])
+    assert found.num_rows == table(whole).num_rows
+
+
 @pytest.mark.parametrize(
     ("content", "byte"), [(b"", 0), (b"\xd4\xc3\xb2\xa1", 4), (b"plain text, no capture at all", 0)]
 )

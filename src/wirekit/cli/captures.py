@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from wirekit.capture.files import open_capture, segments
+from wirekit.capture.files import Capture, Damaged, open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import say
+from wirekit.cli.common import plural, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
@@ -49,7 +49,8 @@ def no_capture(path: str, error: WireError) -> str:
 class FollowedFile:
     """The items of one capture file, connection by connection.
 
-    A file that cannot be read, or not to its end, is said on standard error, with the byte.
+    A file that cannot be read, or not to its end, or whose damage was passed over, is said on standard error, with
+    the byte.
 
     Attributes:
         status: 1 when that happened; known once all items are taken.
@@ -70,8 +71,16 @@ class FollowedFile:
             self.status = 1
             return
         with capture:
-            yield from follow((each for each in segments(capture) if isinstance(each, Segment)), self.choice)
+            yield from follow(self._segments(capture), self.choice)
             self.skipped = dict(capture.skipped)
             if capture.damage is not None:
                 say(f"{self.path}: {capture.damage}")
+                self.status = 1
+
+    def _segments(self, capture: Capture) -> Iterator[Segment]:
+        for each in segments(capture):
+            if isinstance(each, Segment):
+                yield each
+            elif isinstance(each, Damaged):
+                say(f"{self.path}: {plural(each.length, 'byte')} of the file passed over: {each.error}")
                 self.status = 1

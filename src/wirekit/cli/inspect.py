@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Skipped, open_capture, segments
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, no_capture, parse_choice
@@ -111,7 +111,9 @@ def _count(path: str, choice: Choice, count: FileSummary) -> None:
 
 def _segments(capture: Capture, count: FileSummary) -> Iterator[Segment]:
     for each in segments(capture):
-        if isinstance(each, Skipped):
+        if isinstance(each, Damaged):
+            count.quarantined(each.error.reason, each.error.path, each.length)
+        elif isinstance(each, Skipped):
             count.skipped[each.reason] += 1
         else:
             count.seen(each.time_us)

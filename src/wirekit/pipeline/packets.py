@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirekit.capture.files import Capture, Skipped, open_capture, segments
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
 from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
@@ -33,8 +33,8 @@ class Note:
     """What a row of ``packets`` says that is no segment.
 
     Attributes:
-        kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one that does not decode), or
-            ``skipped`` (how many hold no segment).
+        kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one, or a block, that
+            does not decode), or ``skipped`` (how many hold no segment).
         reason: what is wrong, in words, without where.
         path, error_offset: the field and the byte of the file.
         text: reason and where together, for readers.
@@ -91,7 +91,9 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
     with capture:
         others: Counter[str] = Counter()
         for found in segments(capture, file.number):
-            if isinstance(found, Skipped):
+            if isinstance(found, Damaged):
+                yield _damaged(file, capture, found)
+            elif isinstance(found, Skipped):
                 if found.detail:
                     yield _undecoded(file, capture, found)
             elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
@@ -119,6 +121,12 @@ def _undecoded(file: Input, capture: Capture, packet: Skipped) -> tuple[tuple[An
     """The note on a packet whose headers do not decode."""
     note = Note("packet", f"{packet.reason} packet: {packet.detail}", error_offset=packet.offset)
     return _note(file, note, packet.offset, packet.length, capture.read(packet.offset, min(packet.length, MOST_RAW)))
+
+
+def _damaged(file: Input, capture: Capture, part: Damaged) -> tuple[tuple[Any, ...], int]:
+    """The note on a part of the file that was passed over."""
+    note = Note("packet", part.error.reason, part.error.path, part.error.offset)
+    return _note(file, note, part.offset, part.length, capture.read(part.offset, min(part.length, MOST_RAW)))
 
 
 def _note(file: Input, note: Note, start: int, length: int, raw: bytes) -> tuple[tuple[Any, ...], int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from wirekit.capture.files.items import Packet, Place, Skipped
+from wirekit.capture.files.items import Damaged, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.engine import decode
@@ -22,17 +22,17 @@ _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 
 def segments(
     capture: Capture, file: int = 0, *, start: int | Place = 0, end: int | None = None
-) -> Iterator[Segment | Skipped]:
-    """The TCP segments of a capture, and what else is in it; ``capture.skipped`` counts that.
+) -> Iterator[Segment | Skipped | Damaged]:
+    """The TCP segments of a capture, and what else is in it; ``capture.skipped`` counts the packets that hold none.
 
     Args:
         capture: an open capture.
         file: its ordinal, for the segments.
-        start: as for ``Capture.packets``.
-        end: as for ``Capture.packets``.
+        start: as for ``Capture.items``.
+        end: as for ``Capture.items``.
     """
-    for packet in capture.packets(start, end):
-        found = dissect(packet, file)
+    for item in capture.items(start, end):
+        found = item if isinstance(item, Damaged) else dissect(item, file)
         if isinstance(found, Skipped):
             capture.skipped[found.reason] += 1
         yield found

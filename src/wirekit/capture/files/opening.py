@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from io import BufferedReader
 from typing import IO, Any
 
-from wirekit.capture.files.items import Interface, Packet, Place
-from wirekit.capture.files.walking import HEAD, walk
+from wirekit.capture.files.blocks import PcapngWalk
+from wirekit.capture.files.items import Damaged, Interface, Packet, Place
+from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
 from wirekit.engine import decode
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.registry import registry
 from wirekit.schemas.net import pcap
 from wirekit.wire import Limits
 
-WINDOW = 256 * 1024
-"""Bytes that are decoded at once; more where one record is longer."""
+_HEAD = 64  # bytes; enough to recognise a format
 _CHUNK = 1024 * 1024  # bytes copied at once
 _GZIP = b"\x1f\x8b"
 
@@ -82,7 +82,7 @@ class Capture:
         return self._map[offset : offset + size] if self._map is not None else b""
 
     def _recognise(self) -> tuple[str, Place]:
-        head = self.read(0, HEAD)
+        head = self.read(0, _HEAD)
         header = decode(head, "net.pcap.header", limits=self.limits)
         if header.error is None:
             magic, fields = header.value.magic_number, header.value.header
@@ -100,8 +100,8 @@ class Capture:
             "a pcap or pcapng file", f"{self.path}, which begins with {head[:4].hex(' ')}", offset=0
         )
 
-    def packets(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet]:
-        """The packets whose records begin in [start, end), in the order of the file.
+    def items(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet | Damaged]:
+        """The packets whose records begin in [start, end), and what was passed over, in the order of the file.
 
         Any byte offsets split a file into parts that together give each packet once.
 
@@ -111,19 +111,26 @@ class Capture:
             end: absolute offset; None for the end of the file.
         """
         place, begin = (start, start.offset) if isinstance(start, Place) else (self.first, start)
-        walker = walk(self, place, self.size if end is None else end)
-        for packet in walker.packets():
-            if walker.offset >= begin:
-                yield packet
+        walk = self._walk(place, self.size if end is None else end)
+        for item in walk.items():
+            if walk.offset >= begin:
+                yield item
+
+    def packets(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet]:
+        """The packets among the items."""
+        return (item for item in self.items(start, end) if isinstance(item, Packet))
 
     def places(self, every: int) -> Iterator[Place]:
         """Where to split the file: at its first packet, and at the first one in each further ``every`` bytes."""
         due = 0
-        walker = walk(self, self.first, self.size)
-        for _ in walker.packets():
-            if walker.offset >= due:
-                yield walker.place
-                due = walker.offset - walker.offset % every + every
+        walk = self._walk(self.first, self.size)
+        for item in walk.items():
+            if isinstance(item, Packet) and walk.offset >= due:
+                yield walk.place
+                due = walk.offset - walk.offset % every + every
+
+    def _walk(self, place: Place, end: int) -> Walk:
+        return (PcapWalk if self.format == "pcap" else PcapngWalk)(self, place, end)
 
     def window(self, offset: int, several: str, single: str) -> tuple[list[Any], WireError | None]:
         """The records from an offset on, at least one unless there is an error, and the error that ended them.
@@ -156,12 +163,12 @@ def is_capture(data: bytes) -> bool:
     """Whether bytes begin as a pcap or pcapng file does, or one in a gzip file; 64 bytes are enough, of gzip 1024."""
     if data.startswith(_GZIP):
         try:
-            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, HEAD)
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _HEAD)
         except zlib.error:
             return False
-    if decode(data[:HEAD], "net.pcap.header").error is None:
+    if decode(data[:_HEAD], "net.pcap.header").error is None:
         return True
-    start = decode(data[:HEAD], "net.pcapng.start")
+    start = decode(data[:_HEAD], "net.pcapng.start")
     return start.error is None and start.value.byte_order is not None
 
 

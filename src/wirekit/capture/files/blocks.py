@@ -1,0 +1,209 @@
+"""A walk over the blocks of a pcapng file, and on behind those that are damaged.
+
+A block says its length at both ends. Where the two agree, a block that does not decode is passed over; where they do
+not, the walk goes on at the next bytes that may be a block: of a known type, with two lengths that agree, and followed
+by what may be another or by the end of the file. Whether the lengths agree is looked at before a block is decoded, so
+that what damage costs does not grow with the length that it announces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wirekit.capture.files.items import Damaged, Interface, Packet
+from wirekit.capture.files.walking import WINDOW, Walk, lead
+from wirekit.compiler.heading import Heading, heading
+from wirekit.engine import Decoded, decode
+from wirekit.errors import Short, WireError, Wrong
+from wirekit.schemas.net import pcapng
+from wirekit.values import Record
+from wirekit.wire import Length, Struct, Switch
+
+LEAST_WINDOW = 512
+"""Bytes that are decoded or searched at once right behind damage; twice as many each time, up to ``WINDOW``."""
+
+_HEAD = 64  # bytes; enough for all that a block begins with
+_UNKNOWN = -1  # the link type of an interface whose description is damaged
+
+
+class PcapngWalk(Walk):
+    """Sections, interfaces, packets."""
+
+    window = WINDOW
+
+    def _items(self) -> Iterator[Packet | Damaged]:
+        while self.offset < self.end:
+            try:
+                yield from self._blocks()
+            except WireError as error:
+                lost = self._lost(error)
+                if lost is None:
+                    raise
+                yield lost
+                self.offset += lost.length
+                self.window = LEAST_WINDOW
+
+    def _blocks(self) -> Iterator[Packet]:
+        """The packets of blocks in order, up to one that is damaged."""
+        while self.offset < self.end:
+            self._section()
+            size = self._size(self.offset)
+            if size is None:
+                raise self._disagreement()
+            data = self.capture.read(self.offset, max(self.window, size))
+            decoded = decode(data, self._key("blocks"), offset=self.offset, limits=self.capture.limits)
+            blocks = decoded.value or []
+            for block in blocks if decoded.error is None else blocks[:-1]:  # the last one is what is left of it
+                if self.offset >= self.end:
+                    return
+                if block.block_total_length != block.block_total_length_again:
+                    raise self._disagreement()
+                yield from self._block(block)
+                self.offset += block.block_total_length
+            if decoded.error is not None and self.offset < self.end:
+                raise self._disagreement() if self._size(self.offset) is None else decoded.error
+            self.window = min(2 * self.window, WINDOW)
+
+    def _key(self, name: str) -> str:
+        return f"net.pcapng.{name}.{self.order}"
+
+    def _section(self) -> None:
+        """Learns the byte order when a section begins here."""
+        start = decode(self.capture.read(self.offset, _HEAD), "net.pcapng.start", offset=self.offset)
+        if start.error is not None:
+            raise start.error
+        if start.value.byte_order is not None:
+            self.order = "be" if start.value.byte_order == pcapng.BIG_ENDIAN else "le"
+            self.interfaces = []
+
+    def _block(self, block: Record) -> Iterator[Packet]:
+        kind = block.block_type
+        if kind in (pcapng.ENHANCED_PACKET, pcapng.PACKET):
+            yield self._full(block.body, _DATA_LEADS[kind])
+        elif kind == pcapng.SIMPLE_PACKET:
+            yield self._simple(block.body, _DATA_LEADS[kind])
+        elif kind == pcapng.INTERFACE_DESCRIPTION:
+            self.interfaces.append(_interface(block.body))
+
+    def _described(self, number: int) -> Interface:
+        if number < len(self.interfaces):
+            return self.interfaces[number]
+        where = {"protocol": "net.pcapng", "path": "interface_id", "offset": self.offset}
+        raise Wrong(f"one of {len(self.interfaces)} interfaces described before", number, **where)
+
+    def _full(self, body: Record, lead: int) -> Packet:
+        interface = self._described(body.interface_id)
+        time_ns = interface.nanoseconds(body.timestamp_high << 32 | body.timestamp_low)
+        return self._packet(time_ns, interface, body.data, self.offset + lead, body.original_length)
+
+    def _simple(self, body: Record, lead: int) -> Packet:
+        interface = self._described(0)
+        length = body.original_length
+        data = body.data[: interface.snap_length] if interface.snap_length else body.data
+        return self._packet(self.time_ns, interface, data, self.offset + lead, length)
+
+    def _number(self, at: int) -> int | None:
+        """The length that stands at an offset; None where the file ends."""
+        number = _LENGTHS[self.order].inner
+        data = self.capture.read(at, number.length)
+        return int(number.unpack(data)) if len(data) == number.length else None
+
+    def _size(self, at: int) -> int | None:
+        """The length of the block at an offset, if it makes sense and both its ends say the same."""
+        length = _LENGTHS[self.order]
+        size = self._number(at + _LENGTH_LEAD)
+        if size is None or not length.least <= size <= self.capture.limits.frame:
+            return None
+        return size if self._number(at + size - length.inner.length) == size else None
+
+    def _disagreement(self) -> WireError:
+        """What is wrong with the lengths of the block here."""
+        head = self._decode(_HEAD)
+        size = self._number(self.offset + _LENGTH_LEAD)
+        if head.error is not None and (size is None or not isinstance(head.error, Short)):
+            return head.error
+        assert size is not None
+        where: dict[str, Any] = {"protocol": self._key("block")}
+        left = self.capture.size - self.offset
+        if size > left:
+            return Short(size, left, path="block_total_length", offset=self.offset, **where)
+        at = self.offset + size - _LENGTHS[self.order].inner.length
+        return Wrong(size, self._number(at), path="block_total_length_again", offset=at, **where)
+
+    def _lost(self, error: WireError) -> Damaged | None:
+        """What to pass over, from here on; None when no block is found behind it."""
+        size = self._size(self.offset)
+        if size is None:
+            size = self._search()
+            return None if size is None else Damaged(self.offset, size, error)
+        alone = self._decode(size)
+        if alone.value.block_type == pcapng.SECTION_HEADER:
+            self.interfaces = []
+        elif alone.value.block_type == pcapng.INTERFACE_DESCRIPTION:
+            self.interfaces.append(_interface(alone.value.body))
+        return Damaged(self.offset, size, alone.error or error)
+
+    def _decode(self, size: int) -> Decoded:
+        """The block here, of which so many bytes are looked at."""
+        data = self.capture.read(self.offset, size)
+        return decode(data, self._key("block"), offset=self.offset, limits=self.capture.limits)
+
+    def _search(self) -> int | None:
+        """Bytes up to what may be the next block."""
+        begin = heading(self._key("envelope"), self.capture.limits.frame)
+        at, chunk = self.offset + 1, LEAST_WINDOW
+        while len(data := self.capture.read(at, chunk)) >= begin.size:
+            for match in begin.pattern.finditer(data):
+                found = at + match.start()
+                size = self._size(found)
+                if size is not None and self._may_begin(found + size, begin):
+                    return found - self.offset
+            at += len(data) - begin.size + 1
+            chunk = min(2 * chunk, WINDOW)
+        return None
+
+    def _may_begin(self, at: int, begin: Heading) -> bool:
+        """Whether a block may begin here, or the file ends before one could."""
+        data = self.capture.read(at, _HEAD)
+        if len(data) < begin.size or begin.pattern.match(data):
+            return True
+        start = decode(data, "net.pcapng.start")
+        return start.error is None and start.value.byte_order is not None
+
+
+def _interface(body: Record | None) -> Interface:
+    """What an interface description says; what does not fit in it is as good as none."""
+    if body is None or body.link_type is None:
+        return Interface(_UNKNOWN)
+    options = {int(option.code): option.value for option in reversed(body.options or []) if option.code is not None}
+    interface = Interface(int(body.link_type), body.snap_length or 0, name=options.get(pcapng.IF_NAME, ""))
+    resolution, shift = options.get(pcapng.IF_TSRESOL), options.get(pcapng.IF_TSOFFSET)
+    if isinstance(resolution, Record):
+        interface = interface._replace(binary=resolution.binary, exponent=resolution.exponent)
+    if isinstance(shift, int):
+        interface = interface._replace(shift=shift)
+    return interface
+
+
+def _data_leads() -> dict[int, int]:
+    """Bytes of a block before its packet's data, by type of block."""
+    body = dict(pcapng.BLOCK_LE.members)["body"]
+    assert isinstance(body, Switch)
+    before = lead(pcapng.BLOCK_LE, "body")
+    return {
+        kind: before + lead(node, "data")
+        for kind, node in body.cases.items()
+        if isinstance(node, Struct) and "data" in dict(node.members)
+    }
+
+
+def _length(block: Struct) -> Length:
+    node = dict(block.members)["block_total_length"]
+    assert isinstance(node, Length)
+    return node
+
+
+_DATA_LEADS = _data_leads()
+_LENGTH_LEAD = lead(pcapng.BLOCK_LE, "block_total_length")
+_LENGTHS = {order: _length(block) for order, block in (("be", pcapng.BLOCK_BE), ("le", pcapng.BLOCK_LE))}

@@ -18,7 +18,7 @@ import io
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from wirekit.errors import Limit, Misuse, Short, WireError, Wrong
 
@@ -265,7 +265,10 @@ def _view(data: Buffer) -> memoryview:
 # What the readers below share.
 
 
-def _take(data: memoryview, start: int, size: int) -> memoryview:
+_View = TypeVar("_View", bytes, memoryview)
+
+
+def _take(data: _View, start: int, size: int) -> _View:
     """``size`` bytes from ``start``, all of them."""
     end = start + size
     if end > len(data):
@@ -509,7 +512,7 @@ _XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 * KIB
 
 
-def xerial_blocks(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+def xerial_blocks(data: _View) -> Iterator[tuple[int, _View]]:
     """The blocks of snappy-java's stream, each with where it begins.
 
     Raises:
@@ -518,18 +521,20 @@ def xerial_blocks(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """
     # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
-    if _take(data, 0, 8) != XERIAL_MAGIC:
+    if data[:8] != XERIAL_MAGIC:
+        _take(data, 0, 8)
         raise Wrong(f"the magic {XERIAL_MAGIC.hex()} of snappy-java's stream", data[:8].hex(), offset=0)
-    at = 0
+    at = len(_take(data, 0, 16))
     while at < len(data):
         if data[at : at + 8] == XERIAL_MAGIC:
             at += len(_take(data, at, 16))
             continue
+        block = at + 4
         size = int.from_bytes(_take(data, at, 4), "big", signed=True)
         if size < 0:
             raise Wrong("a block length of 0 or more", size, offset=at)
-        yield at + 4, _take(data, at + 4, size)
-        at += 4 + size
+        at = block + size
+        yield block, _take(data, block, size)
 
 
 def _xerial_decompress(data: memoryview, output: Output) -> None:

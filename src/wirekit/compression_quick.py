@@ -60,7 +60,10 @@ def pieces(
         return
     quick, size, ratio, floor = maker(), allowance.limits.decompressed, allowance.limits.ratio, DEFAULT.ratio_floor
     for begin, end in zip(begins, ends, strict=True):
-        piece = quick(data[begin:end].tobytes(), min(max(ratio * (end - begin), floor), size, allowance.left))
+        most = ratio * (end - begin)
+        if not floor <= most <= size:
+            most = min(max(most, floor), size)
+        piece = quick(bytes(data[begin:end]), min(most, allowance.left))
         if piece is not None:
             allowance.left -= len(piece)
         yield piece
@@ -76,34 +79,35 @@ _GUESS = 32
 
 @cache
 def _gzip() -> Quick:
-    (inflate, error), crc32 = _inflater(), checksum("crc32").function
+    inflate, flags, error = _inflater()
+    crc32 = checksum("crc32").function
 
     def gzip(data: bytes, most: int) -> bytes | None:
         if data[:4] != _GZIP_HEAD or _DEFLATE_BEST * len(data) > most + most // 16:
             return None
         size = int.from_bytes(data[-4:], "little")
         try:
-            plain = inflate(data, min(size, _GUESS * len(data)) or 1)
+            plain = inflate(data, *flags, min(size, _GUESS * len(data)) or 1)
         except error:
             return None
-        # The library stops where the first member ends, whose CRC-32 is that of the output. Where the same four bytes
-        # stand in the last trailer and nowhere before it, that member is the only one.
-        only = data.find(crc32(plain).to_bytes(4, "little")) == len(data) - 8
-        return plain if only and len(plain) == size <= most else None
+        # The library stops where the first member ends, whose trailer has the CRC-32 and the size of the output. Where
+        # these bytes end the data and stand nowhere before, that member is the only one.
+        only = len(plain) == size and data.find(crc32(plain).to_bytes(4, "little") + data[-4:]) == len(data) - 8
+        return plain if only and size <= most else None
 
     return gzip
 
 
-def _inflater() -> tuple[Callable[[bytes, int], bytes], type[Exception]]:
-    """Decompresses the first member, given a guess of how many bytes it holds; and what it raises."""
+def _inflater() -> tuple[Callable[..., bytes], tuple[int, ...], type[Exception]]:
+    """What decompresses the first member, its arguments between the bytes and a guess of their size, its error."""
     try:  # twice as fast as zlib where there are thousands of bytes; the extra ``fast`` brings it
         from isal import igzip_lib
     except ImportError:
         import zlib
 
-        return lambda data, guess: zlib.decompress(data, 31, guess), zlib.error
+        return zlib.decompress, (31,), zlib.error
     error: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stub calls the class an instance
-    return lambda data, guess: igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, guess), error
+    return igzip_lib.decompress, (igzip_lib.DECOMP_GZIP, 15), error
 
 
 @cache
@@ -132,15 +136,15 @@ def _xerial() -> Quick:
     def xerial(data: bytes, most: int) -> bytes | None:
         plain = []
         try:
-            for _, each in xerial_blocks(memoryview(data)):
-                piece = block(each.tobytes(), most)
+            for _, each in xerial_blocks(data):
+                piece = block(each, most)
                 if piece is None:
                     return None
                 most -= len(piece)
                 plain.append(piece)
         except WireError:
             return None
-        return b"".join(plain)
+        return plain[0] if len(plain) == 1 else b"".join(plain)
 
     return xerial
 

@@ -162,8 +162,8 @@ def test_the_constants_that_intel_published_come_out(distance: int, factors: tup
     [
         ("", ["table"]),
         ("+sse2,-pclmul,+crc32,+ssse3", ["table"]),
-        ("+pclmul,+crc32,+ssse3,+vpclmulqdq,-avx512f", ["clmul", "table"]),
-        ("+pclmul,+crc32,+ssse3,+vpclmulqdq,+avx512f", ["clmul512", "clmul", "table"]),
+        ("+pclmul,+crc32,+ssse3,+vpclmulqdq,-avx512f,-avx512bw", ["clmul", "table"]),
+        ("+pclmul,+crc32,+ssse3,+vpclmulqdq,+avx512f,+avx512bw", ["clmul512", "clmul", "table"]),
         ("+neon,+crc", ["arm", "table"]),
     ],
 )

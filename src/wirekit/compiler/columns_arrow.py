@@ -55,7 +55,8 @@ def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: l
 
 def _ranges(level: Level) -> NDArray[Any]:
     """The range of each row."""
-    return np.searchsorted(level.arrays["first"], np.arange(level.rows), side="right") - 1
+    first = level.arrays["first"]
+    return np.repeat(np.arange(first.size), np.diff(first, append=level.rows))
 
 
 def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:

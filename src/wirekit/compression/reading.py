@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from wirekit.compression.output import KIB, STEP, Buffer, Output
 from wirekit.errors import Short, Wrong
 
 
-def take(data: memoryview, start: int, size: int) -> memoryview:
+View = TypeVar("View", bytes, memoryview)
+
+
+def take(data: View, start: int, size: int) -> View:
     """``size`` bytes from ``start``, all of them."""
     end = start + size
     if end > len(data):

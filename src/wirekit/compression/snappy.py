@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirekit.compression.output import KIB, Buffer, Codec, Decompression, Output
-from wirekit.compression.reading import integer, take
+from wirekit.compression.reading import View, integer, take
 from wirekit.errors import Limit, Misuse, WireError, Wrong
 
 SNAPPY_BEST = 64
@@ -44,7 +44,7 @@ _XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK = 32 * KIB
 
 
-def xerial_blocks(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+def xerial_blocks(data: View) -> Iterator[tuple[int, View]]:
     """The blocks of snappy-java's stream, each with where it begins.
 
     Raises:
@@ -53,18 +53,20 @@ def xerial_blocks(data: memoryview) -> Iterator[tuple[int, memoryview]]:
     """
     # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
-    if take(data, 0, 8) != XERIAL_MAGIC:
+    if data[:8] != XERIAL_MAGIC:
+        take(data, 0, 8)
         raise Wrong(f"the magic {XERIAL_MAGIC.hex()} of snappy-java's stream", data[:8].hex(), offset=0)
-    at = 0
+    at = len(take(data, 0, 16))
     while at < len(data):
         if data[at : at + 8] == XERIAL_MAGIC:
             at += len(take(data, at, 16))
             continue
+        block = at + 4
         size = int.from_bytes(take(data, at, 4), "big", signed=True)
         if size < 0:
             raise Wrong("a block length of 0 or more", size, offset=at)
-        yield at + 4, take(data, at + 4, size)
-        at += 4 + size
+        at = block + size
+        yield block, take(data, block, size)
 
 
 def _xerial_decompress(data: memoryview, output: Output) -> None:

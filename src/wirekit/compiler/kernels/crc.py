@@ -10,9 +10,9 @@ Each comes in variants, of which the module takes one when it is imported (``CHO
 - ``clmul512``, ``clmul`` (x86-64): carry-less multiplication in registers of 512 or 128 bits, after Gopal, Ozturk,
   Guilford and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: four
   registers are folded along the input, then into one, which Barrett's division reduces. Two things differ from the
-  paper. The bytes that a multiple of 16 leaves over come first, not last, behind zeros, which change nothing at the
-  start of a message. And the reduction divides 64 bits at once, which takes one multiplication less. Inputs of CRC-32C
-  that are too short to fold take the instruction ``crc32`` of SSE 4.2. The paper's constants are computed here.
+  paper. The bytes that a multiple of 16 or 64 leaves over come first, not last, behind zeros, which change nothing at
+  the start of a message. And the reduction divides 64 bits at once, which takes one multiplication less. Inputs of
+  CRC-32C that are too short to fold take the instruction ``crc32`` of SSE 4.2. The paper's constants are computed here.
 - ``arm`` (ARM64): the instructions ``crc32x`` and ``crc32cx``.
 - ``table``: slicing-by-8 after Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
   Generation", IEEE Transactions on Computers 57 (11), 2008.
@@ -175,6 +175,23 @@ def _vector(typing: Any, words: Any, data: Any, position: Any) -> Any:
     return kind(words, data, types.intp), lower
 
 
+@intrinsic
+def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
+    """A register of 64 bytes whose last ``count``, up to 63, are those in front of ``end``; no others are read."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        base, behind, size = arguments
+        ones = _I64(0xFFFF_FFFF_FFFF_FFFF)
+        there = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
+        kind = ir.VectorType(_I8, 64)
+        place = builder.gep(base, [builder.sub(behind, _I64(64))])
+        given = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
+        read = _called(builder, "llvm.masked.load.v64i8.p0", kind, given)
+        return builder.bitcast(read, ir.VectorType(_I64, 8))
+
+    return _Vector(8)(data, types.intp, types.intp), lower
+
+
 @intrinsic(prefer_literal=True)
 def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
     """A register of that many words: first, second, first, second and so on."""
@@ -189,28 +206,17 @@ def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
     return kind(words, types.uint64, types.uint64), lower
 
 
-@intrinsic
-def _widened(typing: Any, block: Any) -> Any:
-    """A register of 8 words: those of the block, then zeros."""
+@intrinsic(prefer_literal=True)
+def _words(typing: Any, vector: Any, first: Any, words: Any) -> Any:
+    """So many words of a register from the first on; what is behind its end is zero."""
+    begin, kind = first.literal_value, _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zeros = ir.Constant(ir.VectorType(_I64, 2), [0, 0])
-        mask = ir.Constant(ir.VectorType(_I32, 8), [0, 1, 2, 3, 2, 3, 2, 3])
+        zeros = ir.Constant(arguments[0].type, [0] * vector.words)
+        mask = ir.Constant(ir.VectorType(_I32, kind.words), list(range(begin, begin + kind.words)))
         return builder.shuffle_vector(arguments[0], zeros, mask)
 
-    return _Vector(8)(block), lower
-
-
-@intrinsic(prefer_literal=True)
-def _block(typing: Any, vector: Any, index: Any) -> Any:
-    """One block of 16 bytes of a register."""
-    first = 2 * index.literal_value
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        mask = ir.Constant(ir.VectorType(_I32, 2), [first, first + 1])
-        return builder.shuffle_vector(arguments[0], arguments[0], mask)
-
-    return _Vector(2)(vector, index), lower
+    return kind(vector, first, words), lower
 
 
 @intrinsic(prefer_literal=True)
@@ -222,6 +228,14 @@ def _element(typing: Any, vector: Any, index: Any) -> Any:
         return builder.extract_element(arguments[0], _I32(number))
 
     return types.uint64(vector, index), lower
+
+
+@intrinsic
+def _and(typing: Any, one: Any, other: Any) -> Any:
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.and_(*arguments)
+
+    return one(one, one), lower
 
 
 @intrinsic
@@ -251,15 +265,13 @@ def _folded(typing: Any, vector: Any, factors: Any, ahead: Any) -> Any:
 
 
 @intrinsic
-def _product(typing: Any, word: Any, factor: Any) -> Any:
-    """The carry-less product of two words."""
+def _product(typing: Any, one: Any, other: Any) -> Any:
+    """The carry-less products of the first words of all blocks."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zeros = ir.Constant(ir.VectorType(_I64, 2), [0, 0])
-        one, other = (builder.insert_element(zeros, argument, _I32(0)) for argument in arguments)
-        return _multiplied(builder, one, other, 0)
+        return _multiplied(builder, *arguments, 0)
 
-    return _Vector(2)(types.uint64, types.uint64), lower
+    return one(one, one), lower
 
 
 @intrinsic
@@ -400,10 +412,9 @@ def _reduced(polynomial: int) -> Any:
 
     @_inlined
     def reduced(block: Any) -> Any:
-        below = _pairs(2, _element(block, 1), _ZERO)
-        block = _xor(_product(_element(block, 0), by_96), below)
-        quotient = _element(_product(_element(block, 0), quotient_of_96), 0)
-        return np.uint32(_element(_xor(_product(quotient, divisor), block), 1))
+        block = _xor(_product(block, _pairs(2, by_96, _ZERO)), _words(block, 1, 2))
+        quotient = _product(block, _pairs(2, quotient_of_96, _ZERO))
+        return np.uint32(_element(_xor(_product(quotient, _pairs(2, divisor, _ZERO)), block), 1))
 
     return reduced
 
@@ -426,32 +437,46 @@ def _by_folding(polynomial: int, least: int, short: Any) -> Any:
     return checksum
 
 
+# Of the 128 bytes from index n on, the 4 behind the first 64 - n are ones: the initial ones of n bytes and 64 more.
+_INITIAL: Final = np.array([0x00] * 64 + [0xFF] * 4 + [0x00] * 124, np.uint8)
+_LAST_BLOCK: Final = np.array([0x00] * 48 + [0xFF] * 16, np.uint8)
+
+
+def _joined(polynomial: int) -> Any:
+    """A function that adds the four blocks of a wide register, each moved ahead to the last one."""
+    distances = [factor for count in (3, 2, 1) for factor in _factors(16 * count, polynomial)]
+    factors = np.array([*distances, 0, 0], np.uint64).view(np.uint8)
+
+    @_inlined
+    def joined(wide: Any) -> Any:
+        moved = _folded(wide, _vector(8, _data(factors), 0), _and(wide, _vector(8, _data(_LAST_BLOCK), 0)))
+        half = _xor(_words(moved, 0, 4), _words(moved, 4, 4))
+        return _xor(_words(half, 0, 2), _words(half, 2, 2))
+
+    return joined
+
+
 def _by_wide_folding(polynomial: int, least: int, short: Any) -> Any:
-    """Folds in registers of 512 bits, and the blocks after them in one of 128."""
-    by_16, by_32, by_48 = (_factors(16 * count, polynomial) for count in (1, 2, 3))
+    """Folds in registers of 512 bits; lengths below ``least`` (4 or more) are left to ``short``.
+
+    The bytes that a multiple of 64 leaves over come first, behind zeros.
+    """
     by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)
-    opened, reduced = _opened(polynomial), _reduced(polynomial)
+    joined, reduced = _joined(polynomial), _reduced(polynomial)
 
     @_inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         if limit - position < least:
             return short(data, position, limit)
-        block, position = opened(data, position, limit)
-        ahead = _pairs(2, by_16[0], by_16[1])
-        if limit - position >= _WIDE_BLOCK:
-            wide = _xor(_widened(block), _vector(8, data, position))
+        odd = (limit - position) & (_WIDE_BLOCK - 1)
+        position += odd
+        wide = _xor(_last(data, position, odd), _vector(8, _data(_INITIAL), odd))
+        if position < limit:
             near, far = _pairs(8, by_64[0], by_64[1]), _pairs(8, by_256[0], by_256[1])
+            rest = _vector(8, _data(_INITIAL), odd + _WIDE_BLOCK)
+            wide = _folded(wide, near, _xor(_vector(8, data, position), rest))
             wide, position = _along_8(wide, data, position + _WIDE_BLOCK, limit, near, far)
-            block = _folded(_block(wide, 2), ahead, _block(wide, 3))
-            block = _folded(_block(wide, 1), _pairs(2, by_32[0], by_32[1]), block)
-            block = _folded(_block(wide, 0), _pairs(2, by_48[0], by_48[1]), block)
-        else:
-            block = _xor(block, _vector(2, data, position))
-            position += _BLOCK
-        while position < limit:
-            block = _folded(block, ahead, _vector(2, data, position))
-            position += _BLOCK
-        return np.uint32(reduced(block) ^ _ONES)
+        return np.uint32(reduced(joined(wide)) ^ _ONES)
 
     return checksum
 
@@ -485,6 +510,8 @@ class Variant(NamedTuple):
 # From how many bytes on folding pays. Below, CRC-32C has an instruction, CRC-32 only tables.
 _LEAST: Final = _BLOCK
 _LEAST_C: Final = 128
+_LEAST_WIDE: Final = 4
+_LEAST_WIDE_C: Final = 96
 
 
 def _variants() -> dict[str, Variant]:
@@ -493,9 +520,9 @@ def _variants() -> dict[str, Variant]:
     clmul = frozenset({"pclmul", "ssse3", "crc32"})
     return {
         "clmul512": Variant(
-            clmul | {"vpclmulqdq", "avx512f"},
-            _kernel(_by_wide_folding(IEEE, _LEAST, table)),
-            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_C, instruction)),
+            clmul | {"vpclmulqdq", "avx512f", "avx512bw"},
+            _kernel(_by_wide_folding(IEEE, _LEAST_WIDE, table)),
+            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction)),
         ),
         "clmul": Variant(
             clmul,

@@ -133,9 +133,14 @@ def _moved(typing: Any, target: Any, at: Any, source: Any, start: Any, length: A
     return types.void(target, types.int64, source, types.int64, types.int64), lower
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 def _copy(target: Any, at: int, source: Any, start: int, length: int) -> None:
-    _moved(target, at, source, start, length)
+    if length <= 128 and at + 128 <= target.size and start + 128 <= source.size:
+        _moved(target, at, source, start, 64)  # a size known when it is compiled takes no call
+        if length > 64:
+            _moved(target, at + 64, source, start + 64, 64)
+    else:
+        _moved(target, at, source, start, length)
 
 
 @njit(nogil=True)
@@ -144,8 +149,8 @@ def _copy_checked(target: Any, at: int, source: Any, start: int, length: int) ->
         target[at + index] = source[start + index]
 
 
-# ``target[at:at + length] = source[start:start + length]``. Short as most values are, a call to memcpy is still faster
-# than a loop; but the loop is what NUMBA_BOUNDSCHECK can check.
+# ``target[at:at + length] = source[start:start + length]``. Up to 128 bytes of the target may be written; those behind
+# the value are to be written later, or never looked at. The loop is what NUMBA_BOUNDSCHECK can check.
 copy: Final = _copy_checked if settings.BOUNDSCHECK else _copy
 
 

@@ -15,6 +15,7 @@ from wirekit.values import SymbolTable
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns_protobuf import Tables
+from wirekit.compiler.columns_trim import trimmed
 
 SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc
 WALKS = frozenset({"walk", "ready", "keep", "holds"})  # of kernels.protobuf; everything else is of kernels.reads
@@ -284,6 +285,7 @@ def assembled(
     arguments += ["gap"] if gaps else []
     arguments += list(CONTENTS) if contents else []
     arguments += [f"{name}{number}" for number in range(len(messages)) for name in "mtyx"]
+    body = trimmed(body)
     if gaps:
         body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
     slots = [column.slot for column in columns if column.kind in ("bytes", "text")]

@@ -443,6 +443,31 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
         assert "neither a capture nor a file of messages" in run.err
 
 
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
+def test_a_capture_from_standard_input(command: str, fixtures: Path) -> None:
+    capture = fixtures / "pcap" / "jmq4-produce.pcap"
+    named = Run(*command.split(), "--output", "json", str(capture))
+    piped = Run(*command.split(), "--output", "json", "-", stdin=capture.read_bytes())
+    assert named.out
+    assert named.status == piped.status
+    assert piped.out.decode() == named.out.decode().replace(str(capture), "-")
+    assert piped.err == named.err.replace(str(capture), "-")
+
+
+def test_a_segment_from_standard_input(fixtures: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.10.2.2-t-gzip-0.log"
+    named, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
+    assert (piped.status, len(piped.lines)) == (0, len(named.lines))
+    assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, named.lines, strict=True))
+
+
+def test_standard_input_is_read_once(fixtures: Path) -> None:
+    for command in ("frames", "messages", "inspect"):
+        run = Run(command, "-", "-")
+        assert (run.status, run.out) == (2, b"")
+        assert "standard input can be read only once" in run.err
+
+
 def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:
     whole = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
     data = whole.read_bytes()

@@ -49,7 +49,7 @@ IDENTITY = Bits(
 def header(version: Node) -> tuple[Any, ...]:
     """The fields between length and payload."""
     return (
-        "magic" / Const(uint32, MAGIC),
+        "magic" / Const(uint32, MAGIC, hexadecimal=True),
         "version" / version,
         "identity" / Default(IDENTITY, {"direction": 0, "qos_level": 1, "reserved": 0}),
         "request_id" / int32 * "increases; an answer repeats it",

@@ -119,7 +119,9 @@ def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT
     """The record as JoyQueue writes it, with strings of one-byte length, body and client address of the given types."""
     return Struct(
         *PLACE,
-        "magic" / Const(uint16, MESSAGE_MAGIC, fatal=False) * "not in the document; ignored by JoyQueue's reader",
+        "magic"
+        / Const(uint16, MESSAGE_MAGIC, fatal=False, hexadecimal=True)
+        * "not in the document; ignored by JoyQueue's reader",
         "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
         "priority" / Default(int8, 0),
         "client_ip" / client_ip * "not in the document; the broker sets it to the address it sees",

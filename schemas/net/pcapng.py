@@ -159,7 +159,7 @@ def _options(order: Order, table: SymbolTable, values: dict[int, Node] | None = 
 def _section_header(order: Order) -> Struct:
     text = dict.fromkeys((2, 3, 4), String(None))
     return Struct(
-        "byte_order_magic" / Const(order.uint32, BYTE_ORDER_MAGIC),
+        "byte_order_magic" / Const(order.uint32, BYTE_ORDER_MAGIC, hexadecimal=True),
         "major_version" / Const(order.uint16, 1),
         "minor_version" / Default(order.uint16, 0),
         "section_length" / Default(order.int64, -1) * "bytes of the blocks after this one; -1: not known",

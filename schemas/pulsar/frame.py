@@ -104,7 +104,7 @@ ENTRY = Struct(
     / IfNext(
         BROKER_ENTRY_MAGIC.to_bytes(2, "big"),
         Struct(
-            "magic_number" / Const(uint16, BROKER_ENTRY_MAGIC),
+            "magic_number" / Const(uint16, BROKER_ENTRY_MAGIC, hexadecimal=True),
             "metadata_size" / Length(uint32, of="metadata"),
             "metadata" / BROKER_METADATA,
             name="BrokerEntry",
@@ -112,7 +112,9 @@ ENTRY = Struct(
     )
     * "added by the broker when it stores the entry; its index is that of the last message of a batch",
     "magic_number"
-    / Default(IfNext(CHECKSUM_MAGIC.to_bytes(2, "big"), Const(uint16, CHECKSUM_MAGIC)), CHECKSUM_MAGIC)
+    / Default(
+        IfNext(CHECKSUM_MAGIC.to_bytes(2, "big"), Const(uint16, CHECKSUM_MAGIC, hexadecimal=True)), CHECKSUM_MAGIC
+    )
     * "0x0e01 when a checksum follows; brokers of protocol version < 6 get none",
     "checksum"
     / If(this.magic_number == CHECKSUM_MAGIC, Checked(uint32, "crc32c", ("metadata_size", "payload")))

@@ -244,6 +244,27 @@ def test_pictures_for_readers(output: str, send: bytes) -> None:
         assert "00000000  00 00" in good
 
 
+@pytest.mark.parametrize(
+    ("key", "data", "lines"),
+    [
+        ("joyqueue.frame", HEARTBEAT, ["magic = 0xcafebebe", "version = 4"]),
+        ("kafka.message", "bb7edf1a0000ffffffff000000026162", ["crc = 0xbb7edf1a"]),
+        ("kafka.message", "cb7edf1a0000ffffffff000000026162", ["stored 0xcb7edf1a, computed 0xbb7edf1a"]),
+        (
+            "net.pcapng.block.be",
+            "0a0d0d0a0000001c1a2b3c4d00010000ffffffffffffffff0000001c",
+            ["byte_order_magic = 0x1a2b3c4d", "major_version = 1"],
+        ),
+        ("net.ipv4", "450000140000000040fd65eb0a0000010a000002", ["header_checksum = 0x65eb"]),
+    ],
+)
+def test_magic_numbers_and_checksums_are_shown_in_hexadecimal(key: str, data: str, lines: list[str]) -> None:
+    shown = Run("decode", key, "--output", "tree", "--hex", data).out.decode()
+    assert [line for line in lines if line not in shown] == []
+    (line,) = Run("decode", key, "--hex", data).lines
+    assert "0x" not in json.dumps(line)
+
+
 def test_frames_of_a_capture(fixtures: Path) -> None:
     run = Run("frames", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
     assert run.status == 1
@@ -441,6 +462,31 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
         run = Run("messages", str(fixtures / name))
         assert (run.status, run.out) == (1, b"")
         assert "neither a capture nor a file of messages" in run.err
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
+def test_a_capture_from_standard_input(command: str, fixtures: Path) -> None:
+    capture = fixtures / "pcap" / "jmq4-produce.pcap"
+    named = Run(*command.split(), "--output", "json", str(capture))
+    piped = Run(*command.split(), "--output", "json", "-", stdin=capture.read_bytes())
+    assert named.out
+    assert named.status == piped.status
+    assert piped.out.decode() == named.out.decode().replace(str(capture), "-")
+    assert piped.err == named.err.replace(str(capture), "-")
+
+
+def test_a_segment_from_standard_input(fixtures: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.10.2.2-t-gzip-0.log"
+    named, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
+    assert (piped.status, len(piped.lines)) == (0, len(named.lines))
+    assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, named.lines, strict=True))
+
+
+def test_standard_input_is_read_once(fixtures: Path) -> None:
+    for command in ("frames", "messages", "inspect"):
+        run = Run(command, "-", "-")
+        assert (run.status, run.out) == (2, b"")
+        assert "standard input can be read only once" in run.err
 
 
 def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -95,6 +96,16 @@ def test_what_makes_no_sense(
     assert ended == status
     assert text in err
     assert not os.path.exists("out")
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wirekit", "pipeline", "-", "--output", str(tmp_path)]
+    with BATCH.open("rb") as capture:
+        ended = subprocess.run(command, stdin=capture, capture_output=True, text=True, check=False)
+    piped = subprocess.run(command, input=BATCH.read_bytes(), capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, piped.stdout.decode(), "")
+    (known,) = json.loads((tmp_path / "manifest.json").read_text())["inputs"]
+    assert (known["file"], known["size"]) == ("-", BATCH.stat().st_size)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +101,21 @@ def test_environment_of_a_local_session(monkeypatch: pytest.MonkeyPatch) -> None
     assert dict(os.environ) == before
 
 
-def test_spark_connect_is_refused() -> None:
-    with pytest.raises(Misuse, match="pass a master such as"):
-        session("sc://host:15002")
+@pytest.mark.parametrize(
+    ("master", "text"),
+    [
+        ("sc://host:15002", "a Spark Connect address: pass a master such as"),
+        ("foo", "'foo' is no Spark master: pass one such as"),
+        ("local[x]", "is no Spark master"),
+        ("local[0]", "is no Spark master"),
+        ("host:7077", "is no Spark master"),
+        ("yarn", "needs HADOOP_CONF_DIR or YARN_CONF_DIR"),
+    ],
+)
+def test_what_is_no_master_is_refused_before_java_starts(
+    master: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "JAVA_HOME", "PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(Misuse, match=re.escape(text)):
+        session(master)

@@ -10,7 +10,7 @@ import click
 from wirekit.capture.files import Capture, Damaged, open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import plural, say
+from wirekit.cli.common import plural, reopenable, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
@@ -52,20 +52,30 @@ class FollowedFile:
     A file that cannot be read, or not to its end, or whose damage was passed over, is said on standard error, with
     the byte.
 
+    Args:
+        path: what the file is called; ``-`` is standard input.
+        choice: how protocols are chosen.
+        copy: where it can be read, if not there.
+
     Attributes:
         status: 1 when that happened; known once all items are taken.
         skipped: packets that hold no TCP segment, by reason; known once all items are taken.
     """
 
-    def __init__(self, path: str, choice: Choice) -> None:
+    def __init__(self, path: str, choice: Choice, copy: str = "") -> None:
         self.path = path
         self.choice = choice
+        self.copy = copy
         self.status = 0
         self.skipped: dict[str, int] = {}
 
     def __iter__(self) -> Iterator[tuple[Link, Item | None]]:
+        with reopenable(self.copy or self.path) as path:
+            yield from self._items(path)
+
+    def _items(self, path: str) -> Iterator[tuple[Link, Item | None]]:
         try:
-            capture = open_capture(self.path)
+            capture = open_capture(path)
         except WireError as error:
             say(f"{self.path}: {no_capture(self.path, error)}")
             self.status = 1

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
+import shutil
+import stat
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -22,6 +27,9 @@ def on_terminal() -> bool:
     """Whether standard output is a terminal."""
     return sys.stdout.isatty()
 
+
+STANDARD_INPUT = "-"
+"""As the name of a file."""
 
 COLUMNS = ("numba", "numpy", "pyarrow")
 """What the extra ``columns`` brings."""
@@ -91,12 +99,42 @@ def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 def read_bytes(path: str | None) -> bytes:
     """A file's bytes, or standard input's for ``-`` and None."""
-    if path in (None, "-"):
-        if sys.stdin is None:
-            raise click.UsageError("standard input is closed; name a file")
-        return sys.stdin.buffer.read()
+    if path in (None, STANDARD_INPUT):
+        return _standard_input().read()
     with open(path, "rb") as file:
         return file.read()
+
+
+@contextmanager
+def reopenable(path: str) -> Iterator[str]:
+    """The path of a file that may be opened more than once: this one, or a copy of a pipe or of standard input."""
+    if path == STANDARD_INPUT:
+        source = _standard_input()
+        if stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            yield "/dev/stdin"
+            return
+    elif os.path.isdir(path) or os.path.isfile(path):
+        yield path
+        return
+    else:
+        source = open(path, "rb")  # noqa: SIM115  # closed below
+    with tempfile.NamedTemporaryFile(prefix="wirekit_") as copy:
+        with source:
+            shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield copy.name
+
+
+def once(paths: tuple[str, ...]) -> None:
+    """Refuses standard input where it is named twice."""
+    if paths.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input can be read only once; give - once")
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed; name a file")
+    return sys.stdin.buffer
 
 
 context_option = click.option(

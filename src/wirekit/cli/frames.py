@@ -10,7 +10,7 @@ import click
 
 from wirekit.capture.follow import Link, Missing, frame_line
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, failed, on_terminal, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option
 from wirekit.conversation import Frame, Quarantined
 
 
@@ -20,10 +20,12 @@ from wirekit.conversation import Frame, Quarantined
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
 @strict_option
 def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, strict: bool) -> int:
-    """Show every frame of CAPTURE (pcap or pcapng): who sent it, what it is, how long its answer took.
+    """Show every frame of CAPTURE (pcap or pcapng; - is standard input): who sent it, what it is, how long its answer
+    took.
 
     The protocol of each connection is found from its bytes; --protocol or --port say it instead.
     """
+    once(captures)
     choice = parse_choice(protocol, ports)
     form = output or ("table" if on_terminal() else "json")
     printer = _Table() if form == "table" else None

@@ -12,7 +12,7 @@ from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segme
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import choice_options, no_capture, parse_choice
-from wirekit.cli.common import COLUMNS, console, need, on_terminal, print_json
+from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json, reopenable
 from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import check_captures, list_rules
@@ -38,12 +38,14 @@ def command(
     listed: bool,
     output: str | None,
 ) -> int:
-    """Say what CAPTURE holds: connections, calls by API, messages, failed checks, bytes that nobody could decode.
+    """Say what CAPTURE holds (- is standard input): connections, calls by API, messages, failed checks, bytes that
+    nobody could decode.
 
     DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
     and what disagrees is said with file, entry and byte.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
+    once(paths)
     if listed:
         return list_rules(protocol, _form(output))
     choice = parse_choice(protocol, ports)
@@ -97,11 +99,16 @@ def _checked(path: str, protocol: str) -> Report:
 
 
 def _count(path: str, choice: Choice, count: FileSummary) -> None:
-    try:
-        capture = open_capture(path)
-    except WireError as error:
-        count.unreadable = no_capture(path, error)
-        return
+    with reopenable(path) as copy:
+        try:
+            capture = open_capture(copy)
+        except WireError as error:
+            count.unreadable = no_capture(path, error)
+            return
+        _follow(capture, choice, count)
+
+
+def _follow(capture: Capture, choice: Choice, count: FileSummary) -> None:
     with capture:
         for link, item in follow(_segments(capture, count), choice):
             count.count(link, item)

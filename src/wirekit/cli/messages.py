@@ -15,7 +15,19 @@ import click
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import COLUMNS, console, have_columns, need, on_terminal, plural, print_json, say, strict_option
+from wirekit.cli.common import (
+    COLUMNS,
+    console,
+    have_columns,
+    need,
+    on_terminal,
+    once,
+    plural,
+    print_json,
+    reopenable,
+    say,
+    strict_option,
+)
 from wirekit.cli.frames import report
 from wirekit.conversation import Frame, Message
 from wirekit.errors import WireError
@@ -43,31 +55,37 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 def command(
     files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, engine: str | None, strict: bool
 ) -> int:
-    """Show every application message in captures and log segments; compressed sets and batches are opened.
+    """Show every application message in captures and log segments (- is standard input); compressed sets and batches
+    are opened.
 
     Offsets are absolute; for Pulsar they are ledger:entry:batch_index. A failed checksum is marked, not left out.
     """
+    once(files)
     choice = parse_choice(protocol, ports)
     output = output or ("table" if on_terminal() else "json")
-    engine = _engine(files, engine, output)
+    if engine == "columns":
+        need("--engine columns", *COLUMNS)
+    much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     status = 0
     for path in files:
         before = show.bad
-        if _is_capture(path):
-            status |= _captured(path, choice, show)
-        else:
-            status |= _stored(path, protocol, engine, show)
+        with reopenable(path) as copy:
+            if _is_capture(copy):
+                status |= _captured(path, copy, choice, show)
+            else:
+                chosen = engine or _engine(max(much, _size((copy,))), output)
+                status |= _stored(path, copy, protocol, chosen, show)
         if show.bad > before:
             say(f"{path}: {plural(show.bad - before, 'message')} with a failed check")
             status |= strict
     return status
 
 
-def _captured(path: str, choice: Choice, show: Show) -> int:
+def _captured(path: str, copy: str, choice: Choice, show: Show) -> int:
     """The messages of a capture."""
     status = 0
-    followed = FollowedFile(path, choice)
+    followed = FollowedFile(path, choice, copy)
     for link, item in followed:
         status |= report(path, link, item)
         for message in item.messages if isinstance(item, Frame) else ():
@@ -174,15 +192,15 @@ def _shown(data: bytes | None, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[:most]}… ({len(data)} bytes)"
 
 
-def _stored(path: str, protocol: str, engine: str, show: Show) -> int:
+def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int:
     """The messages of a file that a broker stores. A new segment is empty; another file is not of use then."""
-    if os.path.isfile(path) and not os.path.getsize(path) and stored_kind(path) == CAPTURE:
+    if os.path.isfile(copy) and not os.path.getsize(copy) and stored_kind(path) == CAPTURE:
         say(f"{path}: the file is empty")
         return 1
     names = [protocol] if protocol else registry.protocols()
     for read in _readers(names, engine):
         status, known = 0, False
-        for piece in _ahead(read(path)) if engine == "columns" else read(path):
+        for piece in _ahead(read(copy)) if engine == "columns" else read(copy):
             known = known or piece.fits
             if not known:
                 break
@@ -214,14 +232,14 @@ def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator
             yield getattr(importlib.import_module(module), function)
 
 
-def _engine(files: tuple[str, ...], wanted: str | None, output: str) -> str:
+def _engine(size: int, output: str) -> str:
     """The engine for stored files: columns for JSON of much data, where they can be had."""
-    if wanted == "columns":
-        need("--engine columns", *COLUMNS)
-    if wanted is not None:
-        return wanted
-    size = sum(os.path.getsize(path) for path in files if os.path.isfile(path))
     return "columns" if output == "json" and size >= MUCH and have_columns() else "rows"
+
+
+def _size(files: tuple[str, ...]) -> int:
+    """The bytes of all files, as far as they are known."""
+    return sum(os.path.getsize(path) for path in files if os.path.isfile(path))
 
 
 def _is_capture(path: str) -> bool:

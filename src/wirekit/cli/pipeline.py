@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from wirekit.cli.captures import choice_options, parse_choice
-from wirekit.cli.common import console, failed, need, plural, say
-from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, reopenable, say
+from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.summary import show, size_text
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def command(
 ) -> int:
     """Turn captures and log segments into Parquet tables: frames, messages, quarantine, gaps, connections.
 
-    INPUT is a capture or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng, *.cap and segment files
-    are read. DIR gets a directory of Parquet
-    files per table and manifest.json; what an earlier run put there is replaced when this one is complete.
+    INPUT is a capture (- is standard input) or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng,
+    *.cap and segment files are read. DIR gets a directory of Parquet files per table and manifest.json; what an
+    earlier run put there is replaced when this one is complete.
 
     \b
     wirekit pipeline captures/ --output tables
@@ -54,10 +55,20 @@ def command(
     """
     if master and engine == "serial":
         raise click.UsageError("--master is for --engine spark")
+    once(inputs)
     choice = parse_choice(protocol, ports)
-    job = Job(find_inputs(inputs), choice.protocol, dict(choice.ports), raw=not no_raw)
-    result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
+    with _found(inputs) as found:
+        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw)
+        result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
+
+
+@contextmanager
+def _found(names: tuple[str, ...]) -> Iterator[tuple[Input, ...]]:
+    """The files to read, while they last: standard input is copied to one."""
+    with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
+        found = find_inputs(copy if name == STANDARD_INPUT else name for name in names)
+        yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in found)
 
 
 def _here(job: Job, output: str) -> Result:

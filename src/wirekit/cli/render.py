@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wirekit.engine import Decoded
+from wirekit.registry import registry
 from wirekit.values import Check, Record, Span, Symbol, readable
+from wirekit.wire.hints import Hints, Nodes
 
 PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
 GAP = "reverse red"
@@ -22,13 +24,14 @@ LONGEST_VALUE = 48
 SIDE_BY_SIDE = 130
 LINES_BESIDE = 256
 LINES_OF_SOURCE = 16
-SUMS = ("crc32", "crc32c", "internet")
-"""Checks whose numbers say nothing in decimals."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the tree: a field with its place, framing, value and verdicts."""
+    """One line of the tree: a field with its place, framing, value and verdicts.
+
+    ``digits`` are the hexadecimal digits of its number, 0 for one in decimals.
+    """
 
     depth: int
     name: str
@@ -38,12 +41,14 @@ class Line:
     framing: tuple[Span, ...] = ()
     checks: tuple[Check, ...] = ()
     leaf: bool = False
+    digits: int = 0
 
 
 class _Known:
     """What is known about the fields of a value, by path."""
 
     def __init__(self, decoded: Decoded) -> None:
+        self.hints = Hints(registry[decoded.schema].node)
         self.spans: dict[str, Span] = {}
         self.framing: dict[str, list[Span]] = {}
         self.checks: dict[str, list[Check]] = {}
@@ -63,17 +68,20 @@ def _framed(span: Span) -> str:
 
 def tree_lines(decoded: Decoded) -> list[Line]:
     """The fields of a decoded value from top to bottom."""
-    return list(_walk(decoded.value, "", "", 0, _Known(decoded)))
+    known = _Known(decoded)
+    return list(_walk(decoded.value, "", "", 0, known, known.hints.root))
 
 
-def _walk(value: Any, path: str, name: str, depth: int, known: _Known) -> Iterator[Line]:
+def _walk(value: Any, path: str, name: str, depth: int, known: _Known, nodes: Nodes) -> Iterator[Line]:
     children = _children(value, path)
-    text, note = _shown(value)
     if path:
+        digits = known.hints.digits(nodes)
+        text, note = _shown(value, digits)
         framing, checks = tuple(known.framing.get(path, ())), tuple(known.checks.get(path, ()))
-        yield Line(depth, name, text, note, known.spans.get(path), framing, checks, children is None)
+        yield Line(depth, name, text, note, known.spans.get(path), framing, checks, children is None, digits)
     for child_name, child_path, child in children or ():
-        yield from _walk(child, child_path, child_name, depth + bool(path), known)
+        inside = known.hints.inside(nodes, child_name)
+        yield from _walk(child, child_path, child_name, depth + bool(path), known, inside)
     if isinstance(value, Record):
         for kept, content in value.extra.items():
             text = ", ".join(map(_unknown, content)) if isinstance(content, list) else _shown(content)[0]
@@ -93,8 +101,8 @@ def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
     return None
 
 
-def _shown(value: Any) -> tuple[str, str]:
-    """(value, remark) as text."""
+def _shown(value: Any, digits: int = 0) -> tuple[str, str]:
+    """(value, remark) as text; a number in hexadecimal if it has such digits."""
     if isinstance(value, Symbol):
         return str(value), value.description
     if isinstance(value, Record):
@@ -108,7 +116,7 @@ def _shown(value: Any) -> tuple[str, str]:
         return (text, "") if len(text) <= LONGEST_VALUE else (text[:LONGEST_VALUE] + "…", f"{len(value)} characters")
     if isinstance(value, bool):
         return str(value).lower(), ""
-    return ("null" if value is None else str(value)), ""
+    return ("null" if value is None else _number(value, digits)), ""
 
 
 def _bytes(count: int) -> str:
@@ -174,25 +182,25 @@ def tree(decoded: Decoded, lines: list[Line], colours: dict[str, str]) -> Text:
 
 def _verdict(text: Text, check: Check, line: Line) -> None:
     if check.status == "ok":
-        stored = _number(check.stored)
         text.append(f"  ✓ {check.kind}", "green")
         if check.kind.startswith("crc"):
-            text.append(f" stored {stored}, computed {_number(check.computed)}", "dim")
+            stored, computed = (_number(number, line.digits) for number in (check.stored, check.computed))
+            text.append(f" stored {stored}, computed {computed}", "dim")
     elif check.status == "absent":
         text.append(f"  – no {check.kind}", "dim")
     else:
         text.append(f"  ✗ {check.kind}", "bold red")
         if check.computed is not None:
-            numbers = [
-                _number(number) if check.kind in SUMS else str(number) for number in (check.stored, check.computed)
-            ]
-            text.append(f" stored {numbers[0]}, computed {numbers[1]}", "red")
+            stored, computed = (_number(number, line.digits) for number in (check.stored, check.computed))
+            text.append(f" stored {stored}, computed {computed}", "red")
         if check.note:
             text.append(f" {check.note}", "red")
 
 
-def _number(value: Any) -> str:
-    return f"0x{value:08x}" if isinstance(value, int) and value >= 0 else str(value)
+def _number(value: Any, digits: int) -> str:
+    if not digits or not isinstance(value, int):
+        return str(value)
+    return f"0x{value & (1 << 4 * digits) - 1:0{digits}x}"
 
 
 def hexdump(data: bytes, offset: int, source: int, spans: list[Span], colours: dict[str, str], most: int = 0) -> Text:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
 """Environment variable: the directory, on a big disk, for shuffle files and spilled data."""
 
+_MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 _LOOPBACK = "127.0.0.1"
 _ATTEMPTS = 4
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -69,18 +71,18 @@ def session(
 
     Raises:
         JavaMissing: no Java of version 17 or later.
-        Misuse: pyspark is not installed, or ``master`` is a Spark Connect address.
+        Misuse: pyspark is not installed, ``master`` is none that Spark knows, or Spark does not start on it.
     """
     try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
         from pyspark.logger import PySparkLogger
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         raise lacking("a Spark session", error) from error
     if master is None:
         master = f"local[{cores()},{_ATTEMPTS}]"
-    if master.startswith("sc://"):
-        raise Misuse(f"{master} is a Spark Connect address: pass a master such as local[2,4] or spark://host:7077")
-
+    _check(master)
     conf = settings(master, extra_conf)
     spark = SparkSession.getActiveSession()
     if spark is None:
@@ -88,7 +90,10 @@ def session(
             builder = SparkSession.builder.master(master).appName(app_name)
             for name, value in conf.items():
                 builder = builder.config(name, value)
-            spark = builder.getOrCreate()
+            try:
+                spark = builder.getOrCreate()
+            except (Py4JError, PySparkException) as error:
+                raise Misuse(f"Spark does not start on {master}: {_said(error)}") from error
     else:
         for name in (*_MEANING, *(extra_conf or ())):
             if spark.conf.isModifiable(name):
@@ -97,6 +102,22 @@ def session(
         # By pyspark's own function: a plain logger of this name would not take the arguments that pyspark passes.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     return spark
+
+
+def _check(master: str) -> None:
+    """Refuses what no Spark takes for a master: Java would say it in forty lines, and only after it has started."""
+    if master.startswith("sc://"):
+        raise Misuse(f"{master} is a Spark Connect address: pass a master such as local[2,4] or spark://host:7077")
+    if not _MASTER.fullmatch(master):
+        raise Misuse(f"{master!r} is no Spark master: pass one such as local[2,4], spark://host:7077 or yarn")
+    if master == "yarn" and not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
+        raise Misuse("the master yarn needs HADOOP_CONF_DIR or YARN_CONF_DIR, which say where its cluster is")
+
+
+def _said(error: Exception) -> str:
+    """The first line of what Spark says of an error."""
+    thrown = getattr(error, "java_exception", None)
+    return str(error if thrown is None else thrown.toString()).strip().partition("\n")[0]
 
 
 def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -126,12 +126,14 @@ class Const(Wrapping):
         inner: the field.
         value: a value or a ``this`` expression.
         fatal: whether another value is Wrong; otherwise it is a bad ``constant`` check.
+        hexadecimal: whether readers know the number in hexadecimal, as magic numbers are.
     """
 
-    def __init__(self, inner: Any, value: Any, *, fatal: bool = True) -> None:
+    def __init__(self, inner: Any, value: Any, *, fatal: bool = True, hexadecimal: bool = False) -> None:
         super().__init__(inner)
         self.value = value
         self.fatal = fatal
+        self.hexadecimal = hexadecimal
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position

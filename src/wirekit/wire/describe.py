@@ -269,8 +269,8 @@ def _(node: Checked) -> str:
 @type_of.register
 def _(node: Const) -> str:
     value = node.value
-    if isinstance(value, int) and isinstance(node.inner, Integer) and node.inner.length > 1:
-        return f"{type_of(node.inner)} = 0x{value & node.inner.mask:x}"
+    if node.hexadecimal and isinstance(value, int) and isinstance(node.inner, Integer):
+        return f"{type_of(node.inner)} = 0x{value & node.inner.mask:0{2 * node.inner.length}x}"
     shown = _expression(value) if callable(value) else value
     return f"{type_of(node.inner)} = {shown}"
 

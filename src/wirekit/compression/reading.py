@@ -7,7 +7,6 @@ from typing import Protocol, TypeVar
 from wirekit.compression.output import KIB, STEP, Buffer, Output
 from wirekit.errors import Short, Wrong
 
-
 View = TypeVar("View", bytes, memoryview)
 
 

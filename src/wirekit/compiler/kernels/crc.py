@@ -269,7 +269,7 @@ def _product(typing: Any, one: Any, other: Any) -> Any:
     """The carry-less products of the first words of all blocks."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _multiplied(builder, *arguments, 0)
+        return _multiplied(builder, arguments[0], arguments[1], 0)
 
     return one(one, one), lower
 

@@ -11,11 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import wirekit
-from tests.compiler.test_columns import compare, flat, list_of
+from tests.agreement.walk import compare
 from tests.engines import same
-from wirekit.compiler import ir
 from wirekit.errors import Misuse
-from wirekit.wire.composite import RecordsToEnd, Struct
 
 
 def generated(key: str) -> bool:
@@ -23,24 +21,16 @@ def generated(key: str) -> bool:
     return not key.startswith("net.")
 
 
-ALTERNATIVES = ir.Choice | ir.Either | ir.Fallback | ir.Protobuf | ir.WhenNext
-
-
 @functools.cache
 def columnar(key: str) -> bool:
-    """Whether a schema gives columns that are its fields one by one.
-
-    Alternatives and messages share columns, and a row may be a part of a record: these have tests of their own
-    (``tests/compiler/test_columns_branches.py`` and ``test_columns_messages.py``). What is always empty has no rows.
-    """
+    """Whether a schema gives columns."""
     from wirekit.compiler.columns import program
+    from wirekit.compiler.columns_front import is_told
 
     try:
-        element = program(key).plan.element
+        return is_told(wirekit.registry[key].layout) or program(key) is not None
     except Misuse:
         return False
-    plain = not any(isinstance(node, ALTERNATIVES) for _, node in ir.walk(element))
-    return plain and (not isinstance(element, ir.Structure) or bool(element.members))
 
 
 def prepare(key: str) -> None:
@@ -49,41 +39,6 @@ def prepare(key: str) -> None:
         from wirekit.compiler.columns import scan
 
         scan(key, b"")
-
-
-def compare_whole(key: str, data: bytes) -> None:
-    """Columns against one value of a schema that counts or bounds its records, or has something in front of them.
-
-    The records of what decodes are rows; what does not decode has an error in columns as well.
-    """
-    from wirekit.compiler.columns import program, scan
-
-    decoded = wirekit.decode(data, key, engine="reference")
-    batch, errors = scan(key, data)
-    batch.validate(full=True)
-    if decoded.error is not None:
-        assert errors.num_rows > 0
-        return
-    assert errors.num_rows == 0
-    path = program(key).plan.path
-    items = (decoded.value[path] if path else decoded.value) or []
-    assert batch.num_rows == len(items)
-    for index, item in enumerate(items):
-        wanted: dict[str, Any] = {}
-        flat(wanted, "", item)
-        for name in batch.schema.names:
-            got, should = batch[name][index].as_py(), wanted.get(name)
-            plain = not name.endswith(".ok") and not name.startswith("@")
-            assert not plain or got == should or (got != got and should != should), (name, got, should)
-
-
-def record_by_record(key: str) -> bool:
-    """Whether a buffer of a schema is records and nothing else, which the reference engine can read one by one."""
-    node = wirekit.registry[key].node
-    before, several, _ = list_of(key)
-    if several is None:
-        return isinstance(node, Struct)
-    return isinstance(several, RecordsToEnd) and (not before or key == "kafka.log_segment")
 
 
 def agree(
@@ -109,7 +64,7 @@ def agree(
         assert decoded.error.offset is not None
     scanned = columns and not context and columnar(key)
     if scanned:
-        (compare if record_by_record(key) else compare_whole)(key, data)
+        compare(key, data)
     if seen is not None:
         how = decoded.error.kind if decoded.error is not None else "clean" if decoded.clean else "with verdicts"
         seen.update(["inputs", how, *(["columns"] if scanned else []), *([decoded.engine] if decoded.clean else [])])

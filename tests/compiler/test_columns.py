@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,12 @@ import pyarrow as pa
 import pytest
 
 import wirekit
+from tests.agreement.walk import compare
 from tests.fuzz.test_any_bytes import FIXTURES, samples
 from wirekit import compiler
 from wirekit.compiler import columns_cache
 from wirekit.compiler.columns import program, scan, source
-from wirekit.engine import Params
-from wirekit.errors import Misuse, Short, WireError
+from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.values import Record, SymbolTable
 from wirekit.wire import (
@@ -56,9 +55,6 @@ from wirekit.wire import (
     uint32le,
     uint64,
 )
-from wirekit.wire.composite import RecordsToEnd as ListNode
-from wirekit.wire.composite import Struct as StructNode
-from wirekit.wire.stream import Reader, Scope, Session
 
 # NUMBA_BOUNDSCHECK=1 compiles other code, in a process of its own, which runs this file: with few cases when a test
 # below has started it, with all by ``make test-boundscheck``.
@@ -122,156 +118,6 @@ def registered() -> Iterator[None]:
     for name in PROTOCOL.layouts:
         del registry._schemas[PROTOCOL.key(name)]
     del registry._protocols[PROTOCOL.name]
-
-
-# What columns must give, found record by record with the reference engine.
-
-
-@dataclass
-class Expected:
-    """Rows by column, and (depth, offset, kind) of each error.
-
-    ``deep``: something inside compressed data exceeds a limit. The reference engine gives up the record then, columns
-    only what is inside; rows do not compare.
-    """
-
-    rows: list[dict[str, Any]]
-    errors: list[tuple[int, int, str]]
-    consumed: int
-    deep: bool = False
-
-
-def list_of(key: str) -> tuple[list[Any], Any, Any]:
-    """The fields in front of the list of records of a schema, the list's node if there is one, the record's node."""
-    node = wirekit.registry[key].node
-    if isinstance(node, ListNode):
-        return [], node, node.element
-    assert isinstance(node, StructNode)
-    for index, (_, member) in enumerate(node.members):
-        if isinstance(member, (ListNode, Array)):
-            return node.members[:index], member, member.element
-    return [], None, node
-
-
-def expected(key: str, data: bytes, depth: int = 0) -> Expected:
-    """Walks over records with the reference engine, and on behind a bad one whose length tells where it ends.
-
-    A record that is both cut and wrong inside is short for columns, which look at its length first; the reference
-    engine looks at what is there.
-    """
-    before, several, element = list_of(key)
-    stop = isinstance(several, ListNode) and several.short_tail == "stop"
-    until = several.until if isinstance(several, ListNode) else b""
-    position, found = 0, Expected([], [], 0)
-    if before and data[:12] == bytes(12):  # a segment that was never written to
-        return Expected([], [], len(data))
-    while position < len(data):
-        if until and position and data.startswith(until, position):
-            break
-        session = Session(key, wirekit.registry[key].limits)
-        reader = Reader(session, data, position)
-        reader.leave = 0 if stop else -1
-        try:
-            value = element._parse(reader, Scope.root(Params()).inner(), "")
-        except WireError as error:
-            if stop and isinstance(error, Short) and error.bounded == 0:
-                break
-            after = framed(element, data, position)
-            cut = after is not None and after > len(data)
-            kind = "short" if cut and error.kind == "wrong" and error.source == 0 else error.kind
-            found.errors.append((depth, position, kind))
-            found.deep = found.deep or error.source > 0
-            if after is None or cut:
-                break
-            position = after
-            continue
-        if reader.position == position:  # a record of no bytes
-            found.errors.append((depth, position, "wrong"))
-            break
-        inner = row(value, session, position, reader.position, depth)
-        opened = [data for data, path in session.sources if path in ("message.value.content", "value.content")]
-        if opened and isinstance(packed_in(value), Record):
-            below = expected("kafka.message_set", opened[0], depth + 1)
-            found.rows += below.rows
-            found.errors += below.errors
-            found.deep = found.deep or below.deep
-        else:
-            found.rows.append(inner)
-            if any(check.kind == "decompression" and check.source == 0 for check in session.checks):
-                found.errors.append((depth, position, "decompression"))
-        position = reader.position
-    found.consumed = position
-    return found
-
-
-def packed_in(value: Any) -> Any:
-    message = value.get("message", value)
-    return message.get("value")
-
-
-def framed(element: Any, data: bytes, position: int) -> int | None:
-    """Where the next record begins, as the length of this one tells; it may lie behind the end of the data."""
-    if not all(length.bounds for length, _, _ in element.lengths.values()):
-        return None
-    try:
-        size = element.frame_size(Reader(Session("", wirekit.Limits()), data, position), Scope.root(Params()).inner())
-    except (WireError, Misuse):
-        return None
-    return position + size if size is not None else None
-
-
-def row(value: Any, session: Session, start: int, end: int, depth: int) -> dict[str, Any]:
-    found = {"@offset": start, "@length": end - start, "@depth": depth}
-    flat(found, "", value)
-    for check in session.checks:
-        if check.source == 0 and check.kind != "decompression":
-            found[f"{check.path}.ok"] = {"ok": True, "bad": False, "absent": None}[check.status]
-    if not any(check.kind == "decompression" for check in session.checks):
-        found["@gap"] = sum(gap.length for gap in session.gaps if gap.source == 0)
-    return found
-
-
-def flat(found: dict[str, Any], path: str, value: Any) -> None:
-    if isinstance(value, Record):
-        for name, inner in value.items():
-            flat(found, f"{path}.{name}" if path else name, inner)
-    elif isinstance(value, str):
-        found[path] = value.encode(errors="surrogateescape").decode(errors="replace")
-    else:
-        found[path] = value
-
-
-def compare(key: str, data: bytes) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Columns against the walk, field by field."""
-    want = expected(key, data)
-    batch, errors = scan(key, data)
-    batch.validate(full=True)
-    errors.validate(full=True)
-    names = ("depth", "offset", "kind")
-    told = sorted(zip(*(errors[name].to_pylist() for name in names), strict=True))
-    for error in errors.to_pylist():
-        assert error["offset"] <= error["at"] <= error["offset"] + error["length"]
-    if want.deep:
-        assert any(kind == "limit" for _, _, kind in told)
-        return batch, errors
-    assert told == sorted(want.errors)
-    assert batch.num_rows == len(want.rows)
-    assert int(batch.schema.metadata[b"wirekit.errors"]) == len(told)
-    if list_of(key)[1] is None or not list_of(key)[0]:
-        assert int(batch.schema.metadata[b"wirekit.consumed"]) == want.consumed
-    for name in batch.schema.names:
-        verdict = name.endswith(".ok")
-        for got, should in zip(batch[name].to_pylist(), want.rows, strict=True):
-            if name == "@wrapper" or (name in ("@gap", "@depth") and name not in should):
-                continue
-            if verdict and name not in should:  # of a good text, and of decompression, the reference says nothing
-                assert got in (True, None) or name.endswith("value.ok")
-                continue
-            wanted = should.get(name)
-            assert got == wanted or (got != got and wanted != wanted), (name, got, wanted)
-    for field in batch.schema:
-        assert field.nullable or batch[field.name].null_count == 0
-    return batch, errors
 
 
 # Samples.
@@ -525,15 +371,16 @@ def test_a_damaged_record_loses_no_neighbour() -> None:
         damaged = bytearray(data)
         damaged[start + 16] = 9  # no such magic
         batch, errors = compare("kafka.message_set", bytes(damaged))
-        assert errors.to_pylist()[0] | {"at": 0} == {
+        assert errors.to_pylist()[0] == {
             "offset": start,
             "length": end - start,
             "kind": "wrong",
             "path": "message.magic",
-            "at": 0,
-            "reason": "expected one of magic: V0 (0), V1 (1)",
+            "at": start + 16,
+            "reason": "expected magic: V0 (0), V1 (1), found 9",
             "depth": 0,
             "wrapper": None,
+            "at_depth": 0,
         }
         mine = [
             (whole["@depth"][i].as_py(), whole["@wrapper"][i].as_py(), whole["@offset"][i].as_py())
@@ -610,15 +457,36 @@ def test_what_exceeds_a_limit_is_an_error_and_its_neighbours_are_rows() -> None:
     bomb = {"messages": [message(0, 1, bytes(200_000))]}
     told = [message(0, 1, b"a"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"b")]
     data = wirekit.encode("kafka.message_set", {"messages": told})
-    batch, errors = scan("kafka.message_set", data, limits=wirekit.Limits(decompressed=1000))
+    batch, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=1000))
     assert batch["message.value"].to_pylist() == [b"a", b"b"]
     assert errors["kind"].to_pylist() == ["limit"]
     assert errors["offset"].to_pylist() == [entries(data)[1]]
-    batch, errors = scan("kafka.message_set", mixed(), limits=wirekit.Limits(depth=2))
-    assert errors["kind"].to_pylist() == ["limit"]
-    assert errors["depth"].to_pylist() == [2]
-    assert b"deepest" not in batch["message.value"].to_pylist()
-    assert batch.num_rows == wirekit.columns("kafka.message_set", mixed()).num_rows - 2
+
+
+def test_a_limit_that_is_passed_inside_is_an_error_of_the_record_around_it() -> None:
+    rows = []
+    for depth in range(4):
+        batch, errors = compare("kafka.message_set", mixed(), wirekit.Limits(depth=depth))
+        rows.append(batch.num_rows)
+        if depth == 2:
+            (error,) = errors.to_pylist()
+    assert rows[0] < rows[1] == rows[2] < rows[3]
+    assert b"deepest" in batch["message.value"].to_pylist()
+    assert error["path"] == "message.value.content.messages[1].message.value.content.messages[1].message.value"
+    assert (error["depth"], error["wrapper"], error["at_depth"]) == (0, None, 2)
+
+
+def test_damage_comes_before_a_limit_behind_it() -> None:
+    bomb: dict[str, Any] = {"messages": [message(0, 1, bytes(2000))]}
+    inner = [message(0, 1, b"x"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"y"), message(3, 1, b"z")]
+    for broken in range(4):
+        middle = bytearray(wirekit.encode("kafka.message_set", {"messages": inner}))
+        middle[entries(middle)[broken] + 16] = 9
+        outer = [message(1, 1, b"first"), message(2, 1, gzipped(middle), 1), message(3, 1, b"last")]
+        data = wirekit.encode("kafka.message_set", {"messages": outer})
+        _, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=1000))
+        found = list(zip(errors["kind"].to_pylist(), errors["depth"].to_pylist(), strict=True))
+        assert found == {0: [("wrong", 1), ("limit", 1)], 1: [("wrong", 1)]}.get(broken, [("limit", 0)])
 
 
 def test_damage_inside_a_wrapper_is_told_with_the_wrapper() -> None:
@@ -645,7 +513,8 @@ def test_any_damage_inside_wrappers() -> None:
         inner = bytearray(wirekit.encode("kafka.message_set", {"messages": told}))
         inner[chance.randrange(len(inner))] ^= 1 << chance.randrange(8)
         outer = [message(1, 0, b"first"), message(2, 0, gzipped(inner), 1), message(3, 1, b"last")]
-        compare("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": outer}))
+        limits = chance.choice([None, wirekit.Limits(depth=1), wirekit.Limits(decompressed=80)])
+        compare("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": outer}), limits)
 
 
 def gzipped(data: bytes) -> bytes:

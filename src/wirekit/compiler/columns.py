@@ -38,14 +38,16 @@ import pyarrow as pa
 
 from wirekit.compiler.columns_arrow import assembled
 from wirekit.compiler.columns_block import LARGEST, Block, block
-from wirekit.compiler.columns_errors import ERRORS, NO_ERRORS, in_front, scanned
+from wirekit.compiler.columns_errors import ERRORS, NO_ERRORS, failure, refused
 from wirekit.compiler.columns_front import is_told
+from wirekit.compiler.columns_limits import passed_on
 from wirekit.compiler.columns_names import named
 from wirekit.compiler.columns_opened import Opening
 from wirekit.compiler.columns_packed import opened_level
 from wirekit.compiler.columns_plan import Ranges, Start, start
 from wirekit.compiler.columns_programs import Program, led_program, program, source, without_columns
 from wirekit.compiler.columns_protobuf import chosen
+from wirekit.compiler.columns_reference import Reference, of_records
 from wirekit.compiler.columns_run import HIGHEST, Level, as_array, run
 from wirekit.compiler.columns_times import TIMES, dated
 from wirekit.errors import Misuse
@@ -142,38 +144,37 @@ def scan(
         if batch is not None:
             return batch, NO_ERRORS
     data = as_array(buffer)
+    allowance = Allowance(bounds, data.size)
     ahead = None
     if led:
         known, found, ahead = led_program(key, data, bounds)
         if known is None:
             return _unreadable(key, found)
-        made = known
+        made, reference = known, Reference(key, ahead.node, ahead.scope, known.plan.stop, allowance)
     else:
         made = program(key)
+        reference = of_records(made.plan, allowance)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
     whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    allowance = Allowance(bounds, data.size)
     wanted = None if fields is None else tuple(fields)
     run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
-    failures = list(in_front(whole, 0))
+    wrong = [refused(made.kernel, reference, whole, 0)]
     while made.kernel.packing is not None and made.inner is not None:
-        opened = opened_level(made, levels[-1], len(levels) - 1, allowance, failures)
+        opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1])
         if opened is None:
             break
+        reference = of_records(made.inner, allowance)
+        wrong.append(refused(made.kernel, reference, opened, len(levels)))
         levels.append(opened)
-        failures += in_front(opened, len(levels) - 1)
+    passed_on(made, levels, wrong)
     batch = assembled(made, levels, wrappers)
-    opening = None
     if made.kernel.contents is not None:
-        opening = Opening(made, whole, batch, allowance, wanted)
+        opening = Opening(made, whole, batch, reference, wanted)
         batch = opening.opened()
-        failures += opening.failures
+        wrong.append(opening.found)
     consumed = int(whole.arrays["stopped"][0])
-    parts = [scanned(made.kernel, level, depth) for depth, level in enumerate(levels) if level.errors]
-    parts += opening.errors if opening is not None else []
-    parts += [pa.RecordBatch.from_pylist(failures, schema=ERRORS)] if failures else []
-    errors = pa.concat_batches(parts) if parts else NO_ERRORS
+    errors = pa.concat_batches([part for found in wrong for part in found.told()])
     if wanted is not None:
         batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
     told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
@@ -188,10 +189,12 @@ def scan(
 
 def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Nothing but an error: what the records are is not known."""
+    assert found.wrong is not None
+    path, kind, at, length, reason = found.wrong
     nowhere = Level(np.zeros(0, np.uint8), Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    errors = pa.RecordBatch.from_pylist(list(in_front(nowhere, 0)), schema=ERRORS)
+    row = failure(at, length, kind, path, at, reason, 0, nowhere, 0)
     told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
-    return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), errors
+    return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)
 
 
 def _small(key: str, made: Program, buffer: Any, limits: Limits, times: str) -> pa.RecordBatch | None:

@@ -14,8 +14,8 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
 from wirekit.errors import WireError
 from wirekit.values import Record, to_json
-from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Limits, Reader, Scope, Session
+from wirekit.wire.composite import RecordsToEnd, Struct
+from wirekit.wire.stream import Limits, Reader, Scope, Session, located
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,8 @@ class Front:
         case: what the choices were made by.
         begin: where it ends, in bytes.
         error: why it cannot be read, or None.
+        node: the layout of one record, as the reference engine reads it.
+        scope: what stands in front, for its expressions.
     """
 
     told: str
@@ -37,6 +39,8 @@ class Front:
     case: str
     begin: int
     error: WireError | None = None
+    node: Any = None
+    scope: Scope | None = None
 
 
 def is_told(layout: ir.Node) -> bool:
@@ -70,14 +74,21 @@ def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, l
             reader.session.path.append(name)
             scope[name] = member._parse(reader, scope, "")
             reader.session.path.pop()
+        records = node.members[-1][1].settled(scope)
+        if not isinstance(records, RecordsToEnd):  # no case is this one
+            reader.session.path.append(path)
+            node.members[-1][1]._parse(reader, scope, "")
     except WireError as error:
+        if error.offset is None:
+            located(error, reader)
         return Front("", None, path, "", reader.position, error)
     values = {name: scope[name] for name, _ in node.members[:-1]}
     made: list[str] = []
     several = _chosen(last, values, 0, made)
     assert isinstance(several, ir.Several)
+    assert isinstance(records, RecordsToEnd)
     told = json.dumps({name: to_json(value) for name, value in values.items()})
-    return Front(told, several, path, ",".join(made), reader.position)
+    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope)
 
 
 def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) -> ir.Node:

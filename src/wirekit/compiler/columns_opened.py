@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirekit.compiler.columns_arrow import batch_of
-from wirekit.compiler.columns_errors import scanned
+from wirekit.compiler.columns_errors import ERRORS, Found, before, failure, refused, unopened
 from wirekit.compiler.columns_plan import Ranges
 from wirekit.compiler.columns_protobuf import chosen
+from wirekit.compiler.columns_reference import of_held
 from wirekit.compiler.columns_run import Level, as_array, run
-from wirekit.errors import Limit, WireError
-from wirekit.wire.stream import Allowance, Reader, Session
+from wirekit.errors import Limit, WireError, Wrong
+from wirekit.wire.stream import Reader, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from wirekit.compiler.columns_plan import Records
     from wirekit.compiler.columns_programs import Program
+    from wirekit.compiler.columns_reference import Reference
 
 NEED_SIZE = ("lz4-block",)
 BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
@@ -36,7 +40,7 @@ class Opening:
         made: what the level was scanned with.
         level: the level.
         batch: its rows.
-        allowance: how many bytes may come out of what is compressed.
+        reference: for the words of what is wrong, and how many bytes may come out of what is compressed.
         fields: prefixes of the columns that are wanted, or None.
     """
 
@@ -45,18 +49,17 @@ class Opening:
         made: Program,
         level: Level,
         batch: pa.RecordBatch,
-        allowance: Allowance,
+        reference: Reference,
         fields: tuple[str, ...] | None,
     ) -> None:
-        self.made, self.level, self.batch, self.fields = made, level, batch, fields
-        self.allowance, self.limits = allowance, allowance.limits
+        self.made, self.level, self.batch, self.reference, self.fields = made, level, batch, reference, fields
+        self.limits = reference.limits
         contents = made.kernel.contents
         assert contents is not None
         self.contents = contents
         self.column = made.kernel.columns[contents.column]
         self.path = self.column.path
-        self.failures: list[dict[str, Any]] = []
-        self.errors: list[pa.RecordBatch] = []
+        self.found = Found()
         rows = level.rows
         self.verdict = np.full(rows, -1, np.int8)
         self.gone = np.zeros(rows, bool)
@@ -113,7 +116,7 @@ class Opening:
         try:
             parse_message(Message._known[name], Reader(Session("", self.limits), data))
         except WireError as error:
-            self._failed(row, "layout", error.reason)
+            self._failed(row, error)
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
         told = int(self.level.arrays["size0"][row])
@@ -121,21 +124,18 @@ class Opening:
             if self.limits.depth < 1:
                 raise Limit("depth", self.limits.depth, 1)
             if told < 0 and name in NEED_SIZE:
-                self._failed(row, "decompression", f"{name}: no size after decompression is given")
-                return None
-            return self.allowance.decompress(name, data, told if told >= 0 else None)
-        except Limit as error:
-            self.gone[row] = True
-            self._failed(row, "limit", error.reason)
+                raise Wrong("a size after decompression", "none")
+            return self.reference.allowance.decompress(name, data, told if told >= 0 else None)
         except WireError as error:
-            self._failed(row, "decompression", error.reason)
+            self._failed(row, error)
         return None
 
-    def _failed(self, row: int, kind: str, reason: str) -> None:
-        offset, length = int(self.level.arrays["offset"][row]), int(self.level.arrays["length"][row])
+    def _failed(self, row: int, error: WireError) -> None:
+        """A row that cannot be opened; the record is not good if that is for a limit."""
+        self.gone[row] = isinstance(error, Limit)
         self.verdict[row] = 0
-        told = {"offset": offset, "length": length, "kind": kind, "path": self.path, "at": offset, "reason": reason}
-        self.failures.append({**told, "depth": 0, "wrapper": None})
+        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        self.found.add(*unopened(self.reference, self.level, 0, row, self.path, known))
 
     def _content(self) -> pa.Array:
         """The bytes: as they stand, decompressed, or null where there are records instead."""
@@ -169,7 +169,7 @@ class Opening:
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
         if below.errors:
-            self.errors.append(scanned(inner.kernel, below, 1, f"{self.path}."))
+            self._damaged(inner, plan, below, parents)
         each = np.ones(self.level.rows, np.int64)
         each[parents] = np.maximum(counts, 1)
         outer = np.repeat(np.arange(self.level.rows), each)
@@ -191,6 +191,35 @@ class Opening:
         number = np.zeros(len(outer), np.int32)
         number[~missing] = index
         return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+
+    def _damaged(self, inner: Program, plan: Records, below: Level, parents: NDArray[Any]) -> None:
+        """Tells of records inside that are not good.
+
+        The record around the first of them is not good either if it holds them as they stand, or for a limit.
+        """
+        found = refused(inner.kernel, of_held(plan, self.reference.allowance), below, 1)
+        rows, which = found.table()
+        first = np.unique(which, return_index=True)[1]
+        packed = self.level.arrays["codec0"][parents[which]] != 0
+        ending = first[~packed[first] | np.asarray(pc.equal(rows["kind"], "limit"))[first]]
+        for number, error in zip(ending.tolist(), rows.take(pa.array(ending)).to_pylist(), strict=True):
+            parent = int(parents[which[number]])
+            if packed[number]:
+                path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
+                path = f"{path}.{error['path']}" if error["path"] else path
+                offset, length = int(self.level.arrays["offset"][parent]), int(self.level.arrays["length"][parent])
+                row = failure(offset, length, "limit", path, error["at"], error["reason"], 0, self.level, 0)
+                self.found.add(0, row | {"at_depth": 1})
+            else:
+                known = error["kind"], error["reason"]
+                self.found.add(*unopened(self.reference, self.level, 0, parent, self.path, known))
+            self.gone[parent] = True
+        found.forget(self.gone[parents])
+        rows, which = found.table()
+        paths = pc.binary_join_element_wise(self.path, rows["path"], ".")
+        self.found.parts.append(
+            (rows.set_column(rows.schema.get_field_index("path"), ERRORS.field("path"), paths), which)
+        )
 
     def _nothing(self, schema: pa.Schema) -> list[tuple[pa.Field, pa.Array]]:
         """The columns where no row holds any records."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirekit.compiler.columns_errors import failure
+from wirekit.compiler.columns_errors import unopened
 from wirekit.compiler.columns_plan import Ranges, start
 from wirekit.compiler.columns_run import Level, as_array, run
 from wirekit.errors import Limit, WireError
@@ -15,28 +15,28 @@ from wirekit.errors import Limit, WireError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from wirekit.compiler.columns_errors import Found
     from wirekit.compiler.columns_programs import Program
+    from wirekit.compiler.columns_reference import Reference
     from wirekit.wire.stream import Allowance
 
 
-def opened_level(
-    made: Program, level: Level, depth: int, allowance: Allowance, failures: list[dict[str, Any]]
-) -> Level | None:
+def opened_level(made: Program, level: Level, depth: int, reference: Reference, found: Found) -> Level | None:
     """What the records of a level hold, scanned; None if there is nothing.
 
     Args:
         depth: of the level.
-        allowance: how many bytes may come out.
-        failures: takes those that cannot be opened.
+        reference: for the words of those that cannot be opened, and how many bytes may come out.
+        found: takes those.
     """
+    limits = reference.limits
     inner = made.inner
     assert inner is not None
     packed = np.flatnonzero(level.arrays["k0"])
     if packed.size == 0:
         return None
     level.left = np.full(level.rows, -1, np.int64)
-    limits = allowance.limits
-    pieces, parents = _decompressed(made, level, packed, depth, allowance, failures)
+    pieces, parents = _decompressed(made, level, packed, depth, reference, found)
     level.state[parents] = 1
     if not pieces:
         return None
@@ -58,18 +58,13 @@ def opened_level(
 
 
 def _decompressed(
-    made: Program,
-    level: Level,
-    packed: NDArray[Any],
-    depth: int,
-    allowance: Allowance,
-    failures: list[dict[str, Any]],
+    made: Program, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
 ) -> tuple[list[bytes], NDArray[Any]]:
     """What was decompressed, and the rows that held it."""
     found: list[bytes] = []
     there = np.ones(packed.size, bool)
-    for number, quick in enumerate(_quickly(made, level, packed, depth, allowance)):
-        piece = _opened(made, level, int(packed[number]), depth, allowance, failures) if quick is None else quick
+    for number, quick in enumerate(_quickly(made, level, packed, depth, reference.allowance)):
+        piece = _opened(made, level, int(packed[number]), depth, reference, told) if quick is None else quick
         if piece is None:
             there[number] = False
         else:
@@ -97,24 +92,20 @@ def _quickly(
         yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
 
 
-def _opened(
-    made: Program, level: Level, row: int, depth: int, allowance: Allowance, failures: list[dict[str, Any]]
-) -> bytes | None:
-    """What a row holds, bounded and checked at each step; None, and a failure, if that cannot be had."""
+def _opened(made: Program, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
+    """What a row holds, bounded and checked at each step; None, and an error, if that cannot be had."""
     packing, arrays = made.kernel.packing, level.arrays
     assert packing is not None
     column = made.kernel.columns[packing.column]
     data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
-    limits = allowance.limits
+    limits = reference.limits
     try:
         if depth >= limits.depth:
             raise Limit("depth", limits.depth, depth + 1)
         codec = packing.codecs[int(arrays["k0"][row]) - 1]
-        return allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
+        return reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
     except WireError as error:
-        kind = "limit" if isinstance(error, Limit) else "decompression"
-        level.state[row] = 2 if kind == "limit" else 0
-        which = int(np.searchsorted(arrays["first"], row, side="right")) - 1
-        offset, length = int(arrays["offset"][row] - level.begins[which]), int(arrays["length"][row])
-        failures.append(failure(offset, length, kind, column.path, offset, error.reason, depth, level, which))
+        level.state[row] = 2 if isinstance(error, Limit) else 0
+        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        found.add(*unopened(reference, level, depth, row, column.path, known))
         return None

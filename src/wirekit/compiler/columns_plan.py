@@ -20,7 +20,7 @@ import numpy as np
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, Short
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -256,7 +256,7 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             after = position + number.size
             size, left = value - measure.add, limit - after
             if size > left:
-                cut = cut or (lead.path, "short", after, left, f"needs {size} bytes, {left} available")
+                cut = cut or (lead.path, "short", after, left, Short(size, left).reason)
             limit = min(after + size, limit)
         position += number.size
     return Start(position, limit, count, cut)

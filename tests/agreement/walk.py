@@ -1,0 +1,311 @@
+"""What columns must give, found record by record with the reference engine."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+import wirekit
+from wirekit.compiler import ir
+from wirekit.compiler.columns import scan
+from wirekit.compiler.columns_front import is_told
+from wirekit.compiler.columns_plan import start
+from wirekit.compiler.columns_programs import Program, led_program, program
+from wirekit.compiler.columns_reference import of_held
+from wirekit.compiler.columns_run import as_array
+from wirekit.engine import Params
+from wirekit.errors import Misuse, Short, WireError
+from wirekit.values import Record
+from wirekit.wire import Array
+from wirekit.wire.composite import RecordsToEnd, Struct
+from wirekit.wire.stream import Limits, Reader, Scope, Session
+
+EMPTY = "expected a record of at least one byte, found an empty one"
+ENDING = ("short", "wrong", "limit")
+ALTERNATIVES = ir.Choice | ir.Either | ir.Fallback | ir.Protobuf | ir.WhenNext
+
+
+class Error(NamedTuple):
+    """A row of the errors, in the order in which records are walked over."""
+
+    depth: int
+    offset: int
+    length: int
+    kind: str
+    path: str
+    at: int
+    reason: str
+    wrapper: int | None
+    at_depth: int
+
+
+@dataclass
+class Expected:
+    """What columns must give: rows by column, the errors of records, where the records end."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    errors: list[Error] = field(default_factory=list)
+    consumed: int = 0
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The records of a list.
+
+    Attributes:
+        made: what the columns engine knows of the schema.
+        key: of the schema.
+        several: the list's node, None for one record after the other.
+        element: the node of a record.
+        scope: what is read around it.
+        limits: what the bytes may ask for.
+        count: how many records there should be, -1 for as many as there are.
+        depth: how many times the bytes were decompressed.
+        wrapper: where the record begins that holds them, at depth 0.
+    """
+
+    made: Program
+    key: str
+    several: Any
+    element: Any
+    scope: Scope
+    limits: Limits
+    count: int = -1
+    depth: int = 0
+    wrapper: int | None = None
+
+    def records(self, data: bytes, begin: int, end: int) -> Expected:
+        """Walks over records, and on behind a bad one whose length tells where it ends."""
+        stop = isinstance(self.several, RecordsToEnd) and self.several.short_tail == "stop"
+        until = self.several.until if isinstance(self.several, RecordsToEnd) else b""
+        position, number, found = begin, 0, Expected()
+        while number < self.count or (self.count < 0 and position < end):
+            if until and number and data.startswith(until, position):
+                break
+            number += 1
+            session = Session(self.key, self.limits)
+            reader = Reader(session, data, position, end, depth=self.depth)
+            reader.nested, reader.leave = self.depth, 0 if stop else -1
+            try:
+                value = self.element._parse(reader, self.scope, "")
+            except WireError as error:
+                if stop and isinstance(error, Short) and error.bounded == 0:
+                    break
+                after = self.after(data, position, end)
+                found.errors.append(self.failed(error, position, end if after is None else after))
+                if after is None:
+                    break
+                position = after
+                continue
+            if reader.position == position and self.count < 0:
+                found.errors.append(self.error(position, end, "wrong", "", position, EMPTY))
+                break
+            self.good(found, value, session, position, reader.position)
+            position = reader.position
+        found.consumed = position
+        return found
+
+    def error(self, begin: int, end: int, kind: str, path: str, at: int, reason: str, deeper: int = 0) -> Error:
+        inside = self.depth + deeper
+        return Error(self.depth, begin, end - begin, kind, path, at, reason, self.wrapper, inside)
+
+    def failed(self, error: WireError, begin: int, end: int) -> Error:
+        assert error.offset is not None
+        deeper = error.path.count(".content")
+        return self.error(begin, end, error.kind, error.path, error.offset, error.reason, deeper)
+
+    def good(self, found: Expected, value: Any, session: Session, begin: int, end: int) -> None:
+        """Adds the row of a record, or what it holds."""
+        kernel = self.made.kernel
+        holder = kernel.packing or kernel.contents
+        path = kernel.columns[holder.column].path if holder is not None else ""
+        opened = [data for data, place in session.sources if path and place == f"{path}.content"]
+        if opened and kernel.packing is not None:
+            wrapper = begin if self.wrapper is None else self.wrapper
+            below = expected(kernel.packing.key, opened[0], self.limits, self.depth + 1, wrapper)
+            found.rows += below.rows
+            found.errors += below.errors
+            return
+        found.rows.append(row(value, session, begin, end, self.depth))
+        if opened and isinstance(at(value, [*path.split("."), "content"]), list):
+            found.errors += self.held(opened[0], path, begin)
+        for check in session.checks:
+            damaged = check.kind in ("decompression", "layout") and check.status == "bad"
+            inside = check.note.startswith("decompressed, but")
+            if damaged and not inside and check.path in (path, f"{path}.content"):
+                deeper = check.source > 0
+                found.errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
+
+    def held(self, data: bytes, path: str, wrapper: int) -> list[Error]:
+        """The errors of records of another layout that a record holds compressed."""
+        assert self.made.held is not None
+        assert self.made.contents is not None
+        element = of_held(self.made.held, self.limits).node
+        scope = Scope.root(Params())
+        walk = Walk(self.made.contents, self.key, None, element, scope, self.limits, -1, 1, wrapper)
+        return [error._replace(path=f"{path}.{error.path}") for error in walk.records(data, 0, len(data)).errors]
+
+    def after(self, data: bytes, position: int, end: int) -> int | None:
+        """Where the next record begins, as the length of this one tells; None where it does not, or beyond the end."""
+        if not isinstance(self.element, Struct):
+            return None
+        reader = Reader(Session(self.key, self.limits), data, position, end)
+        scope = self.scope.inner()
+        lengths = [(at, *told) for at, told in self.element.lengths.items() if told[0].bounds]
+        for index, (name, node) in enumerate(self.element.members):
+            for place, length, first, last in lengths:
+                if place < index == first and last == len(self.element.members) - 1:
+                    number = scope[self.element.members[place][0]]
+                    if length.zero_is_rest and number == 0:
+                        return end
+                    behind = int(reader.position + number - length.add)
+                    return behind if behind <= end else end if length.clip else None
+            try:
+                scope[name] = node._parse(reader, scope, "")
+            except WireError:
+                return None
+        return None
+
+
+def list_of(key: str) -> tuple[list[Any], Any, Any]:
+    """The fields in front of the list of records of a schema, the list's node if there is one, the record's node."""
+    node = wirekit.registry[key].node
+    if isinstance(node, (RecordsToEnd, Array)):
+        return [], node, node.element
+    assert isinstance(node, Struct)
+    for index, (_, member) in enumerate(node.members):
+        if isinstance(member, (RecordsToEnd, Array)):
+            return node.members[:index], member, member.element
+    return [], None, node
+
+
+def expected(key: str, data: bytes, limits: Limits, depth: int = 0, wrapper: int | None = None) -> Expected:
+    """What columns must give of a buffer."""
+    schema = wirekit.registry[key]
+    scope = Scope.root(Params())
+    if is_told(schema.layout):
+        made, found, ahead = led_program(key, as_array(data), limits)
+        if made is None or ahead.scope is None:
+            return Expected()
+        several = schema.node.members[-1][1].settled(ahead.scope)
+        walk = Walk(made, key, several, several.element, ahead.scope, limits)
+    else:
+        made = program(key)
+        found = start(made.plan, memoryview(data), 0, len(data), limits.frame)
+        _, several, element = list_of(key)
+        scope = scope.inner() if made.plan.path else scope
+        walk = Walk(made, key, several, element, scope, limits, found.count, depth, wrapper)
+    return walk.records(data, found.start, found.end)
+
+
+def at(value: Any, path: list[str]) -> Any:
+    """The value at a path."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Record) else None
+    return value
+
+
+def row(value: Any, session: Session, begin: int, end: int, depth: int) -> dict[str, Any]:
+    found = {"@offset": begin, "@length": end - begin, "@depth": depth}
+    flat(found, "", value)
+    for check in session.checks:
+        if check.source == 0 and check.kind != "decompression":
+            found[f"{check.path}.ok"] = {"ok": True, "bad": False, "absent": None}[check.status]
+    if not any(check.kind == "decompression" for check in session.checks):
+        found["@gap"] = sum(gap.length for gap in session.gaps if gap.source == 0)
+    return found
+
+
+def flat(found: dict[str, Any], path: str, value: Any) -> None:
+    """The fields of a record by the names of their columns."""
+    if isinstance(value, Record):
+        for name, inner in value.items():
+            flat(found, f"{path}.{name}" if path else name, inner)
+    elif isinstance(value, str):
+        found[path] = value.encode(errors="surrogateescape").decode(errors="replace")
+    else:
+        found[path] = value
+
+
+def plain(key: str) -> bool:
+    """Whether the columns of a schema are its fields one by one.
+
+    Alternatives and messages share columns, and a row may be a part of a record: the values of these have tests of
+    their own (``tests/compiler/test_columns_branches.py`` and ``test_columns_messages.py``).
+    """
+    try:
+        element = program(key).plan.element
+    except Misuse:
+        return False
+    return not any(isinstance(node, ALTERNATIVES) for _, node in ir.walk(element))
+
+
+def compare(key: str, data: bytes, limits: Limits | None = None) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Columns against the walk over the records, and their first error against that of the schema as a whole."""
+    limits = limits or wirekit.registry[key].limits
+    batch, errors = scan(key, data, limits=limits)
+    batch.validate(full=True)
+    errors.validate(full=True)
+    want = expected(key, data, limits)
+    told = [Error(**error) for error in errors.to_pylist()]
+    assert int(batch.schema.metadata[b"wirekit.errors"]) == len(told)
+    front = compare_errors(key, data, limits, told, want)
+    for error in told:
+        own = error.at_depth == error.depth
+        assert not own or error.offset <= error.at <= error.offset + error.length
+    if not front:
+        assert int(batch.schema.metadata[b"wirekit.consumed"]) == want.consumed
+    if plain(key):
+        compare_rows(batch, want.rows)
+    else:
+        assert list(dict.fromkeys(batch["@offset"].to_pylist() if batch.num_columns else [])) == [
+            each["@offset"] for each in want.rows
+        ]
+    for each in batch.schema:
+        assert each.nullable or batch[each.name].null_count == 0
+    return batch, errors
+
+
+def compare_errors(key: str, data: bytes, limits: Limits, told: list[Error], want: Expected) -> list[Error]:
+    """All errors of records, and at most one of what stands in front of them, which it gives.
+
+    The reference engine ends with its first error, which must be the first one of columns.
+    """
+    found, should = Counter(told), Counter(want.errors)
+    assert not should - found, (should - found, found - should)
+    front = list((found - should).elements())
+    assert len(front) <= 1, (should, front)
+    first = wirekit.decode(data, key, limits=limits, engine="reference").error
+    ending = sorted(error for error in want.errors if not error.depth and error.kind in ENDING)
+    mine = next(iter([*ending, *front]), None)
+    schema = wirekit.registry[key]
+    if not is_told(schema.layout) and list_of(key)[1] is None:
+        assert not front
+        alone = [error for error in ending if error.offset == 0 and error.reason != EMPTY]
+        mine, first = next(iter(alone), None), first if data else None
+    assert (mine is None) == (first is None), (mine, first)
+    if mine is not None and first is not None:
+        path = first.path
+        if mine not in front:
+            path = re.sub(r"^\w*\[\d+\]\.?", "", path)
+        assert (mine.kind, mine.path, mine.at, mine.reason) == (first.kind, path, first.offset, first.reason)
+    return front
+
+
+def compare_rows(batch: pa.RecordBatch, rows: list[dict[str, Any]]) -> None:
+    """Columns against the values of records, field by field."""
+    assert batch.num_rows == len(rows)
+    for name in batch.schema.names:
+        verdict = name.endswith(".ok")
+        for got, should in zip(batch[name].to_pylist(), rows, strict=True):
+            if name == "@wrapper" or (name in ("@gap", "@depth") and name not in should):
+                continue
+            if verdict and name not in should:  # of a good text, and of decompression, the reference says nothing
+                assert got in (True, None) or name.endswith("value.ok")
+                continue
+            wanted = should.get(name)
+            assert got == wanted or (got != got and wanted != wanted), (name, got, wanted)

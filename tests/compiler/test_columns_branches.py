@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wirekit
+from tests.agreement import walk
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
@@ -136,9 +137,7 @@ def flat(value: Any, path: str, shared: set[str], found: dict[str, Any]) -> None
 
 def compare(key: str, parts_: list[bytes], records: list[Any], shared: set[str]) -> pa.RecordBatch:
     """Columns against records; None stands for one that does not decode."""
-    batch, errors = scan(key, b"".join(parts_))
-    batch.validate(full=True)
-    errors.validate(full=True)
+    batch, errors = walk.compare(key, b"".join(parts_))
     assert errors.num_rows == records.count(None)
     good = [record for record in records if record is not None]
     assert batch.num_rows == len(good)
@@ -207,7 +206,7 @@ def test_a_length_that_is_cut_or_means_the_rest() -> None:
     data = sized(b"\x00abc", b"\x02ab", b"\x09ab", b"\x03abcde")
     batch = compare("branchtest.clipped", data, [one_by_one("branchtest.clipped", part)[0] for part in data], set())
     assert batch["of.length.ok"].to_pylist() == [True, True, False, True]
-    _, errors = scan("branchtest.clipped", b"\x02\x01a")
+    _, errors = walk.compare("branchtest.clipped", b"\x02\x01a")
     assert errors["kind"].to_pylist() == ["wrong"]
 
 
@@ -227,12 +226,13 @@ def test_what_stands_in_front_picks_the_layout() -> None:
     assert json.loads(narrow.schema.metadata[b"wirekit.front"]) == {"magic": 1, "wide": 0}
     assert scan("branchtest.front", b"\x01\x01\x00\x06")[0]["v"].to_pylist() == [6]
     assert scan("branchtest.front", b"\x02\x01\x00\x00\x00\x06")[0]["w"].to_pylist() == [6]
-    batch, errors = scan("branchtest.front", b"\x01")
-    assert (batch.num_rows, errors["kind"].to_pylist(), errors["path"].to_pylist()) == (0, ["short"], ["wide"])
+    for data, kind, path in ((b"\x01", "short", "wide"), (b"\x07\x00\x05", "wrong", "items")):
+        batch, errors = walk.compare("branchtest.front", data)
+        assert (batch.num_rows, errors["kind"].to_pylist(), errors["path"].to_pylist()) == (0, [kind], [path])
 
 
 def test_no_case_is_wrong() -> None:
-    batch, errors = scan("branchtest.closed", b"\x01\x05\x02\x05")
+    batch, errors = walk.compare("branchtest.closed", b"\x01\x05\x02\x05")
     assert (batch["v"].to_pylist(), errors["kind"].to_pylist()) == ([5], ["wrong"])
 
 

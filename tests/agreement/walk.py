@@ -22,7 +22,7 @@ from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import Record
 from wirekit.wire import Array
 from wirekit.wire.composite import RecordsToEnd, Struct
-from wirekit.wire.stream import Limits, Reader, Scope, Session
+from wirekit.wire.stream import Allowance, Limits, Reader, Scope, Session
 
 EMPTY = "expected a record of at least one byte, found an empty one"
 ENDING = ("short", "wrong", "limit")
@@ -62,7 +62,7 @@ class Walk:
         several: the list's node, None for one record after the other.
         element: the node of a record.
         scope: what is read around it.
-        limits: what the bytes may ask for.
+        allowance: what the bytes may ask for.
         count: how many records there should be, -1 for as many as there are.
         depth: how many times the bytes were decompressed.
         wrapper: where the record begins that holds them, at depth 0.
@@ -73,7 +73,7 @@ class Walk:
     several: Any
     element: Any
     scope: Scope
-    limits: Limits
+    allowance: Allowance
     count: int = -1
     depth: int = 0
     wrapper: int | None = None
@@ -87,7 +87,8 @@ class Walk:
             if until and number and data.startswith(until, position):
                 break
             number += 1
-            session = Session(self.key, self.limits)
+            session = Session(self.key, self.allowance.limits)
+            session.allowance = self.allowance
             reader = Reader(session, data, position, end, depth=self.depth)
             reader.nested, reader.leave = self.depth, 0 if stop else -1
             try:
@@ -126,7 +127,7 @@ class Walk:
         opened = [data for data, place in session.sources if path and place == f"{path}.content"]
         if opened and kernel.packing is not None:
             wrapper = begin if self.wrapper is None else self.wrapper
-            below = expected(kernel.packing.key, opened[0], self.limits, self.depth + 1, wrapper)
+            below = expected(kernel.packing.key, opened[0], self.again(), self.depth + 1, wrapper)
             found.rows += below.rows
             found.errors += below.errors
             return
@@ -144,16 +145,20 @@ class Walk:
         """The errors of records of another layout that a record holds compressed."""
         assert self.made.held is not None
         assert self.made.contents is not None
-        element = of_held(self.made.held, self.limits).node
+        element = of_held(self.made.held, self.allowance).node
         scope = Scope.root(Params())
-        walk = Walk(self.made.contents, self.key, None, element, scope, self.limits, -1, 1, wrapper)
+        walk = Walk(self.made.contents, self.key, None, element, scope, self.again(), -1, 1, wrapper)
         return [error._replace(path=f"{path}.{error.path}") for error in walk.records(data, 0, len(data)).errors]
+
+    def again(self) -> Allowance:
+        """For what was decompressed, and counted, with the record around it."""
+        return Allowance(self.allowance.limits, self.allowance.total)
 
     def after(self, data: bytes, position: int, end: int) -> int | None:
         """Where the next record begins, as the length of this one tells; None where it does not, or beyond the end."""
         if not isinstance(self.element, Struct):
             return None
-        reader = Reader(Session(self.key, self.limits), data, position, end)
+        reader = Reader(Session(self.key, self.allowance.limits), data, position, end)
         scope = self.scope.inner()
         lengths = [(at, *told) for at, told in self.element.lengths.items() if told[0].bounds]
         for index, (name, node) in enumerate(self.element.members):
@@ -183,8 +188,9 @@ def list_of(key: str) -> tuple[list[Any], Any, Any]:
     return [], None, node
 
 
-def expected(key: str, data: bytes, limits: Limits, depth: int = 0, wrapper: int | None = None) -> Expected:
+def expected(key: str, data: bytes, allowance: Allowance, depth: int = 0, wrapper: int | None = None) -> Expected:
     """What columns must give of a buffer."""
+    limits = allowance.limits
     schema = wirekit.registry[key]
     scope = Scope.root(Params())
     if is_told(schema.layout):
@@ -192,13 +198,13 @@ def expected(key: str, data: bytes, limits: Limits, depth: int = 0, wrapper: int
         if made is None or ahead.scope is None:
             return Expected()
         several = schema.node.members[-1][1].settled(ahead.scope)
-        walk = Walk(made, key, several, several.element, ahead.scope, limits)
+        walk = Walk(made, key, several, several.element, ahead.scope, allowance)
     else:
         made = program(key)
         found = start(made.plan, memoryview(data), 0, len(data), limits.frame)
         _, several, element = list_of(key)
         scope = scope.inner() if made.plan.path else scope
-        walk = Walk(made, key, several, element, scope, limits, found.count, depth, wrapper)
+        walk = Walk(made, key, several, element, scope, allowance, found.count, depth, wrapper)
     return walk.records(data, found.start, found.end)
 
 
@@ -255,7 +261,7 @@ def compare(key: str, data: bytes, limits: Limits | None = None) -> tuple[pa.Rec
     batch, errors = scan(key, data, limits=limits)
     batch.validate(full=True)
     errors.validate(full=True)
-    want = expected(key, data, limits)
+    want = expected(key, data, Allowance(limits, len(data)))
     told = [Error(**error) for error in errors.to_pylist()]
     assert int(batch.schema.metadata[b"wirekit.errors"]) == len(told)
     front = compare_errors(key, data, limits, told, want)

@@ -476,6 +476,17 @@ def test_a_limit_that_is_passed_inside_is_an_error_of_the_record_around_it() -> 
     assert (error["depth"], error["wrapper"], error["at_depth"]) == (0, None, 2)
 
 
+def test_all_that_is_compressed_is_bounded_together() -> None:
+    inside = {"messages": [message(0, 1, bytes(300))]}
+    plain = [message(number, 1, b"plain") for number in range(3)]
+    packed = [message(number, 1, {"content": inside}, 1) for number in range(6)]
+    data = wirekit.encode("kafka.message_set", {"messages": [*plain, *packed, *plain]})
+    batch, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=400, total_ratio=1))
+    assert 0 < errors.num_rows < 6
+    assert set(errors["path"].to_pylist()) == {"message.value"}
+    assert batch.num_rows == 12 - errors.num_rows
+
+
 def test_damage_comes_before_a_limit_behind_it() -> None:
     bomb: dict[str, Any] = {"messages": [message(0, 1, bytes(2000))]}
     inner = [message(0, 1, b"x"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"y"), message(3, 1, b"z")]

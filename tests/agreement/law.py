@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import wirekit
@@ -33,12 +33,16 @@ def columnar(key: str) -> bool:
         return False
 
 
-def prepare(key: str) -> None:
-    """Compiles the kernel of a schema that gives columns."""
+def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
+    """Compiles the kernel of a schema that gives columns, or the kernels that sound inputs need."""
     if columnar(key):
         from wirekit.compiler.columns import scan
+        from wirekit.compiler.columns_front import is_told
 
         scan(key, b"")
+        if is_told(wirekit.registry[key].layout):
+            for _, data in sound:
+                scan(key, data)
 
 
 def agree(

@@ -47,7 +47,7 @@ from wirekit.compiler.columns_packed import opened_level
 from wirekit.compiler.columns_plan import Ranges, Start, start
 from wirekit.compiler.columns_programs import Program, led_program, program, source, without_columns
 from wirekit.compiler.columns_protobuf import chosen
-from wirekit.compiler.columns_reference import Reference, of_records
+from wirekit.compiler.columns_reference import of_front, of_records
 from wirekit.compiler.columns_run import HIGHEST, Level, as_array, run
 from wirekit.compiler.columns_times import TIMES, dated
 from wirekit.errors import Misuse
@@ -150,7 +150,7 @@ def scan(
         known, found, ahead = led_program(key, data, bounds)
         if known is None:
             return _unreadable(key, found)
-        made, reference = known, Reference(key, ahead.node, ahead.scope, known.plan.stop, allowance)
+        made, reference = known, of_front(ahead, known.plan, allowance)
     else:
         made = program(key)
         reference = of_records(made.plan, allowance)

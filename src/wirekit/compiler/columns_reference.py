@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.columns_front import Front
 from wirekit.compiler.columns_plan import Records
 from wirekit.compiler.lower import lower
 from wirekit.engine import Params
@@ -85,6 +86,12 @@ def of_records(plan: Records, allowance: Allowance) -> Reference:
     if isinstance(node, LISTS):
         node = node.element
     return Reference(plan.key, node, scope, plan.stop, allowance)
+
+
+def of_front(ahead: Front, plan: Records, allowance: Allowance) -> Reference:
+    """For the records that something in front has told."""
+    assert ahead.scope is not None
+    return Reference(plan.key, ahead.node, ahead.scope, plan.stop, allowance)
 
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:

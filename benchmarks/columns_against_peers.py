@@ -17,7 +17,7 @@ from benchmarks.timing import best
 COUNT = 200_000
 SLOW_COUNT = 5_000  # for a reader of which each message takes microseconds
 LARGEST = int(os.environ.get("WIREKIT_BENCH_MESSAGES", "10000000"))
-SIZES = sorted({min(size, LARGEST) for size in (1_000, 100_000, 1_000_000, 10_000_000)})
+SIZES = sorted({min(size, LARGEST) for size in (1_000, 10_000, 100_000, 1_000_000, 10_000_000)})
 FIELDS = ["offset", "message.timestamp", "message.attributes.timestamp_type", "message.key", "message.value"]
 KEY = "kafka.message_set"
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
 
 import wirekit
 from tests.agreement.walk import compare
 from tests.engines import same
+from wirekit.compiler import ir
 from wirekit.errors import Misuse
 
 
@@ -45,12 +49,73 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
                 scan(key, data)
 
 
+LOST = ("no column has", "bytes are lost", "was not whole", "was damaged")
+"""What building from columns says of a record of which they have lost something."""
+
+
+@functools.cache
+def computed(key: str) -> frozenset[str]:
+    """The columns of lengths, checksums, and fields that tell of others."""
+    from wirekit.compiler.columns import program
+    from wirekit.compiler.columns_front import is_told
+
+    return frozenset() if is_told(wirekit.registry[key].layout) else frozenset(_computed(program(key).plan.element, ""))
+
+
+def _computed(node: ir.Node, path: str) -> Iterator[str]:
+    named = isinstance(node, ir.Structure)
+    for name, inner in ir.parts(node):
+        yield from _computed(inner, f"{path}.{name}".lstrip(".") if named else path)
+    if isinstance(node, ir.Structure):
+        names = [f"{path}.{member.name}".lstrip(".") for member in node.members]
+        yield from (names[rule.at] for rule in (*node.measures, *node.sums))
+        yield from (f"{names[told.at]}.{told.field}" for told in node.told)
+
+
+def rebuild(key: str, data: bytes) -> str:
+    """Builds what was scanned: to the same bytes, to others that say the same, or refused; gives which.
+
+    Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
+    built then gives the same columns, but for what is computed, and the same bytes again.
+    """
+    from wirekit.compiler.columns import scan
+    from wirekit.compiler.columns_build import assembled
+
+    batch, errors = scan(key, data, wrappers=True)
+    if errors.num_rows:
+        return "not built"
+    if "@depth" in batch.schema.names:
+        batch = batch.filter(pa.compute.equal(batch["@depth"], 0))
+    built, why = b"", ""
+    try:
+        built = assembled(key, batch)
+    except Misuse as error:
+        why = str(error)
+    if "is not built from columns" in why:
+        return "not built"
+    if why:
+        assert any(text in why for text in LOST), why
+        return "refused"
+    if built == data[: int(batch.schema.metadata[b"wirekit.consumed"])]:
+        return "built"
+    again, _ = scan(key, built, wrappers=True)
+    if "@depth" in again.schema.names:
+        again = again.filter(pa.compute.equal(again["@depth"], 0))
+    told = computed(key)
+    for name in batch.schema.names:
+        if name[0] != "@" and name.removesuffix(".ok") not in told:
+            assert batch[name].equals(again[name]) or str(batch[name]) == str(again[name]), name
+    assert assembled(key, again) == built
+    return "built in the usual form"
+
+
 def agree(
     key: str, data: bytes, context: Mapping[str, Any], *, columns: bool = True, seen: Counter[str] | None = None
 ) -> wirekit.Decoded:
     """Decodes bytes on every engine and compares value, verdicts, gaps, error and its offset.
 
-    What decodes is written again by every engine that writes, to the same bytes.
+    What decodes is written again by every engine that writes, to the same bytes; columns are built from as ``rebuild``
+    has it.
 
     Args:
         columns: whether to scan with the columns engine too, where the schema gives columns; it knows no context.
@@ -69,7 +134,9 @@ def agree(
     scanned = columns and not context and columnar(key)
     if scanned:
         compare(key, data)
+    outcome = rebuild(key, data) if scanned else ""
     if seen is not None:
+        seen.update([outcome] if outcome else [])
         how = decoded.error.kind if decoded.error is not None else "clean" if decoded.clean else "with verdicts"
         seen.update(["inputs", how, *(["columns"] if scanned else []), *([decoded.engine] if decoded.clean else [])])
     return decoded

@@ -12,7 +12,7 @@ are ``binary``, from 2 GiB on in one column ``large_binary``. Text is ``string``
 null where there was nothing to verify. Columns of the scan:
 
 - ``@offset``, ``@length``: where the record stands (bytes), in the buffer or in the decompressed data that it is from;
-- ``@gap``: bytes inside the record that no field explains, where the layout allows for any;
+- ``@gap``: bytes inside the record that no field explains, or that have no column, where the layout allows for any;
 - ``@depth``: 0 for the buffer, 1 for what was compressed in it, and so on; ``@wrapper``: the ``@offset`` of the
   outermost record that holds the row compressed, null at depth 0. Both only where records can be compressed.
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from wirekit.compiler import ir
+from wirekit.compiler.columns_choices import Choices
 from wirekit.compiler.columns_expressions import Scope, Value
 from wirekit.compiler.columns_kernel import Column
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_writer import Writer
-from wirekit.compiler.expressions import Expression, Field
 
 Arm = tuple[str, Callable[[], Value]]
 
 
 @dataclass(slots=True)
-class Branches(Writer):
+class Branches(Writer, Choices):
     """The nodes that are there or not, or one of several."""
 
     def arms(self, arms: list[Arm]) -> list[tuple[str, Value]]:
@@ -67,7 +67,7 @@ class Branches(Writer):
     def when(self, condition: str, node: ir.Node, path: str, e: str, scope: Scope) -> Value:
         """A node that a condition makes there."""
         ((present, value),) = self.arms([(condition, lambda: self.node(node, path, e, scope))])
-        return _maybe(value, present)
+        return maybe(value, present)
 
     def next(self, node: ir.WhenNext, path: str, e: str, scope: Scope) -> Value:
         """A node that is there when these bytes are next."""
@@ -85,43 +85,13 @@ class Branches(Writer):
                 arms.append((condition, partial(self.node, inner, path, e, scope)))
         found = self.arms(arms)
         if len(found) == 1:
-            return _maybe(found[0][1], found[0][0])
+            return maybe(found[0][1], found[0][0])
         return Value(unfit="one of several fields")
 
     def no_case(self, node: ir.Choice | ir.Either, path: str) -> Value:
         cases = ", ".join(str(value) for values, _ in node.cases for value in values) if hasattr(node, "cases") else ""
         self.fail("True", path, "wrong", f"expected one of {cases}")
         return Value(unfit="nothing")
-
-    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> list[tuple[str, ir.Node | None]]:
-        """(condition, node) of each alternative; the last one's condition is "". None: another value is wrong."""
-        if isinstance(node, ir.Either):
-            condition = f"{self.expression(node.condition, scope, path)[0]} != 0"
-            return [(condition, node.then), ("", node.otherwise)]
-        tests: dict[int, list[str]] = {}
-        nodes: dict[int, ir.Node] = {}
-        for values, inner in node.cases:
-            if len(values) != len(node.on):
-                raise unfit(self.key, path, node)
-            parts = [self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)]
-            nodes[id(inner)] = inner
-            tests.setdefault(id(inner), []).append(" and ".join(parts))
-        found: list[tuple[str, ir.Node | None]] = [(" or ".join(tests[key]), nodes[key]) for key in nodes]
-        return [*found, ("", node.otherwise)]
-
-    def matches(self, tree: Expression, value: object, scope: Scope, path: str) -> str:
-        """The condition that an expression has a value."""
-        present, code = "", ""
-        if isinstance(tree, Field) and (found := scope.value(self.key, tree, path)).present and not found.unfit:
-            present, code = found.present, found.code
-        else:
-            code = self.expression(tree, scope, path)[0]
-        if value is None:
-            return f"not {present}" if present else "False"
-        if not isinstance(value, int):
-            raise unfit(self.key, path, "a choice", f"{value!r} is no number")
-        test = f"{code} == {int(value)}"
-        return f"({present} and {test})" if present else f"({test})"
 
     def ahead(self, node: ir.Ahead, path: str, e: str, scope: Scope) -> Value:
         """A node that is read and not consumed."""
@@ -142,7 +112,7 @@ class Branches(Writer):
         if node.null is None:
             return self.within(node, size, path, e, scope)
         ((present, value),) = self.arms([(f"{size} > {node.null}", lambda: self.within(node, size, path, e, scope))])
-        return _maybe(value, present)
+        return maybe(value, present)
 
     def within(self, node: ir.Bounded, size: str, path: str, e: str, scope: Scope) -> Value:
         self.fail(f"{size} < 0", path, "wrong", "expected a length of at least 0")
@@ -204,10 +174,10 @@ class Branches(Writer):
         return self.arms([("", work)])[0][1]
 
 
-def _maybe(value: Value, present: str) -> Value:
+def maybe(value: Value, present: str) -> Value:
     """A value that may not be there."""
     if value.inside is not None:
-        inside = {name: _maybe(each, present) for name, each in value.inside.items()}
+        inside = {name: maybe(each, present) for name, each in value.inside.items()}
         return Value(inside=inside)
     both = f"({present} and {value.present})" if value.present else present
     return replace(value, present=both)

@@ -1,7 +1,7 @@
 """Columns to bytes: the inverse of the columns engine, by a kernel that is generated from the same IR.
 
-``columns_build_code`` writes the kernel, ``columns_inputs`` prepares the columns. Here what stands in front of the
-records is written, the kernel is run, and what it says about a row becomes an error.
+``columns_build_code`` writes the kernel, ``columns_build_run`` runs it over the columns, ``columns_build_contents``
+puts rows back into the records that held them. Here what stands in front of the records is written.
 """
 
 from __future__ import annotations
@@ -9,24 +9,33 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import json
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import columns_cache
-from wirekit.compiler.columns_build_code import Builder, builder
-from wirekit.compiler.columns_build_protobuf import leaves
-from wirekit.compiler.columns_inputs import Input, taken
+from wirekit.compiler import ir
+from wirekit.compiler.columns_build_code import builder
+from wirekit.compiler.columns_build_contents import closed
+from wirekit.compiler.columns_build_kernel import Builder
+from wirekit.compiler.columns_build_run import run
+from wirekit.compiler.columns_build_tables import leaves
+from wirekit.compiler.columns_front import is_told
+from wirekit.compiler.columns_inputs import Rows
 from wirekit.compiler.columns_plan import Lead, Records
-from wirekit.compiler.columns_programs import program
-from wirekit.errors import Misuse
+from wirekit.compiler.columns_programs import Program, led_program, program
+from wirekit.errors import Misuse, WirekitError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_builders: dict[str, Builder] = {}
+FRONT = b"wirekit.front"
+
+_builders: dict[int, Builder] = {}  # by what is built, which lives as long as the process
+_known: dict[int, frozenset[str]] = {}
 _lock = threading.Lock()
 
 
@@ -35,7 +44,8 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
 
     Lengths, counts, checksums and constants are computed. One that was read and found bad stays as it was, as long as
     the batch has both its column and its verdict (``message.crc`` and ``message.crc.ok``). A column that is not there
-    takes the layout's default. Of the columns of the scan (``@offset`` and so on) only ``@gap`` is looked at.
+    takes the layout's default. Of the columns of the scan ``@gap`` is looked at; ``@index`` and ``@offset`` tell which
+    rows are messages of one record.
 
     Args:
         key: the key of a schema that gives columns.
@@ -74,12 +84,27 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
     return built
 
 
-def record_batch(key: str, batch: Any) -> pa.RecordBatch:
+def record_batch(key: str, batch: Any, made: Program | None = None) -> pa.RecordBatch:
     """A batch or table as one batch whose columns are known to the layout.
+
+    Args:
+        made: what the key stands for, if that depends on the batch.
 
     Raises:
         Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
     """
+    batch = _whole(key, batch)
+    names, known = batch.schema.names, _names(made or program(key))
+    for name in names:
+        if names.count(name) > 1:
+            raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
+        if name not in known and not name.startswith("@"):
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+            raise Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
+    return batch
+
+
+def _whole(key: str, batch: Any) -> pa.RecordBatch:
     if isinstance(batch, pa.Table):
         try:
             batch = pa.concat_batches(batch.to_batches()) if batch.num_rows else batch.schema.empty_table()
@@ -89,15 +114,24 @@ def record_batch(key: str, batch: Any) -> pa.RecordBatch:
             batch = pa.RecordBatch.from_pylist([], schema=batch.schema)
     if not isinstance(batch, pa.RecordBatch):
         raise Misuse(f"{key}: columns are built from a RecordBatch or Table, not from a {type(batch).__name__}")
-    made, names = program(key), batch.schema.names
-    known = [*made.schema.names, *(place.path for message in made.kernel.messages for place in leaves(message))]
-    for name in names:
-        if names.count(name) > 1:
-            raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
-        if name not in known and not name.startswith("@"):
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-            raise Misuse(f"{key} has no column {name!r}; it has {', '.join(near or known)}")
     return batch
+
+
+def _names(made: Program) -> frozenset[str]:
+    """The columns that a layout may have."""
+    found = _known.get(id(made))
+    if found is None:
+        found = _known[id(made)] = frozenset(_named(made, ""))
+    return found
+
+
+def _named(made: Program, within: str) -> Iterator[str]:
+    yield from (f"{within}{name}" for name in made.schema.names)
+    yield from (f"{within}{place.path}" for message in made.kernel.messages for place in leaves(message))
+    if made.contents is not None and made.held is not None:
+        yield from _named(made.contents, f"{within}{made.held.path}.")
+    if made.kernel.contents is not None:
+        yield f"{within}{made.kernel.columns[made.kernel.contents.column].path}.ok"
 
 
 def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
@@ -109,18 +143,41 @@ def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
     Raises:
         Misuse: as ``build_columns``.
     """
-    plan, made = program(key).plan, building(key)
-    batch = record_batch(key, batch)
-    inputs = {column.path: taken(key, column, _column(batch, column.path), first) for column in made.columns.values()}
-    front = sum(lead.number.size for lead in plan.lead if lead.number is not None)
-    room = front + batch.num_rows * made.most + sum(each.total for each in inputs.values())
+    made, ahead = _led(key, batch)
+    built = _building(key, made)
+    batch = record_batch(key, batch, made)
+    rows: Rows = first
+    given: dict[str, NDArray[Any]] = {}
+    if made.kernel.contents is not None:
+        batch, rows, given = closed(key, made, built, _inner(key, made), batch, first)
+    front = sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
+    out, end = run(key, built, batch, rows, front=front, given=given)
+    _lead(key, made.plan, out, end, batch.num_rows)
+    return ahead + out[:end].tobytes()
+
+
+def _led(key: str, batch: Any) -> tuple[Program, bytes]:
+    """What a key stands for; where something in front of the records tells that, with the bytes of it."""
+    from wirekit.engine import encode
+    from wirekit.registry import registry
+
+    layout = registry[key].layout
+    if not is_told(layout):
+        return program(key), b""
+    assert isinstance(layout, ir.Structure)
+    told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
+    if told is None:
+        raise Misuse(
+            f"{key}: its first fields tell what the records are; give them as {FRONT.decode()}, as columns does"
+        )
     try:
-        out, end = _run(made, inputs, batch.num_rows, front, room)
-    except _Unfit as error:
-        path, text = made.reasons[error.reason]
-        raise Misuse(f"{key}: row {first + error.row}: {path}: {text}") from None
-    _lead(key, plan, out, end, batch.num_rows)
-    return out[:end].tobytes()
+        ahead = encode(key, {**json.loads(told), layout.members[-1].name: []})
+    except (ValueError, TypeError, WirekitError) as error:
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} does not hold its first fields: {error}") from None
+    made, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if made is None:
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} tells of records that are not known")
+    return made, ahead
 
 
 def building(key: str) -> Builder:
@@ -129,57 +186,34 @@ def building(key: str) -> Builder:
     Raises:
         Misuse: when the schema gives no columns, or has something that they cannot build.
     """
-    made = program(key)
+    return _building(key, program(key))
+
+
+def _building(key: str, made: Program) -> Builder:
     with _lock:
-        found = _builders.get(key)
+        found = _builders.get(id(made))
         if found is None:
             kernel = made.kernel
-            found = _builders[key] = builder(key, made.plan.element, kernel.columns, kernel.messages, gaps=kernel.gaps)
+            found = _builders[id(made)] = builder(key, made.plan.element, kernel.columns, gaps=kernel.gaps)
+    return found
+
+
+def _inner(key: str, made: Program) -> Builder | None:
+    """The kernel that builds the records that a schema's records hold; None where they hold none."""
+    if made.contents is None or made.held is None:
+        return None
+    with _lock:
+        found = _builders.get(id(made.contents))
+        if found is None:
+            columns = made.contents.kernel.columns
+            found = builder(key, made.held.element, columns, gaps=False, within=made.held.path)
+            _builders[id(made.contents)] = found
     return found
 
 
 def source(key: str) -> str:
     """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it."""
     return building(key).source
-
-
-def _column(batch: pa.RecordBatch, path: str) -> pa.Array | None:
-    index = batch.schema.get_field_index(path)
-    return None if index < 0 else batch.column(index)
-
-
-class _Unfit(Exception):
-    """A row that does not fit the layout, and the index of the reason."""
-
-    def __init__(self, row: int, reason: int) -> None:
-        super().__init__()
-        self.row = row
-        self.reason = reason
-
-
-def _run(made: Builder, inputs: dict[str, Input], rows: int, front: int, room: int) -> tuple[NDArray[Any], int]:
-    """What the kernel builds behind ``front`` bytes, and where it ends."""
-    if not rows:
-        return np.zeros(front, np.uint8), front
-    given = np.zeros(max(column.slot for column in made.columns.values()) + 1, np.uint8)
-    arrays: dict[str, NDArray[Any]] = {}
-    for path, each in inputs.items():
-        given[made.columns[path].slot] = each.given
-        arrays |= each.arrays
-    arrays |= {"o": np.empty(room, np.uint8), "given": given}
-    state = np.array([front, 0, rows, 0], np.int64)
-    function = columns_cache.function(made.source, "int64", "build")
-    while True:
-        told = [(arrays[name].__array_interface__["data"][0], arrays[name].size) for name, _ in made.arrays]
-        reason = function(np.array(told, np.int64).ravel(), state)
-        if reason <= 0:
-            break
-        more = max(arrays["o"].size, 4096)  # for bytes that are in no column
-        arrays["o"] = np.concatenate([arrays["o"], np.empty(more, np.uint8)])
-        state[3] += more
-    if reason < 0:
-        raise _Unfit(int(state[1]), -int(reason) - 1)
-    return arrays["o"], int(state[0])
 
 
 def _lead(key: str, plan: Records, out: NDArray[Any], end: int, rows: int) -> None:

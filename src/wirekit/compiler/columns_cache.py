@@ -58,7 +58,7 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, message, protobuf, reads, writes
+    from wirekit.compiler.kernels import arrays, crc, message, protobuf, protobuf_writes, reads, writes
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -66,7 +66,7 @@ def module_text(source: str, offsets: str) -> str:
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
-        f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT}",
+        f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
         f"offsets {offsets}",
     ]
     source = source.replace("int32_at as offsets_at", f"{offsets}_at as offsets_at")

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns_contents import Contained, holds_records
+from wirekit.compiler.columns_choices import holds_records
+from wirekit.compiler.columns_contents import Contained
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Packing, assembled
 from wirekit.compiler.columns_plan import unfit
@@ -129,8 +130,7 @@ class _Writer(Contained):
         if node.closed:
             text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
             self.fail(none_of(variable, node.table), path, "wrong", text)
-        bits = 8 * number.size + (not number.signed)
-        dtype = "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
+        dtype = named_dtype(8 * number.size + (not number.signed))
         self.store(self.column(path, "number", dtype, node.table), variable)
         if wide(number):
             return Value(variable, unfit="an unsigned number of 64 bits")
@@ -151,13 +151,7 @@ class _Writer(Contained):
             else:
                 self.put(f"{value} = {variable} >> {bit.shift} & {(1 << bit.width) - 1}")
             name = f"{path}.{bit.name}"
-            if bit.table is not None:
-                column = self.column(name, "number", "int32" if bit.width < NARROW else "int64", bit.table)
-            elif bit.width == 1:
-                column = self.column(name, "flag", "uint8")
-            else:
-                size = next(size for size in (8, 16, 32, 64) if size >= bit.width)
-                column = self.column(name, "number", f"uint{size}")
+            column = self.column(name, *bit_column(bit))
             self.store(column, value)
             inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)
         return Value(inside=inside)
@@ -438,6 +432,20 @@ class _Writer(Contained):
             return Value()
 
         self.arms([(present, verified)])
+
+
+def named_dtype(bits: int) -> str:
+    """The type of the column of a number that has names, which may need one bit for the sign."""
+    return "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
+
+
+def bit_column(bit: ir.BitField) -> tuple[str, str, SymbolTable | None]:
+    """(kind, type, names) of the column of a bit field."""
+    if bit.table is not None:
+        return "number", "int32" if bit.width < NARROW else "int64", bit.table
+    if bit.width == 1:
+        return "flag", "uint8", None
+    return "number", f"uint{next(size for size in (8, 16, 32, 64) if size >= bit.width)}", None
 
 
 def reader(number: ir.Number) -> str:

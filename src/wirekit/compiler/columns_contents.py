@@ -8,7 +8,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import Contents
 from wirekit.compiler.columns_plan import unfit
-from wirekit.compiler.columns_protobuf import Place, Tables, slot_at, tables
+from wirekit.compiler.columns_protobuf import LOST, Place, Tables, slot_at, tables
 from wirekit.compiler.columns_shared import Sharing
 from wirekit.compiler.expressions import Expression
 
@@ -39,6 +39,8 @@ class Contained(Sharing):
         self.put(f"if {wrong}:")
         self.put(f"    reason = np.int64({first} + 5 * {where} + {wrong})")
         self.put("    break")
+        self.gaps = True
+        self.put(f"gap0 += np.int64(m{number}[{LOST}])")
         self.store(self.column(f"{path}.ok" if path else "ok", "flag", "uint8"), f"np.int64(m{number}[4])")
         return Value(inside=_fields(made, number, 1))
 
@@ -72,6 +74,9 @@ class Contained(Sharing):
         self.branch(node, path, scope, found)
         return Value(unfit="a field that holds records", length=length)
 
+    def announced(self, tree: Expression, scope: Scope, path: str) -> str:
+        return self.amount(tree, scope, path)[0]
+
     def told(self, node: ir.Structure, told: ir.Told, path: str, values: list[Value]) -> None:
         """The verdict on a size that a message tells of a member that is there as it stands."""
         if told.what != "size":
@@ -87,68 +92,6 @@ class Contained(Sharing):
         verdict = next(column for column in reversed(self.columns) if column.path == f"{name}.ok")
         self.put(f"if {' and '.join(reversed(tests))}:")
         self.put(f"    c{verdict.slot}[i] = 0")
-
-    def branch(self, node: ir.Node, path: str, scope: Scope, found: Contents) -> None:
-        """Finds out what the bytes are."""
-        codec, listed, count, size = found.variables
-        match node:
-            case ir.Blob(length=None, part=part):
-                self.put(f"{found.opaque} = 1" if part else "pass")
-            case ir.Fallback(node=ir.Protobuf(message=message)):
-                found.messages.append(message)
-                self.put(f"{listed} = {1 + len(found.messages)}")
-            case ir.Several(count=None, until=b"", element=element):
-                if found.element is not None and found.element is not element:
-                    raise unfit(self.key, path, node, "records of two layouts")
-                found.element = element
-                self.put(f"{listed} = 1")
-                if node.announced is not None:
-                    self.put(f"{count} = {self.amount(node.announced, scope, path)[0]}")
-            case ir.Either() | ir.Choice():
-                for at, (condition, inner) in enumerate(self.alternatives(node, scope, path)):
-                    if inner is None:
-                        raise unfit(self.key, path, node)
-                    self.put(f"{'elif' if at else 'if'} {condition}:" if condition else "else:")
-                    self.depth += 1
-                    self.branch(inner, path, scope, found)
-                    self.depth -= 1
-            case ir.Packed(blob=ir.Blob(length=None)):
-                names = tuple(dict.fromkeys(name for _, name in node.codecs))
-                if found.codecs not in ((), names):
-                    raise unfit(self.key, path, node, "compressed in two ways")
-                found.codecs = names
-                self.put(f"{found.opaque} = 1")
-                for values, name in node.codecs:
-                    tests = [
-                        self.matches(tree, value, scope, path) for tree, value in zip(node.on, values, strict=True)
-                    ]
-                    self.put(f"if {' and '.join(tests)}:")
-                    self.put(f"    {codec} = {names.index(name) + 1}")
-                self.put(f"if {codec}:")
-                self.depth += 1
-                if node.size is not None:
-                    self.put(f"{size} = {self.or_none(node.size, scope, path)}")
-                self.branch(node.node, path, scope, found)
-                self.depth -= 1
-            case _:
-                raise unfit(self.key, path, node)
-
-    def or_none(self, tree: Expression, scope: Scope, path: str) -> str:
-        """Code for a number, -1 where it is not there."""
-        found = scope.value(self.key, tree, path)
-        return f"({found.code} if {found.present} else np.int64(-1))" if found.present else found.code
-
-
-def holds_records(node: ir.Node) -> bool:
-    """Whether one of the alternatives of a node is compressed, with its layout beside it."""
-    match node:
-        case ir.Packed(node=inner):
-            return not isinstance(inner, ir.Reference)
-        case ir.Either(then=then, otherwise=otherwise):
-            return holds_records(then) or holds_records(otherwise)
-        case ir.Choice(cases=cases, otherwise=other):
-            return any(holds_records(inner) for _, inner in cases) or (other is not None and holds_records(other))
-    return False
 
 
 def _fields(made: Tables, number: int, first: int, end: int | None = None) -> dict[str, Value]:

@@ -6,14 +6,12 @@ A slice or a column of another width is taken as it is; nothing is copied but wh
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns_build_code import MISSING, NULLS, WHOLE
-from wirekit.compiler.columns_build_protobuf import ELEMENT
 from wirekit.compiler.columns_kernel import Column
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
@@ -22,6 +20,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOTHING = np.zeros(0, np.uint8)
+MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
+
+
+Rows: TypeAlias = "int | NDArray[Any]"
+"""The number of the first of consecutive rows, or those of all."""
+
+
+def row_of(first: Rows, row: int) -> int:
+    """The number of a row."""
+    return first + row if isinstance(first, int) else int(first[row])
 
 
 @dataclass(slots=True)
@@ -39,11 +47,11 @@ class Input:
     total: int = 0
 
 
-def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> Input:
+def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> Input:
     """The arrays of a column; empty ones where the batch has none.
 
     Args:
-        first: the number of its first row, for errors.
+        first: the number of its first row, or those of all rows, for errors.
 
     Raises:
         Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
@@ -68,12 +76,12 @@ def taken(key: str, column: Column, array: pa.Array | None, first: int = 0) -> I
     return Input(given, {f"c{slot}": values, **valid})
 
 
-def _lists(key: str, column: Column, array: pa.Array | None, first: int) -> Input:
-    """The values of all lists, and where each list begins among them; null is an empty list."""
-    inner, ends = replace(column, listed=False), f"l{column.slot}"
+def _lists(key: str, column: Column, array: pa.Array | None, first: Rows) -> Input:
+    """The values of all lists, where each list begins among them, and which rows have one, if not all do."""
+    inner, ends, there = replace(column, listed=False), f"l{column.slot}", f"g{column.slot}"
     if array is None:
         found = taken(key, inner, None)
-        return Input(found.given, found.arrays | {ends: np.zeros(0, np.int64)})
+        return Input(found.given, found.arrays | {ends: np.zeros(0, np.int64), there: NOTHING})
     if pa.types.is_null(array.type):
         array = array.cast(pa.list_(pa.null()))
     if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
@@ -84,7 +92,8 @@ def _lists(key: str, column: Column, array: pa.Array | None, first: int) -> Inpu
         found = taken(key, inner, array.flatten())
     except Misuse as error:
         raise Misuse(str(error).replace(": row ", ": of the elements of all rows, ", 1)) from None
-    return Input(found.given, found.arrays | {ends: offsets}, found.total + ELEMENT * int(offsets[-1]))
+    lists = {ends: offsets, there: _bits(array, 0) if array.null_count else NOTHING}
+    return Input(found.given, found.arrays | lists, found.total)
 
 
 def _bits(array: pa.Array, which: int) -> NDArray[Any]:
@@ -97,7 +106,7 @@ def _bits(array: pa.Array, which: int) -> NDArray[Any]:
     return bits[array.offset % 8 :][: len(array)]
 
 
-def _strings(key: str, column: Column, array: pa.Array, first: int) -> tuple[NDArray[Any], NDArray[Any], int]:
+def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Offsets, data, and how many bytes of them there are."""
     kind = array.type
     if pa.types.is_null(kind):
@@ -128,7 +137,7 @@ def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
     return _bits(array, 1)
 
 
-def _numbers(key: str, column: Column, array: pa.Array, first: int) -> NDArray[Any]:
+def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[Any]:
     kind, dtype = array.type, np.dtype(column.dtype)
     if column.table is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         array = _numbered(key, column, column.table, array, first)
@@ -147,7 +156,7 @@ def _numbers(key: str, column: Column, array: pa.Array, first: int) -> NDArray[A
     return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset :][: len(array)]
 
 
-def _counted(key: str, column: Column, array: pa.Array, first: int) -> pa.Array:
+def _counted(key: str, column: Column, array: pa.Array, first: Rows) -> pa.Array:
     """Times as the integers that the wire has."""
     if array.type.tz is None:
         raise Misuse(f"{key}: the column {column.path} is {array.type}, without a time zone; give it with UTC")
@@ -156,12 +165,12 @@ def _counted(key: str, column: Column, array: pa.Array, first: int) -> pa.Array:
     return array.view(pa.from_numpy_dtype(np.dtype(column.dtype)))
 
 
-def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: int) -> pa.Array:
+def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: Rows) -> pa.Array:
     try:
         return array.cast(kind)
     except pa.ArrowInvalid:
         row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
-        raise Misuse(f"{key}: row {first + row}: {column.path}: {_shown(array, row)} is no {kind}") from None
+        raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {_shown(array, row)} is no {kind}") from None
 
 
 def _shown(array: pa.Array, row: int) -> str:
@@ -178,7 +187,7 @@ def _casts(array: pa.Array, kind: pa.DataType) -> bool:
     return True
 
 
-def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: int) -> pa.Array:
+def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:
     """The numbers of names; what is no name may be a number in digits."""
     known = {symbol.symbol or "": int(symbol) for symbol in table}
     numbers: dict[str | None, int | None] = {None: None}
@@ -187,9 +196,8 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
             continue
         if name not in known and not name.removeprefix("-").isdecimal():
             row = pc.index(array, name).as_py()
-            raise Misuse(
-                f"{key}: row {first + row}: {column.path}: {name!r} is no name of {table.name}: {', '.join(known)}"
-            )
+            text = f"{name!r} is no name of {table.name}: {', '.join(known)}"
+            raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {text}")
         numbers[name] = known[name] if name in known else int(name)
     encoded = array.dictionary_encode()
     return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)

@@ -63,6 +63,7 @@ class Opening:
         rows = level.rows
         self.verdict = np.full(rows, -1, np.int8)
         self.gone = np.zeros(rows, bool)
+        self.gaps = np.zeros(rows, np.int64)
         self.plain: dict[int, bytes] = {}
         self.lists: dict[int, Any] = {}
 
@@ -74,9 +75,12 @@ class Opening:
         outer, inner = self._messages()
         rows = self.level.rows
         told = pa.array(self.verdict == 1, mask=self.verdict < 0) if holding.size else pa.nulls(rows, pa.bool_())
-        content = self._content()
-        at = self.batch.schema.get_field_index(self.path)
-        batch = self.batch.set_column(at, self.batch.schema.field(at).with_type(content.type), content)
+        content, batch = self._content(), self.batch
+        if self.gaps.any() and "@gap" in batch.schema.names:
+            gap = batch.schema.get_field_index("@gap")
+            batch = batch.set_column(gap, batch.schema.field(gap), pa.array(self.gaps + self.level.arrays["gap"]))
+        at = batch.schema.get_field_index(self.path)
+        batch = batch.set_column(at, batch.schema.field(at).with_type(content.type), content)
         batch = batch.add_column(at + 1, f"{self.path}.ok", told)
         kept = None
         if self.gone.any():
@@ -168,6 +172,8 @@ class Opening:
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
+        if inner.kernel.gaps:
+            np.add.at(self.gaps, np.repeat(parents, counts), below.arrays["gap"][: below.rows])
         if below.errors:
             self._damaged(inner, plan, below, parents)
         each = np.ones(self.level.rows, np.int64)

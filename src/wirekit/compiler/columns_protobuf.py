@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
 VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
+LOST = 15  # where a tray counts the bytes of a record's fields that have no column
 COLUMNS = 24  # fields that there is room for at first
 TEMPLATES = 16  # choices of fields that are kept
 LARGE = (1 << 31) - 1

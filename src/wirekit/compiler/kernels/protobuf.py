@@ -33,6 +33,7 @@ NONE: Final = U(0xFFFFFFFFFFFFFFFF)
 ZERO, ONE, SEVEN = U(0), U(1), U(7)
 # Its state, and where its sections begin.
 RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK, NEW = (U(at) for at in range(10))
+LOST: Final = U(layout.LOST)
 WIDTH: Final = U(layout.WIDTH)
 DEEPEST: Final = protobuf.DEEPEST
 # Numbers of a slot, of a field, of a message, of a place on the stack.
@@ -163,6 +164,15 @@ def _selected(at: Any, seen: Any, m: Any) -> bool:
 
 
 @njit(nogil=True)
+def _demanded(at: Any, number: Any, m: Any) -> bool:
+    """Whether the selector of a message was read and demands a field: nothing else tells of one that is empty."""
+    selector = m[at + SELECTOR]
+    if selector == NONE or m[selector + SLOT] == NONE or m[m[selector + SLOT] + STAMP] != m[RECORD]:
+        return False
+    return bool(m[m[selector + SLOT]] == number)
+
+
+@njit(nogil=True)
 def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any) -> Any:
     """The elements of a packed list; gives how it went wrong, and the position."""
     wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
@@ -203,6 +213,7 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
     m[ITEMS], m[TOUCHED], m[OK], m[NEW] = m[KEPT], ZERO, ONE, ZERO
     messages, now = m[MESSAGES], m[RECORD]
     depth, at, end, seen = 0, messages, limit, ZERO
+    m[LOST] = ZERO
     _touch(m[messages + PRESENCE], m)
     while True:
         if p >= end:
@@ -216,7 +227,7 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
             end, at, seen = np.int64(m[top + LIMIT]), m[top + AT], m[top + SEEN]
             depth -= 1
             continue
-        start = p
+        begun = start = p
         tag = U(b[U(p)])
         p += 1
         if tag >= U(0x80):
@@ -254,6 +265,7 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
             return np.int64(NO_TYPE), p, np.int64((at - messages) // WIDTH)
         if field == NONE:
             p += max(length, 0)
+            m[LOST] += U(p - begun)
             continue
         kind, slot = m[field + KIND], m[field + SLOT]
         seen |= m[field + REQUIRED]
@@ -261,6 +273,8 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
             problem, p = _packed(b, p, p + length, field, row, m, items)
             if problem:
                 return problem, p, np.int64((at - messages) // WIDTH)
+            if slot == NONE:
+                m[LOST] += U(p - begun)
             continue
         if kind == INNER:
             child, owner = m[field + MESSAGE], NONE
@@ -273,6 +287,10 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
                     if m[slot + STAMP] == now:
                         _cleared(slot + SLOT_WIDTH, m[child + END], m, items)
                     _touch(slot, m)
+                    if length == 0 and m[field + REQUIRED] == ZERO and not _demanded(at, number, m):
+                        m[LOST] += U(p - begun)
+            else:
+                m[LOST] += U(p - begun)
             if depth >= DEEPEST:
                 return np.int64(DEEP), p, np.int64((at - messages) // WIDTH)
             depth += 1
@@ -289,6 +307,7 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
                 m[OK] = ZERO
             p += length
         if slot == NONE:
+            m[LOST] += U(p - begun)
             continue
         if m[field + REPEATED] != ZERO:
             place = _counted(slot, m)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
+from wirekit.compiler.kernels.arrays import uint8_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.reads import reader
 
 _REAL: Final[dict[int, Any]] = {4: np.float32, 8: np.float64}
@@ -96,6 +97,19 @@ def varint_size(number: Any) -> int:
         number >>= np.uint64(7)
         size += 1
     return size
+
+
+@njit(nogil=True)
+def unread(watched: Any, seen: Any, row: int, rows: int) -> int:
+    """The number of the first column that has a value in a row which did not read it; -1 for none.
+
+    ``watched`` has of each column its number, the address of what is valid (0: all is), and its place in ``seen``.
+    """
+    for at in range(0, watched.size, 3):
+        valid = watched[at + 1]
+        if seen[watched[at + 2]] != row and (valid == 0 or uint8_on(valid, rows)[row] != 0):
+            return np.int64(watched[at])
+    return np.int64(-1)
 
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])

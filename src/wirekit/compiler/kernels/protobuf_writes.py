@@ -1,0 +1,379 @@
+"""Writes a protobuf message by a table of its fields, for the generated kernels that build from columns.
+
+``sized`` says how many bytes the message of a row takes, ``written`` writes it.
+``wirekit.compiler.columns_build_tables`` makes the table and says what is in it; its addresses are those of arrays that
+who calls keeps alive. The rules are those of ``wirekit.wire.protobuf``: fields by number, each in the shortest form.
+
+Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from wirekit.compiler.columns_build_tables import (
+    ABSENT,
+    BEFORE,
+    CHOSEN,
+    COUNT,
+    DATA,
+    DATA_SIZE,
+    END,
+    FAULTS,
+    FLAGS,
+    GIVEN,
+    KIND,
+    KIND_32,
+    KIND_64,
+    KIND_BYTES,
+    KIND_MESSAGE,
+    KIND_VARINT,
+    LIST_VALID,
+    LISTED,
+    LISTS,
+    NO_ELEMENT,
+    NUMBER,
+    OUTSIDE,
+    PARENT,
+    REPEATED,
+    REQUIRED,
+    ROWS,
+    SELECTOR,
+    SIZE,
+    SLOT,
+    TAG,
+    THERE,
+    TOLD,
+    UNEVEN,
+    VALID,
+    VALUES,
+    WIDTH,
+)
+from wirekit.compiler.columns_inputs import MISSING, WHOLE
+from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.reads import copy
+from wirekit.compiler.kernels.writes import (  # type: ignore[attr-defined]
+    put_uint32_le,
+    put_uint64_le,
+    put_varint,
+    varint_size,
+)
+
+
+@njit(nogil=True)
+def _place(m: Any, at: Any, row: Any, index: Any) -> Any:
+    """Where the value of a row, or of an element of its list, stands among those of the column."""
+    if index < 0:
+        return row
+    return int64_on(m[at + LISTS], m[at + ROWS] + 1)[row] + index
+
+
+@njit(nogil=True)
+def _stored(m: Any, at: Any, row: Any, index: Any) -> bool:
+    """Whether the column has a value."""
+    if m[at + GIVEN] == MISSING:
+        return False
+    if m[at + GIVEN] == WHOLE:
+        return True
+    return bool(uint8_on(m[at + VALID], m[at + COUNT])[_place(m, at, row, index)] != 0)
+
+
+@njit(nogil=True)
+def _there(m: Any, at: Any, row: Any, index: Any) -> bool:
+    """Whether a field has a value."""
+    return m[at + TOLD] != 0 or _stored(m, at, row, index)
+
+
+@njit(nogil=True)
+def _number(m: Any, at: Any, row: Any, index: Any) -> Any:
+    """A number as it is written: what the varint stands for, or the bytes of one of fixed size."""
+    if m[at + TOLD] != 0:
+        return np.uint64(m[at + NUMBER])
+    return uint64_on(m[at + VALUES], m[at + COUNT])[_place(m, at, row, index)]
+
+
+@njit(nogil=True)
+def _length(m: Any, at: Any, row: Any) -> Any:
+    """Elements of a list."""
+    if m[at + GIVEN] == MISSING:
+        return np.int64(0)
+    ends = int64_on(m[at + LISTS], m[at + ROWS] + 1)
+    return ends[row + 1] - ends[row]
+
+
+@njit(nogil=True)
+def _listed(m: Any, at: Any, row: Any) -> bool:
+    """Whether a row has a list, be it empty: then the message around it is there."""
+    if m[at + GIVEN] == MISSING:
+        return False
+    return bool(m[at + LIST_VALID] == 0 or uint8_on(m[at + LIST_VALID], m[at + ROWS])[row] != 0)
+
+
+@njit(nogil=True)
+def filled(m: Any, at: Any, row: Any, index: Any) -> bool:
+    """Whether anything inside a message has a value."""
+    inner = at + WIDTH
+    while inner < m[at + END]:
+        if m[inner + KIND] != KIND_MESSAGE:
+            if index < 0 and m[inner + FLAGS] & LISTED:
+                if _listed(m, inner, row):
+                    return True
+            elif _stored(m, inner, row, index):
+                return True
+        inner += WIDTH
+    return False
+
+
+@njit(nogil=True)
+def _wrong(m: Any, at: Any, how: int) -> Any:
+    return -(FAULTS * m[at + SLOT] + how)
+
+
+@njit(nogil=True)
+def _elements(m: Any, at: Any, row: Any) -> Any:
+    """How many messages a list has: all columns of their fields have as many elements."""
+    inner, count = at + WIDTH, np.int64(-1)
+    while inner < m[at + END]:
+        if m[inner + KIND] != KIND_MESSAGE and m[inner + GIVEN] != MISSING:
+            length = _length(m, inner, row)
+            if count >= 0 and count != length:
+                return _wrong(m, inner, UNEVEN)
+            count = length
+        inner += WIDTH
+    return max(count, 0)
+
+
+@njit(nogil=True)
+def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
+    """(start, length) of a byte string; a length below 0 where its offsets are wrong."""
+    place = _place(m, at, row, index)
+    ends = int64_on(m[at + VALUES], m[at + COUNT] + 1)
+    start, length = ends[place], ends[place + 1] - ends[place]
+    if start < 0 or length < 0 or length > m[at + DATA_SIZE] - start:
+        return start, np.int64(-1)
+    return start, length
+
+
+@njit(nogil=True)
+def _size(m: Any, at: Any, row: Any, index: Any) -> Any:
+    """Bytes of a value behind its tag; below 0 where the offsets of a byte string are wrong."""
+    kind = m[at + KIND]
+    if kind == KIND_VARINT:
+        return np.int64(varint_size(_number(m, at, row, index)))
+    if kind == KIND_BYTES:
+        _, length = _content(m, at, row, index)
+        return length if length < 0 else varint_size(np.uint64(length)) + length
+    return np.int64(4 if kind == KIND_32 else 8 if kind == KIND_64 else 1)
+
+
+@njit(nogil=True)
+def _chosen(m: Any, at: Any, row: Any, index: Any) -> Any:
+    """The number of the message that another field of it demands; -1 for none."""
+    selector = m[at + SELECTOR]
+    if selector < 0 or not _there(m, selector, row, index):
+        return np.int64(-1)
+    return np.int64(_number(m, selector, row, index))
+
+
+# No function calls itself: numba keeps such machine code in its cache, and crashes when it loads it. A list of messages
+# has no lists inside, so that functions for its elements, made first, are called by those for the message around them.
+
+
+@njit(nogil=True)
+def _no_list(m: Any, at: Any, row: Any) -> Any:
+    return np.int64(0)
+
+
+def _sizing(listed: Any) -> Any:
+    """The function that measures a message; ``listed`` measures a list in it."""
+
+    @njit(nogil=True)
+    def measure(m: Any, at: Any, row: Any, index: Any) -> Any:
+        m[at + SIZE], m[at + CHOSEN] = 0, _chosen(m, at, row, index)
+        last, inner = at, at + WIDTH
+        while inner < m[at + END]:
+            kind, flags, outer = m[inner + KIND], m[inner + FLAGS], m[inner + PARENT]
+            tag, part = varint_size(np.uint64(m[inner + TAG])), np.int64(0)
+            if flags & REPEATED:
+                part = listed(m, inner, row)
+                if part < 0:
+                    return part
+            elif kind == KIND_MESSAGE:
+                chosen = m[outer + CHOSEN] == m[inner + TAG] >> 3
+                m[inner + THERE] = np.int64(chosen or flags & REQUIRED != 0 or filled(m, inner, row, index))
+                if m[inner + THERE]:
+                    m[inner + SIZE], m[inner + CHOSEN] = 0, _chosen(m, inner, row, index)
+                    m[inner + BEFORE] = last
+                    last = inner
+                    inner += WIDTH
+                    continue
+            elif _there(m, inner, row, index):
+                part = _size(m, inner, row, index)
+                if part < 0:
+                    return _wrong(m, inner, OUTSIDE)
+                part += tag
+            elif flags & REQUIRED:
+                return _wrong(m, inner, ABSENT)
+            m[outer + SIZE] += part
+            inner = m[inner + END]
+        while last != at:  # a message inside is whole when those inside of it are
+            size = m[last + SIZE]
+            m[m[last + PARENT] + SIZE] += varint_size(np.uint64(m[last + TAG])) + varint_size(np.uint64(size)) + size
+            last = m[last + BEFORE]
+        return m[at + SIZE]
+
+    return measure
+
+
+_element_sized: Final = _sizing(_no_list)
+
+
+@njit(nogil=True)
+def _list_sized(m: Any, at: Any, row: Any) -> Any:
+    """Bytes of a list, with the tags of its elements."""
+    kind, size, tag = m[at + KIND], np.int64(0), varint_size(np.uint64(m[at + TAG]))
+    count = _elements(m, at, row) if kind == KIND_MESSAGE else _length(m, at, row)
+    if count < 0:
+        return count
+    for element in range(count):
+        if kind == KIND_MESSAGE:
+            part = _element_sized(m, at, row, element)
+            if part < 0:
+                return part
+            part += varint_size(np.uint64(part))
+        elif not _stored(m, at, row, element):
+            return _wrong(m, at, NO_ELEMENT)
+        else:
+            part = _size(m, at, row, element)
+            if part < 0:
+                return _wrong(m, at, OUTSIDE)
+        size += tag + part
+    return size
+
+
+sized: Final = _sizing(_list_sized)
+"""``sized(m, at, row, -1)``: bytes of the message of a row; below 0 where it cannot be written."""
+
+
+@njit(nogil=True)
+def _put(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
+    """Writes a value behind its tag; gives where it ends."""
+    kind = m[at + KIND]
+    if kind == KIND_VARINT:
+        return put_varint(o, p, _number(m, at, row, index))
+    if kind == KIND_BYTES:
+        start, length = _content(m, at, row, index)
+        p = put_varint(o, p, np.uint64(length))
+        copy(o, p, uint8_on(m[at + DATA], m[at + DATA_SIZE]), start, length)
+        return p + length
+    if kind == KIND_32:
+        put_uint32_le(o, p, _number(m, at, row, index))
+        return p + 4
+    if kind == KIND_64:
+        put_uint64_le(o, p, _number(m, at, row, index))
+        return p + 8
+    return put_varint(o, p, np.uint64(0))
+
+
+@njit(nogil=True)
+def _none_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
+    return p
+
+
+def _writing(listed: Any) -> Any:
+    """The function that writes a message; ``listed`` writes a list in it."""
+
+    @njit(nogil=True)
+    def write(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
+        inner = at + WIDTH
+        while inner < m[at + END]:
+            tag = np.uint64(m[inner + TAG])
+            if m[inner + FLAGS] & REPEATED:
+                p = listed(o, p, m, inner, row)
+            elif m[inner + KIND] == KIND_MESSAGE:
+                if m[inner + THERE]:
+                    p = put_varint(o, put_varint(o, p, tag), np.uint64(m[inner + SIZE]))
+                    inner += WIDTH
+                    continue
+            elif _there(m, inner, row, index):
+                p = _put(o, put_varint(o, p, tag), m, inner, row, index)
+            inner = m[inner + END]
+        return p
+
+    return write
+
+
+_element_written: Final = _writing(_none_written)
+
+
+@njit(nogil=True)
+def _list_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
+    kind, tag = m[at + KIND], np.uint64(m[at + TAG])
+    count = _elements(m, at, row) if kind == KIND_MESSAGE else _length(m, at, row)
+    for element in range(count):
+        p = put_varint(o, p, tag)
+        if kind == KIND_MESSAGE:
+            p = put_varint(o, p, np.uint64(_element_sized(m, at, row, element)))
+            p = _element_written(o, p, m, at, row, element)
+        else:
+            p = _put(o, p, m, at, row, element)
+    return p
+
+
+written: Final = _writing(_list_written)
+"""``written(o, p, m, at, row, -1)``: writes a message that was just measured; gives where it ends."""
+
+
+# What the rest of a record reads of a message, by the slot of a field: ``m[slot]`` is where its entry stands.
+
+
+@njit(nogil=True)
+def tells(m: Any, slot: Any, row: Any, always: Any, number: Any) -> None:
+    """A field that follows from others gets its number; one that is not there only if ``always``."""
+    at = m[slot]
+    m[at + TOLD] = np.int64(always or _stored(m, at, row, -1))
+    m[at + NUMBER] = number
+
+
+@njit(nogil=True)
+def untold(m: Any, slot: Any) -> None:
+    """A field stays as its column has it."""
+    m[m[slot] + TOLD] = 0
+
+
+@njit(nogil=True)
+def stored(m: Any, slot: Any, row: Any) -> bool:
+    """Whether the column of a field has a value."""
+    return bool(m[slot] >= 0) and _stored(m, m[slot], row, -1)
+
+
+@njit(nogil=True)
+def has(m: Any, slot: Any, row: Any) -> bool:
+    """Whether a field has a value."""
+    return bool(m[slot] >= 0) and _there(m, m[slot], row, -1)
+
+
+@njit(nogil=True)
+def number_of(m: Any, slot: Any, row: Any) -> Any:
+    """The number of a field; 0 for one that is not there."""
+    return np.int64(_number(m, m[slot], row, -1)) if has(m, slot, row) else np.int64(0)
+
+
+@njit(nogil=True)
+def count_of(m: Any, slot: Any, row: Any) -> Any:
+    """How many elements a list has."""
+    if m[slot] < 0:
+        return np.int64(0)
+    if m[m[slot] + KIND] == KIND_MESSAGE:
+        return max(_elements(m, m[slot], row), np.int64(0))
+    return _length(m, m[slot], row)
+
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -1,0 +1,105 @@
+"""Columns of choices, conditions, fallbacks and packets become the bytes that they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wirekit
+from tests.agreement.law import rebuild
+from tests.compiler.test_columns_branches import CHECKED, FIXTURES, PROTOCOL, SHAPES, sized
+from wirekit.compiler.columns import scan
+from wirekit.errors import Misuse
+from wirekit.registry import register
+
+WAYS = sized(b"\x00\x07ab!", b"\x01\x01\x08cd", b"\x01\x02xy", b"\x02\x09\x0aef??", b"\x05rest", b"\x00\x07a")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    """The layouts are there for these tests only."""
+    register(PROTOCOL)
+    yield
+    registry = wirekit.registry
+    for name in PROTOCOL.layouts:
+        del registry._schemas[PROTOCOL.key(name)]
+    del registry._protocols[PROTOCOL.name]
+
+
+@pytest.mark.parametrize(
+    ("key", "data"),
+    [
+        ("branchtest.shapes", b"".join(SHAPES[:3] + SHAPES[4:])),
+        ("branchtest.boxes", b"\x01\xff\xff\x03\x00\x02\x01\x00\x02\x00\x04\x07\x02ab"),
+        ("branchtest.ways", b"".join(WAYS)),
+        ("branchtest.closed", b"\x01\x05\x01\x06"),
+        ("branchtest.default", b"\x01\x05\x02\x01\x00"),
+        ("branchtest.front", b"\x01\x00\x05\x06"),
+        ("branchtest.front", b"\x01\x01\x00\x06"),
+        ("branchtest.front", b"\x02\x01\x00\x00\x00\x06"),
+    ],
+)
+def test_alternatives_come_back(key: str, data: bytes) -> None:
+    batch = wirekit.columns(key, data)
+    assert wirekit.build_columns(key, batch) == data
+    assert wirekit.build_columns(key, pa.Table.from_batches([batch])) == data
+
+
+@settings(max_examples=60)
+@given(st.lists(st.binary(min_size=2, max_size=20), max_size=8))
+def test_any_shapes(bodies: list[bytes]) -> None:
+    good = [part for part in sized(*bodies) if not scan("branchtest.shapes", part)[1].num_rows]
+    for part in [*good, b"".join(good)]:
+        assert rebuild("branchtest.shapes", part) in ("built", "refused")
+
+
+@given(st.lists(st.binary(max_size=9), max_size=8))
+def test_any_ways(bodies: list[bytes]) -> None:
+    data = b"".join(sized(*bodies))
+    assert rebuild("branchtest.ways", data) == "built"
+
+
+@pytest.mark.skipif(CHECKED, reason="compiling takes minutes")
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap")), ids=lambda path: path.stem)
+def test_captures_come_back(path: Path) -> None:
+    data = path.read_bytes()
+    batch = wirekit.columns("net.pcap", data)
+    assert batch["tcp.source_port"].null_count < batch.num_rows
+    assert wirekit.build_columns("net.pcap", batch) == data
+    some = batch.slice(1, 3)
+    again = wirekit.columns("net.pcap", wirekit.build_columns("net.pcap", some))
+    assert again.drop_columns(["@offset"]).equals(some.drop_columns(["@offset"]))
+
+
+@pytest.mark.parametrize(
+    ("key", "columns", "said"),
+    [
+        ("closed", {"k": [1, 2], "v": [5, 6]}, "row 1: v: there is no such case; expected one of 1"),
+        ("default", {"k": [1, 2], "v": [300, 300]}, r"row 0: v: expected a number in -128\.\.127"),
+        ("default", {"k": [1, 2], "v": [5, None]}, "row 1: v: is null"),
+        ("boxes", {"kind": [1, 1], "there.n": [1, None], "there.text": [None, "a"]}, r"row 0: there\.text: is null"),
+        ("ways", {"of.k": [1, 5], "last.number": [None, 3]}, r"row 0: of\.v\.w: there is no such column"),
+        (
+            "ways",
+            {"of.k": [5, 5], "last.number": [None, 3], "of.ok": [True] * 2},
+            r"row 1: last\.number: has a value",
+        ),
+        ("front", {"v": [1, 2]}, "its first fields tell what the records are; give them as the metadata"),
+    ],
+)
+def test_what_does_not_fit_is_misuse(key: str, columns: dict[str, Any], said: str) -> None:
+    with pytest.raises(Misuse, match=said):
+        wirekit.build_columns(f"branchtest.{key}", pa.RecordBatch.from_pydict(columns))
+
+
+@pytest.mark.parametrize("front", ["", "{}", "[]", '{"magic": 9, "wide": 0}', '{"magic": 1, "wide": "a"}'])
+def test_a_front_that_is_none_is_misuse(front: str) -> None:
+    batch = pa.RecordBatch.from_pydict({"v": [1]}).replace_schema_metadata({"wirekit.front": front})
+    with pytest.raises(Misuse, match="the metadata wirekit"):
+        wirekit.build_columns("branchtest.front", batch)

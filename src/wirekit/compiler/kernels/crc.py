@@ -456,10 +456,12 @@ def _joined(polynomial: int) -> Any:
     return joined
 
 
-def _by_wide_folding(polynomial: int, least: int, short: Any) -> Any:
+def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> Any:
     """Folds in registers of 512 bits; lengths below ``least`` (4 or more) are left to ``short``.
 
-    The bytes that a multiple of 64 leaves over come first, behind zeros.
+    The bytes that a multiple of 64 leaves over come first, behind zeros. Where the range is at the start of the array,
+    the register with them begins in front of it. Nothing there is read, but the processor is slow to find out that no
+    memory may be there at all, so ``narrow`` takes such ranges unless they are long.
     """
     by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)
     joined, reduced = _joined(polynomial), _reduced(polynomial)
@@ -470,6 +472,8 @@ def _by_wide_folding(polynomial: int, least: int, short: Any) -> Any:
             return short(data, position, limit)
         odd = (limit - position) & (_WIDE_BLOCK - 1)
         position += odd
+        if position < _WIDE_BLOCK and limit < _LONG:
+            return narrow(data, position - odd, limit)
         wide = _xor(_last(data, position, odd), _vector(8, _data(_INITIAL), odd))
         if position < limit:
             near, far = _pairs(8, by_64[0], by_64[1]), _pairs(8, by_256[0], by_256[1])
@@ -511,6 +515,7 @@ class Variant(NamedTuple):
 _LEAST: Final = _BLOCK
 _LEAST_C: Final = 128
 _LEAST_WIDE: Final = 4
+_LONG: Final = 1024
 _LEAST_WIDE_C: Final = 96
 
 
@@ -518,17 +523,14 @@ def _variants() -> dict[str, Variant]:
     """The variants by name, the fastest first."""
     table, instruction = _by_table(IEEE), _by_instruction(True)
     clmul = frozenset({"pclmul", "ssse3", "crc32"})
+    folded, folded_c = _by_folding(IEEE, _LEAST, table), _by_folding(CASTAGNOLI, _LEAST_C, instruction)
     return {
         "clmul512": Variant(
             clmul | {"vpclmulqdq", "avx512f", "avx512bw"},
-            _kernel(_by_wide_folding(IEEE, _LEAST_WIDE, table)),
-            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction)),
+            _kernel(_by_wide_folding(IEEE, _LEAST_WIDE, table, njit(folded.py_func))),
+            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, njit(folded_c.py_func))),
         ),
-        "clmul": Variant(
-            clmul,
-            _kernel(_by_folding(IEEE, _LEAST, table)),
-            _kernel(_by_folding(CASTAGNOLI, _LEAST_C, instruction)),
-        ),
+        "clmul": Variant(clmul, _kernel(folded), _kernel(folded_c)),
         "arm": Variant(frozenset({"crc"}), _kernel(_by_instruction(False)), _kernel(instruction)),
         "table": Variant(frozenset(), _kernel(table), _kernel(_by_table(CASTAGNOLI))),
     }

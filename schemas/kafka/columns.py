@@ -88,12 +88,15 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
         return None
     left = data[consumed:]
     whole = rows.num_rows - int(np.count_nonzero(numbers(rows, "@depth")))
-    wrong = cut(segment.position + len(data), bytes(left), whole) if segment.last else []
+    zeros = bytes(left[: len(ZEROS)]) == ZEROS
+    if segment.last and not zeros and cut(segment.position + len(data), bytes(left), whole) is not None:
+        return None
+    segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
-    size = len(data) if segment.last else consumed
-    piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, errors=tuple(wrong), fits=True)
+    size = len(data) if segment.last and not zeros else consumed
+    piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, fits=True)
     segment.take(size)
-    return piece, not segment.last and left[: len(ZEROS)] != ZEROS
+    return piece, zeros or not segment.last
 
 
 def scanned(segment: SegmentFile, window: memoryview) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch]:

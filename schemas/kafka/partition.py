@@ -28,15 +28,14 @@ import numpy as np
 from wirekit.compiler.columns import scan
 from wirekit.schemas.kafka.columns import numbers, resolved, scanned
 from wirekit.schemas.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
+from wirekit.schemas.kafka.searching import LARGEST_RELATIVE, LOG
 from wirekit.stored import Problem, Report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LOG = re.compile(r"(\d{20})\.log")
 INDEX = re.compile(r"(\d{20})\.(index|timeindex)")
 KEYS = {"index": "kafka.offset_index", "timeindex": "kafka.time_index"}
-LARGEST_RELATIVE = (1 << 31) - 1
 EARLIEST = -(1 << 63)
 
 
@@ -50,7 +49,7 @@ class Segment:
         first, last: offsets of the first and last of them; None while there is none.
         end: where the last whole message ends, bytes; ``zeros`` behind it.
         latest: the latest timestamp so far; ``before``, the offset of the last message set so far.
-        compacted: whether offsets are missing.
+        compacted: whether offsets are missing; ``resumed``, whether the next ones may be, as what is before is damaged.
         unread: whether the file cannot be read, or not to its end.
     """
 
@@ -65,6 +64,7 @@ class Segment:
     latest: int = EARLIEST
     before: int = EARLIEST
     compacted: bool = False
+    resumed: bool = False
     unread: bool = False
     entries: dict[str, int] = field(default_factory=dict)
 
@@ -222,13 +222,32 @@ class _Partition:
                 self._say(segment.name, f"{error['path']}{where}: {error['reason']}", place)
                 ended = ended or (not inside and error["offset"] == consumed)
             segment.end = start + consumed
-            if ended:
-                return
             left = bytes(window[consumed:])
-            if file.last or left.startswith(ZEROS):
-                self._tail(segment, file, left)
+            if not ended and not file.last and not left.startswith(ZEROS):
+                file.take(consumed)
+            elif not self._goes_on(segment, file, indexes, damaged=ended or bool(left.strip(b"\0"))):
+                if not ended:
+                    self._tail(segment, file, left)
                 return
-            file.take(consumed)
+
+    def _goes_on(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
+        """Goes to the next message behind what is none, if there is one; what cannot be known then is not compared."""
+        if segment.before != EARLIEST:
+            file.search.before = segment.before
+        if not damaged and file.search.beyond_zeros(segment.end) is None:
+            return False
+        found = file.search.behind(segment.end)
+        if found is None:
+            return False
+        self._say(segment.name, f"{found - segment.end} bytes that are no messages, and more behind them", segment.end)
+        index = indexes.get("index")
+        if index is not None:
+            lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < found)
+            index.open = index.open[~lost]
+        indexes.pop("timeindex", None)  # the latest timestamp may have been that of a lost message
+        segment.resumed = True
+        file.go(found)
+        return True
 
     def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
         """What stands behind the last whole message."""
@@ -236,17 +255,9 @@ class _Partition:
             self._say(segment.name, f"the last message is torn: {len(left)} bytes of it are there", segment.end)
             return
         segment.zeros = segment.size - segment.end
-        if not segment.zeros:
-            return
-        file.take(segment.end - file.position + len(left) - len(left.lstrip(b"\0")))
-        while file.position < segment.size:
-            window = bytes(file.window())
-            kept = window.lstrip(b"\0")
-            if kept:
-                place = file.position + len(window) - len(kept)
-                self._say(segment.name, "behind the zeros at the end is something else", place)
-                return
-            file.take(len(window))
+        place = file.search.beyond_zeros(segment.end)
+        if place is not None:
+            self._say(segment.name, "behind the zeros at the end is something else", place)
 
     def _part(self, segment: Segment, start: int, rows: Any, indexes: dict[str, _Index]) -> None:
         """The messages of a window."""
@@ -272,7 +283,8 @@ class _Partition:
             return
         before = np.concatenate([[segment.base - 1 if segment.last is None else segment.last], offsets[:-1]])
         steps = offsets - before
-        segment.compacted = segment.compacted or bool((steps > 1).any())
+        segment.compacted = segment.compacted or bool((steps[segment.resumed :] > 1).any())
+        segment.resumed = False
         for row in np.flatnonzero(steps <= 0):
             reason = f"offset {int(offsets[row])} does not ascend: before it stands {int(before[row])}"
             if segment.last is None and not row:

@@ -21,8 +21,9 @@ from typing import Any
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
-from wirekit.errors import Limit, WireError, Wrong
+from wirekit.errors import Damaged, Limit, WireError, Wrong
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
+from wirekit.schemas.kafka.searching import Search
 from wirekit.stored import Piece
 from wirekit.values import Check, Record
 from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
@@ -30,6 +31,7 @@ from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
 PIECE = 4 * 1024 * 1024
+WINDOW_BEHIND_DAMAGE = 4 * 1024
 ZEROS = bytes(12)
 SEGMENT = "kafka.log_segment"
 PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
@@ -97,6 +99,7 @@ class SegmentFile:
         topic, partition: what the messages belong to, where the directory tells it.
         position: where the next window begins, bytes.
         last: whether the window ends the file.
+        search: finds the next message behind damage.
     """
 
     def __init__(self, path: str, file: BufferedReader) -> None:
@@ -105,6 +108,7 @@ class SegmentFile:
         self.partition: int | None = int(folder[2]) if folder is not None else None
         self.position = 0
         self.last = False
+        self.search = Search(path, file)
         self._file = file
         self._size = os.fstat(file.fileno()).st_size
         self._window = PIECE
@@ -122,11 +126,18 @@ class SegmentFile:
     def take(self, size: int) -> None:
         """Goes on behind the first ``size`` bytes of the window; with 0 the next one is bigger."""
         self.position += size
-        self._window = PIECE if size else 4 * self._window
+        self._window = min(4 * self._window, PIECE) if size else 4 * self._window
+
+    def go(self, position: int) -> None:
+        """Goes on behind damage: with a small window, as there may be more of it."""
+        self.position = position
+        self._window = min(WINDOW_BEHIND_DAMAGE, PIECE)
 
     def one_by_one(self, window: memoryview) -> tuple[Piece | None, bool]:
         """A window's messages by the layout: None when it holds no whole one, and whether the segment goes on."""
         data = bytes(window)
+        if data.startswith(ZEROS):
+            return self._preallocated()
         decoded = decode(data, SEGMENT, offset=self.position)
         while _is_total(decoded.error) and (size := _whole(data, decoded.value)):
             data, self.last = data[:size], False
@@ -135,25 +146,57 @@ class SegmentFile:
         if data and len(left) == len(data):
             self.take(0)
             return None, True
-        errors = [decoded.error] if decoded.error is not None else []
-        if self.last and decoded.error is None:
-            errors += cut(self.position + len(data), decoded.value.tail, len(decoded.value.messages))
-        known = any(check.status == "ok" for check in decoded.checks)
+        begin, end, error = self._ended(data, decoded)
+        found = None if error is None else self.search.behind(end)
         piece = Piece(
-            self.position,
-            len(data) - len(left),
+            begin,
+            (end if error is None else found or begin + len(data)) - begin,
             messages_of(decoded, topic=self.topic, partition=self.partition),
-            errors=tuple(errors),
+            errors=() if error is None or found is not None else (error,),
+            damaged=() if error is None or found is None else (Damaged(end, found - end, error),),
             gaps=tuple(decoded.gaps),
-            fits=known or (decoded.error is None and not data.strip(b"\0")),
+            fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
         )
-        self.take(len(data) - len(left))
-        over = self.last or decoded.error is not None or decoded.value.preallocated is not None
-        return piece, not over and not left.startswith(ZEROS)
+        if found is not None:
+            self.go(found)
+        else:
+            self.take(piece.length)
+        return piece, self.position < self._size and (error is None or found is not None)
+
+    def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, int, WireError | None]:
+        """Where a window begins, where its whole messages end, and what is wrong there."""
+        begin, segment = self.position, decoded.value
+        whole = segment.messages if decoded.error is None else segment.messages[:-1]
+        if whole:
+            self.search.before = whole[-1].offset
+        if decoded.error is not None:
+            return begin, begin + _whole(data, segment), decoded.error
+        end = begin + len(data)
+        if not self.last or segment.tail.startswith(ZEROS):
+            return begin, end - len(segment.tail), None
+        error = cut(end, segment.tail, len(whole))
+        return begin, end if error is None else end - len(segment.tail), error
+
+    def _preallocated(self) -> tuple[Piece, bool]:
+        """The zeros at the end of a segment, unless there is more behind them."""
+        begin = self.position
+        place = self.search.beyond_zeros(begin)
+        if place is None:
+            return Piece(begin, self._size - begin, fits=True), False
+        where = {"protocol": SEGMENT, "path": "tail", "offset": place}
+        error = Wrong("zeros up to the end of the segment", "something else", **where)
+        found = self.search.behind(begin)
+        if found is None:
+            return Piece(begin, self._size - begin, errors=(error,)), False
+        self.go(found)
+        return Piece(begin, found - begin, damaged=(Damaged(begin, found - begin, error),)), True
 
 
 def pieces_of_file(path: str) -> Iterator[Piece]:
-    """A segment in pieces of a few MiB; the last has what ends the file: zeros, or a message that a crash cut."""
+    """A segment in pieces of a few MiB; the last has what ends the file: zeros, or a message that a crash cut.
+
+    Behind damage reading goes on at the next message, where there is one.
+    """
     with open(path, "rb") as file:
         segment = SegmentFile(path, file)
         more = True
@@ -176,7 +219,7 @@ def _whole(data: bytes, segment: Record) -> int:
     return size
 
 
-def cut(end: int, left: bytes, count: int) -> list[WireError]:
+def cut(end: int, left: bytes, count: int) -> WireError | None:
     """The error of a segment whose last message is not whole; the zeros of preallocation are none.
 
     Args:
@@ -185,10 +228,10 @@ def cut(end: int, left: bytes, count: int) -> list[WireError]:
         count: how many messages of the piece are in front of that.
     """
     if not left.strip(b"\0"):
-        return []
+        return None
     found = f"{len(left)} bytes of one"
     where = {"protocol": SEGMENT, "path": f"messages[{count}]", "offset": end - len(left)}
-    return [Wrong("a whole message or zeros", found, **where)]
+    return Wrong("a whole message or zeros", found, **where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ Each class is also the builtin that a reader would expect (``EOFError`` or ``Val
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 
 class WirekitError(Exception):
@@ -171,3 +171,20 @@ class Limit(WireError, ValueError):
     @property
     def reason(self) -> str:
         return f"{self.actual} exceeds the limit {self.limit} of {self.allowed}"
+
+
+class Damaged(NamedTuple):
+    """A part of a file that does not decode and was passed over.
+
+    Attributes:
+        offset: absolute offset of its first byte.
+        length: bytes.
+        error: what is wrong, and where.
+    """
+
+    offset: int
+    length: int
+    error: WireError
+
+    def __str__(self) -> str:
+        return f"{self.length:,} byte{'' if self.length == 1 else 's'} passed over: {self.error}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wirekit.errors import WireError
+from wirekit.errors import Damaged, WireError
 from wirekit.values import Gap
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Piece:
             or None. What is not a column is in ``fixed``.
         fixed: attributes that all messages of the piece have in common.
         errors: what ends the file early.
+        damaged: what was passed over.
         gaps: bytes that no field explains.
         fits: whether the bytes prove that the file is of the kind that the reader is for.
     """
@@ -36,14 +37,17 @@ class Piece:
     batch: pa.RecordBatch | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     errors: tuple[WireError, ...] = ()
+    damaged: tuple[Damaged, ...] = ()
     gaps: tuple[Gap, ...] = ()
     fits: bool = False
 
     @property
     def problems(self) -> list[str]:
         """In words, what keeps the piece from being all in order."""
-        return [str(error) for error in self.errors] + [
-            f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in self.gaps
+        return [
+            *map(str, self.damaged),
+            *map(str, self.errors),
+            *(f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in self.gaps),
         ]
 
     def all_messages(self) -> Iterator[Message]:

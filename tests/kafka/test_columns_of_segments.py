@@ -94,6 +94,7 @@ def unpacked(name: str, magic: int) -> bytes:
     return message_set(wrapper(compress(name, whole[:-1]), name.upper(), magic=magic, offset=30))
 
 
+LATER = message_set(message(b"later", offset=1000), message(b"and later", offset=1001, magic=1))
 DAMAGE = {
     "whole": WHOLE,
     "odd texts": ODD_TEXTS,
@@ -110,6 +111,9 @@ DAMAGE = {
     "nothing": b"",
     "nonsense": WHOLE + b"\x55" * 50,
     "only nonsense": b"\x55" * 500,
+    "nonsense inside": WHOLE + b"\x55" * 50 + LATER,
+    "zeros inside": WHOLE + bytes(500) + LATER,
+    "a size that leads nowhere": WHOLE + bytes(7) + b"\x07\x7f\xff\xff\xff" + LATER + WHOLE[:30],
     "size 3": WHOLE + (7).to_bytes(8, "big") + (3).to_bytes(4, "big") + bytes(range(20)),
     "magic 9": message_set(message(b"x")).replace(b"\0\0\xff\xff\xff\xff", b"\x09\0\xff\xff\xff\xff") + WHOLE,
     "damaged gzip": message_set(wrapper(b"\x1f\x8b no gzip", "GZIP", magic=1)) + WHOLE,
@@ -168,12 +172,11 @@ def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
 def test_much_is_read_in_columns_without_being_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wirekit.cli import messages
 
-    assert messages._engine((str(tmp_path),), None, "json") == "rows"
+    assert messages._engine(messages._size((str(tmp_path),)), "json") == "rows"
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(bytes(messages.MUCH))
-    assert messages._engine((str(path),), None, "json") == "columns"
-    assert messages._engine((str(path),), None, "table") == "rows"
+    much = messages._size((str(path),))
+    assert messages._engine(much, "json") == "columns"
+    assert messages._engine(much, "table") == "rows"
     monkeypatch.setattr(messages, "have_columns", lambda: False)
-    assert messages._engine((str(path),), None, "json") == "rows"
-    with pytest.raises(wirekit.Misuse, match="wirekit\\[columns\\]"):
-        messages._engine((str(path),), "columns", "json")
+    assert messages._engine(much, "json") == "rows"

@@ -222,6 +222,36 @@ def test_damage_is_found(name: str, piece: int | None, tmp_path: Path, monkeypat
     assert check(folder).clean is False  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("piece", [None, 500])
+@pytest.mark.parametrize(
+    "junk", [b"\x55" * 60, bytes(90), bytes(60), b"\x7f" + bytes(11), bytes(8) + b"\x7f\xff\xff\xff"], ids=bytes.hex
+)
+def test_a_segment_is_read_on_behind_damage(
+    junk: bytes, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    path = folder / f"{BASE}.log"
+    data = bytearray(path.read_bytes())
+    entries = wirekit.decode(bytes(data), "kafka.log_segment").value.messages
+    place = sum(len(wirekit.encode("kafka.log_entry", each)) for each in entries[:60])
+    following = sum(len(wirekit.encode("kafka.log_entry", each)) for each in entries[:62])
+    assert following - place > len(junk)
+    data[place : place + len(junk)] = junk
+    path.write_bytes(data)
+    found = problems(folder)
+    assert all(name.endswith(".log") and place <= (offset or 0) < following for name, _, offset, _ in found), found
+    assert [offset for *_, offset, text in found if "bytes that are no messages, and more behind them" in text] == [
+        place
+    ]
+    report = check(folder)
+    assert report is not None
+    (segment,) = report.facts["segments"]
+    assert segment["last_offset"] == 80
+    assert len(entries) - 3 < segment["messages"] < len(entries)
+
+
 def test_zeros_of_preallocation_are_no_damage(tmp_path: Path) -> None:
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     for name in ("log", "index", "timeindex"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import wirekit
+from tests.kafka.golden import message, message_set
 from wirekit.conversation import Message
 from wirekit.schemas.kafka import reading
 
@@ -43,6 +44,42 @@ def test_offsets_of_pieces_are_those_of_the_file(tmp_path: Path, monkeypatch: py
     assert (error.offset, error.path) == (9 * len(one), "messages[1]")
     first = next(iter(pieces[0].messages))
     assert (first.topic, first.partition) == ("t-x", 7)
+
+
+ONE, TWO, THREE = (message_set(message(b"value %d" % offset, offset=offset)) for offset in (1, 2, 3))
+
+
+@pytest.mark.parametrize("piece", [30, 4096])
+@pytest.mark.parametrize(
+    ("damage", "path"),
+    [
+        (b"\x55" * 50, "tail"),
+        (bytes(100), "tail"),
+        (bytes(11), "tail"),
+        (bytes(7) + b"\x02" + (3).to_bytes(4, "big"), "messages[1].message_size"),
+        (TWO[:16] + b"\x09" + TWO[17:], "messages[1].message.magic"),
+    ],
+)
+def test_reading_goes_on_behind_damage(
+    damage: bytes, path: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PIECE", piece)
+    segment = tmp_path / "00000000000000000000.log"
+    segment.write_bytes(ONE + damage + THREE)
+    pieces = list(reading.pieces_of_file(str(segment)))
+    assert [message.value for piece in pieces for message in piece.messages] == [b"value 1", b"value 3"]
+    (damaged,) = (each for piece in pieces for each in piece.damaged)
+    assert (damaged.offset, damaged.length) == (len(ONE), len(damage))
+    assert damaged.error.path.partition("]")[2] == path.partition("]")[2]
+    assert not any(piece.errors for piece in pieces)
+
+
+def test_what_only_looks_like_a_message_is_none(tmp_path: Path) -> None:
+    segment = tmp_path / "00000000000000000000.log"
+    for behind in (THREE[:-1], ONE, THREE[:-1] + b"\0", message_set(message(b"far", offset=1 << 40))):
+        segment.write_bytes(TWO + b"\x55" * 50 + behind)
+        (*_, last) = reading.pieces_of_file(str(segment))
+        assert [error.offset for error in last.errors] == [len(TWO)]
 
 
 @pytest.mark.parametrize("zeros", [12, 5000])

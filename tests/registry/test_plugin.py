@@ -163,11 +163,13 @@ def test_a_missing_extra_is_named() -> None:
         "    except wirekit.Misuse as error: print(error)\n"
         "for engine in ('columns', 'build-columns'):\n"
         "    print(_run(['explain', 'kafka.message_set', '--engine', engine]))\n"
+        "print(_run(['messages', 'segment', '--engine', 'columns']))\n"
+        "print(_run(['inspect', '.']))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     said = [*run.stdout.splitlines()[:3], *run.stderr.splitlines()]
     assert all("pip install 'wirekit[columns]'" in line for line in said), said
-    assert (len(said), run.stdout.splitlines()[3:]) == (5, ["2", "2"])
+    assert (len(said), run.stdout.splitlines()[3:]) == (7, ["2"] * 4)
 
 
 def test_a_protocol_is_not_suggested_for_itself() -> None:

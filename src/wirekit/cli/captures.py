@@ -10,7 +10,7 @@ import click
 from wirekit.capture.files import Capture, Damaged, open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import plural, reopenable, say
+from wirekit.cli.common import reopenable, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
@@ -92,5 +92,5 @@ class FollowedFile:
             if isinstance(each, Segment):
                 yield each
             elif isinstance(each, Damaged):
-                say(f"{self.path}: {plural(each.length, 'byte')} of the file passed over: {each.error}")
+                say(f"{self.path}: {each}")
                 self.status = 1

@@ -100,10 +100,11 @@ def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.Record
 
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[tuple[Any, ...]]:
-    """What of a piece nobody can decode: up to the end of the file, where something ends it early."""
+    """What of a piece nobody can decode: what was passed over, or up to the end where something ends the file early."""
     found = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]
+    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
     for error in piece.errors:
         start = piece.offset if error.offset is None or error.source else error.offset
         found.append((start, each.size - start, error.reason, error.path))

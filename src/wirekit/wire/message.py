@@ -48,12 +48,13 @@ class Protobuf(Node):
     @cached_property
     def message(self) -> Message:
         """The message type."""
-        from wirekit.wire.protobuf import Message
+        from wirekit.wire.protobuf import Message, refuse_groups
 
         descriptor = self.descriptor
         if isinstance(descriptor, str):
             module, name = descriptor.split(":")
             descriptor = getattr(importlib.import_module(module), name).DESCRIPTOR
+        refuse_groups(descriptor, set())
         message = Message.of(descriptor)
         message.selector = self.selector or message.selector
         return message

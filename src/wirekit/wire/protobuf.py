@@ -1,9 +1,10 @@
 """Protobuf messages by descriptor, read byte by byte: presence, order and unknown fields are not lost.
 
 The value is a record of all fields of the descriptor: None where an optional field is absent (a default is never
-filled in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``. When writing
-the value in the canonical way (fields by number, unknown ones last, shortest varints) would not give the same bytes,
-these are kept in ``$bytes`` and used as long as the value says the same.
+filled in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``; a group among
+them is Wrong, and one in the descriptor Misuse. When writing the value in the canonical way (fields by number, unknown
+ones last, shortest varints) would not give the same bytes, these are kept in ``$bytes`` and used as long as the value
+says the same.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -141,6 +142,18 @@ class Message:
     def of(cls, descriptor: Descriptor) -> Message:
         """The message type of a descriptor, made once."""
         return cls._known.get(descriptor.full_name) or cls(descriptor)
+
+
+def refuse_groups(descriptor: Descriptor, seen: set[str]) -> None:
+    """Misuse for a message with a group in it, or in a message inside: no engine reads them."""
+    if descriptor.full_name in seen:
+        return
+    seen.add(descriptor.full_name)
+    for field in descriptor.fields:
+        if field.type == FieldDescriptor.TYPE_GROUP:
+            raise Misuse(f"{field.full_name} is a group, which wirekit does not read; declare a message there")
+        if field.message_type is not None:
+            refuse_groups(field.message_type, seen)
 
 
 def symbols_of(enum: Any) -> SymbolTable:

@@ -9,9 +9,10 @@ records bear no mark), ends the walk: all packets before it are given, and ``Cap
 from __future__ import annotations
 
 from wirekit.capture.files.dissecting import dissect, segments
-from wirekit.capture.files.items import Damaged, Interface, Packet, Place, Skipped
+from wirekit.capture.files.items import Interface, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture, is_capture, open_capture
 from wirekit.capture.files.walking import WINDOW
+from wirekit.errors import Damaged
 
 __all__ = [
     "WINDOW",

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wirekit.capture.files.items import Damaged, Interface, Packet
+from wirekit.capture.files.items import Interface, Packet
 from wirekit.capture.files.walking import WINDOW, Walk, lead
 from wirekit.compiler.heading import Heading, heading
 from wirekit.engine import Decoded, decode
-from wirekit.errors import Short, WireError, Wrong
+from wirekit.errors import Damaged, Short, WireError, Wrong
 from wirekit.schemas.net import pcapng
 from wirekit.values import Record
 from wirekit.wire import Length, Struct, Switch

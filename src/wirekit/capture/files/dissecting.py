@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from wirekit.capture.files.items import Damaged, Packet, Place, Skipped
+from wirekit.capture.files.items import Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.engine import decode
+from wirekit.errors import Damaged
 from wirekit.schemas.net import ip, link, tcp
 from wirekit.values import Record, Symbol
 

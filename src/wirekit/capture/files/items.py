@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wirekit.errors import WireError
-
 SECOND = 1_000_000_000
 """Nanoseconds."""
 
@@ -50,20 +48,6 @@ class Skipped(NamedTuple):
     length: int
     reason: str
     detail: str = ""
-
-
-class Damaged(NamedTuple):
-    """A part of the file that does not decode and was passed over.
-
-    Attributes:
-        offset: absolute offset of its first byte.
-        length: bytes.
-        error: what is wrong, and where.
-    """
-
-    offset: int
-    length: int
-    error: WireError
 
 
 class Interface(NamedTuple):

@@ -14,10 +14,10 @@ from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
-from wirekit.capture.files.items import Damaged, Interface, Packet, Place
+from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
 from wirekit.engine import decode
-from wirekit.errors import Limit, Short, WireError, Wrong
+from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
 from wirekit.registry import registry
 from wirekit.schemas.net import pcap
 from wirekit.wire import Limits

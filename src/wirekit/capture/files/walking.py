@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from wirekit.capture.files.items import SECOND, Damaged, Interface, Packet, Place
-from wirekit.errors import WireError
+from wirekit.capture.files.items import SECOND, Interface, Packet, Place
+from wirekit.errors import Damaged, WireError
 from wirekit.schemas.net import pcap
 from wirekit.wire import Struct
 

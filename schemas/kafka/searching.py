@@ -1,0 +1,125 @@
+"""Where in a segment the next message begins, behind bytes that are none.
+
+A message is told by its own numbers: a size that fits the file, an offset behind the last one before the damage and
+within what a segment may hold, a good CRC. What is found is checked in full by whoever reads on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from io import BufferedReader
+from pathlib import Path
+from typing import Any
+
+from wirekit.compiler.heading import heading
+from wirekit.registry import registry
+from wirekit.schemas.kafka.messages import ENTRY, MESSAGE
+from wirekit.wire import Checked, Struct
+
+KEY = "kafka.log_entry"
+LOG = re.compile(r"(\d{20})\.log")
+LARGEST_RELATIVE = (1 << 31) - 1
+"""How far behind a segment's base offset its messages may lie: indexes hold the difference in 32 bits."""
+
+_LEAST_CHUNK, _LARGEST_CHUNK = 4 * 1024, 1024 * 1024
+_ALLOWANCE = 64 * 1024 * 1024
+_SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
+
+
+class Search:
+    """Finds messages in a segment file.
+
+    Args:
+        path: what the file is called: its name may tell the base offset.
+        file: the file; where it stands is changed.
+
+    Attributes:
+        before: the last good offset, or the one before the base offset; None where nothing tells it.
+    """
+
+    def __init__(self, path: str, file: BufferedReader) -> None:
+        named = LOG.fullmatch(Path(path).name)
+        self.before: int | None = int(named[1]) - 1 if named is not None else None
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+        self._most = registry[KEY].limits.frame
+        self._begin = heading(KEY, self._most)
+        self._left = _ALLOWANCE + 4 * self._size  # bytes that may be summed to tell messages from others
+
+    def behind(self, start: int) -> int | None:
+        """Where the next message begins behind damage at ``start``; the one behind a whole bad one goes first."""
+        size = self._begin.frame_size(self._read(start, self._begin.size).ljust(self._begin.size, b"\0"), 0) or 0
+        return start + size if size > 0 and self._is_message(start + size) else self._next(start + 1)
+
+    def beyond_zeros(self, start: int) -> int | None:
+        """Where the first byte stands from ``start`` on that is not zero; None if there is none."""
+        while data := self._read(start, _LARGEST_CHUNK):
+            kept = data.lstrip(b"\0")
+            if kept:
+                return start + len(data) - len(kept)
+            start += len(data)
+        return None
+
+    def _next(self, at: int) -> int | None:
+        chunk = _LEAST_CHUNK
+        while len(data := self._read(at, chunk)) >= self._begin.size:
+            for match in self._begin.pattern.finditer(data):
+                if self._is_message(at + match.start()):
+                    return at + match.start()
+            at += len(data) - self._begin.size + 1
+            chunk = min(2 * chunk, _LARGEST_CHUNK)
+        return None
+
+    def _is_message(self, at: int) -> bool:
+        head = self._read(at, self._begin.size)
+        if not self._begin.pattern.match(head):
+            return False
+        size = self._begin.frame_size(head, 0) or 0
+        if size > self._most or at + size > self._size or not self._follows(_number(ENTRY, "offset", head)):
+            return False
+        if size > _SMALL and not self._may_end(at + size):
+            return False
+        self._left -= size
+        if self._left < 0:
+            return False
+        message = self._read(at + _lead(ENTRY, "message"), size - _lead(ENTRY, "message"))
+        return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
+
+    def _may_end(self, at: int) -> bool:
+        """Whether a message may end here: what stands here may be another one, zeros, or the end."""
+        head = self._read(at, self._begin.size)
+        return not head.strip(b"\0") or len(head) < self._begin.size or self._begin.pattern.match(head) is not None
+
+    def _follows(self, offset: int) -> bool:
+        """Whether an offset may stand behind the damage."""
+        if self.before is None:
+            return offset >= 0
+        return self.before < offset <= self.before + LARGEST_RELATIVE
+
+    def _read(self, at: int, size: int) -> bytes:
+        self._file.seek(at)
+        return self._file.read(size)
+
+
+def _lead(struct: Struct, field: str) -> int:
+    """Bytes of the fields in front of one, which all have a fixed size."""
+    names = [name for name, _ in struct.members]
+    return sum(node.minimum() for _, node in struct.members[: names.index(field)])
+
+
+def _number(struct: Struct, field: str, data: bytes) -> int:
+    """The number that a field at a fixed place holds."""
+    node: Any = dict(struct.members)[field]
+    start = _lead(struct, field)
+    integer = node.inner if isinstance(node, Checked) else node
+    return int(integer.unpack(data[start : start + integer.length]))
+
+
+def _checked(struct: Struct) -> Checked:
+    node = struct.members[0][1]
+    assert isinstance(node, Checked)
+    return node
+
+
+_CRC = _checked(MESSAGE)

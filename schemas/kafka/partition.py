@@ -217,7 +217,8 @@ class _Partition:
             ended = False
             for error in errors.to_pylist():
                 inside = error["depth"] > 0
-                place = start + (error["wrapper"] if inside else error["at"])
+                outer = error["wrapper"] if inside else error["offset"]
+                place = start + (outer if error["at_depth"] else error["at"])
                 where = " in compressed data" if inside else ""
                 self._say(segment.name, f"{error['path']}{where}: {error['reason']}", place)
                 ended = ended or (not inside and error["offset"] == consumed)

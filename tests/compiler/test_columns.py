@@ -104,6 +104,7 @@ PROTOCOL = Protocol(
         "nested": Layout(RecordsToEnd(Struct("inner" / Struct("list" / Array(int8, int8))))),
         "overflow": Layout(RecordsToEnd(Struct("k" / int64, "v" / Bytes(this.k + 1)))),
         "empty": Layout(RecordsToEnd(Struct("nothing" / Bytes(0)))),
+        "counted_empty": Layout(Array(int8, Struct("nothing" / Bytes(0)))),
         "context": Layout(RecordsToEnd(Struct("v" / If(context.version > 1, int8)))),
     },
 )
@@ -436,6 +437,15 @@ def test_records_of_no_bytes_do_not_go_on_forever() -> None:
     assert batch.num_rows == 0
     assert errors.to_pylist()[0]["reason"] == "expected a record of at least one byte, found an empty one"
     assert (errors["offset"].to_pylist(), errors["length"].to_pylist()) == ([0], [3])
+
+
+@pytest.mark.skipif(FEW, reason="compiling takes longest")
+def test_records_of_no_bytes_can_be_counted() -> None:
+    assert [compare("columnstest.counted_empty", data)[0].num_rows for data in (b"\x02abc", b"\x04abc", b"\xff")] == [
+        2,
+        0,
+        0,
+    ]
 
 
 # Compressed records.

@@ -2,7 +2,8 @@
 
 ``columns_plan`` finds the list of records in a schema, ``columns_code`` writes the kernel, ``columns_cache`` has it
 compiled. Here the kernel is run, compressed records are opened and scanned by the same kernel, and the arrays that it
-filled become Arrow columns without being copied once more.
+filled become Arrow columns without being copied once more. Of a record that is not good the kernel tells no more than
+that; ``columns_reference`` asks the reference engine what is wrong with it, so that errors have one source.
 
 Columns. One a field, called by its path (``message.key``, ``message.attributes.codec``), null where the field is not
 there. Numbers keep their size; those with names are int32 (int64 where that is too small), and the field's metadata
@@ -113,16 +114,22 @@ def scan(
 
     A record that does not decode ends the scan, unless its own length still tells where the next one begins. What
     holds others compressed and cannot be opened is both a row and an error, of the kind ``decompression``; what asks
-    for more than the limits grant is an error only.
+    for more than the limits grant is an error only, and so is a record inside which, compressed, something does.
 
     Args:
         key, buffer, limits, fields, times: as for ``columns``.
         wrappers: keep the records that hold others compressed.
 
     Returns:
-        The batch of ``columns``, and one with a row an error: ``offset`` and ``length`` (bytes; up to the end when
-        nothing tells where the next record begins), ``kind`` (short, wrong, limit, decompression), ``path`` of the
-        field, ``at`` (offset where it went wrong), ``reason`` in words, ``depth``, and ``wrapper`` (as ``@wrapper``).
+        The batch of ``columns``, and one with a row an error: ``offset`` and ``length`` of the record (bytes; up to the
+        end when nothing tells where the next one begins), ``kind`` (short, wrong, limit, decompression, layout),
+        ``path`` of the field in the record, ``at`` (offset where it went wrong), ``reason`` in words, ``depth`` and
+        ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data that
+        ``at`` counts in was decompressed. That is ``depth``, except for a limit that was passed inside the record.
+
+        Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again: all that
+        is wrong takes about as long as ``wirekit.decode`` of it, 25 to 30 µs for a message of Kafka, however many
+        there are.
 
     Raises:
         Misuse: as for ``columns``.

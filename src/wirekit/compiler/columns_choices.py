@@ -66,7 +66,7 @@ class Choices:
             case ir.Fallback(node=ir.Protobuf(message=message)):
                 found.messages.append(message)
                 self.put(f"{listed} = {1 + len(found.messages)}")
-            case ir.Several(count=None, until=b"", element=element):
+            case ir.Several(count=None, until=b"", stop=False, element=element):
                 if found.element is not None and found.element is not element:
                     raise unfit(self.key, path, node, "records of two layouts")
                 found.element = element

@@ -174,7 +174,7 @@ def scan({arguments}):
 '''
 
 EMPTY = """\
-                if p == record:
+                if p == record and count < 0:
                     reason = {empty}
                     break
 """

@@ -655,7 +655,7 @@ def test_explain_prints_the_kernel() -> None:
 
     printed = CliRunner().invoke(command, ["kafka.offset_index", "--engine", "columns"]).output
     assert printed == source("kafka.offset_index")
-    assert "def scan(" in printed
+    assert "def scan_table(" in printed
 
 
 def run(script: str, *arguments: str, **environment: str) -> str:

@@ -14,6 +14,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.columns_choices import Choices
 from wirekit.compiler.columns_expressions import Scope, Value
 from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_loops import ABSENT
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_writer import Writer
 
@@ -59,10 +60,9 @@ class Branches(Writer, Choices):
     def absent(self, columns: list[Column]) -> None:
         """Writes null to columns, except for byte strings, which are written at the end of a record."""
         copied = {id(each.column) for each in self.copies}
-        for column in self.columns:
-            if id(column) not in copied and any(column is each for each in columns):
-                self.put(f"c{column.slot}[i] = 0")
-                self.put(f"v{column.slot}[i] = 0")
+        absent = [each for each in self.columns if id(each) not in copied and any(each is other for other in columns)]
+        if absent:
+            self.put(ABSENT + " ".join(str(each.slot) for each in absent))
 
     def when(self, condition: str, node: ir.Node, path: str, e: str, scope: Scope) -> Value:
         """A node that a condition makes there."""

@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import linecache
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -69,7 +70,7 @@ def module_text(source: str, offsets: str) -> str:
         f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
         f"offsets {offsets}",
     ]
-    source = source.replace("int32_at as offsets_at", f"{offsets}_at as offsets_at")
+    source = re.sub(r"\bint32_(\w+) as offsets_", rf"{offsets}_\1 as offsets_", source)
     return "".join(f"# {line}\n" for line in told) + source
 
 

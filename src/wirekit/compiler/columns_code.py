@@ -19,12 +19,14 @@ from wirekit.compiler.columns_choices import holds_records
 from wirekit.compiler.columns_contents import Contained
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Packing, assembled
+from wirekit.compiler.columns_loops import COPIES, ROOM, held
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_shared import parts
 from wirekit.values import SymbolTable
 
 CHECKSUMS = ("crc32", "crc32c", "internet")
 LONGEST_SOURCE = 3_000  # lines of a kernel; one of more would take minutes to compile
+MANY_COPIES = 8  # byte strings of a record from which on they are copied in a loop
 NARROW = 32  # bits of a number with names, if it fits
 
 
@@ -40,6 +42,9 @@ class _Writer(Contained):
         self.written()
         if self.packing is not None:
             self.put(f"k0[i] = {self.codec}")
+        if len(self.copies) >= MANY_COPIES and not self.messages and self.contents is None:
+            self.copied_by_loop()
+            return
         room = [f"{each.length} > d{each.column.slot}.size - w{each.column.slot}" for each in self.copies]
         if room:
             self.put(f"if {' or '.join(room)}:")
@@ -51,6 +56,15 @@ class _Writer(Contained):
                 self.put(f"{name}[i] = {variable}")
         for each in self.copies:
             self.copied(each)
+
+    def copied_by_loop(self) -> None:
+        """Keeps in one array where byte strings stand, as each is a variable of its own else, and copies in a loop."""
+        self.lines = held(self.lines, [(each.start, each.length, each.present) for each in self.copies])
+        slots = " ".join(str(each.column.slot) for each in self.copies)
+        self.put(ROOM + slots)
+        self.put("    full = 2")
+        self.put("    break")
+        self.put(COPIES + slots)
 
     def node(self, node: ir.Node, path: str, e: str, scope: Scope, *, checked: bool = False) -> Value:
         match node:

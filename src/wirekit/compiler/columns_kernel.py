@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wirekit.compiler import ir
+from wirekit.compiler.columns_loops import named, written_out
+from wirekit.compiler.columns_trim import trimmed
 from wirekit.values import SymbolTable
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns_protobuf import Tables
-from wirekit.compiler.columns_trim import trimmed
 
 SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc
 WALKS = frozenset({"walk", "ready", "keep", "holds"})  # of kernels.protobuf; everything else is of kernels.reads
@@ -152,9 +153,9 @@ ERRORS = ("error_at", "error_offset", "error_length", "error_reason")
 GENERAL = ("b", "state", "frame", "stop", "until", *RANGES, *ERRORS, "offset", "length")
 
 HEAD = '''\
-def scan({arguments}):
+def {signature}:
     """Scans ranges of b; gives 0 when it is done, 1 when rows or errors are full, 2 when byte strings are."""
-    r, p, k, n, m = state[0], state[1], state[2], state[3], state[4]
+{views}    r, p, k, n, m = state[0], state[1], state[2], state[3], state[4]
     full = 0
 {written}    while r < starts.size:
         limit, count = ends[r], counts[r]
@@ -215,19 +216,11 @@ TAIL = """\
     return full
 """
 
-# What is called, of a kernel without protobuf messages: one type of arguments for all of them. ``state`` has the
-# scalars behind what ``scan`` looks at. ``scan_block`` scans into a block and makes that an Arrow message (see
-# ``columns_block``); it gives -1 when the block would hold what is not usual, else where the records end.
+# A kernel without protobuf messages is called with a table of its arrays: one type of arguments for all of them, which
+# costs less to compile, too. ``state`` has the scalars behind what the scan looks at. ``scan_block`` scans into a block
+# and makes that an Arrow message (see ``columns_block``); it gives -1 when the block would hold what is not usual, else
+# where the records end.
 ENTRY = '''
-
-@njit(nogil=True, cache=True)
-def scan_table(table, state):
-    """Scans into the arrays of a table."""
-{views}
-    return scan(
-        {arguments}
-    )
-
 
 @njit(nogil=True, cache=True)
 def scan_block(base, size, head, data, length, begin, end, count, frame, stop, plan, places, at, fields, buffers):
@@ -289,19 +282,33 @@ def assembled(
     if gaps:
         body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
     slots = [column.slot for column in columns if column.kind in ("bytes", "text")]
-    written = "".join(f"    w{slot} = np.int64(o{slot}[n])\n" for slot in slots)
-    head = HEAD.format(arguments=_wrapped(arguments), written=written)
+    held = any(line.lstrip().startswith("held[:]") for line in body)
+    written = (
+        f"    held = np.zeros({3 * len(slots)}, np.int64)\n"
+        if held
+        else "".join(f"    w{slot} = np.int64(o{slot}[n])\n" for slot in slots)
+    )
     reasons = [*reasons, Reason("", "wrong", "expected a record of at least one byte, found an empty one")]
     tail = (EMPTY.format(empty=len(reasons)) if may_be_empty else "") + TAIL
+    made = Kernel("", columns, reasons, packing, gaps, arguments, messages, contents)
+    table = {} if by_arrays(made) else _places(arguments)
+    constants: list[str] = []
+    body = list(written_out(body, dtypes(columns), table, constants))
+    views = "".join(_views(columns, table))
+    signature = "scan_table(table, state)" if table else f"scan({_wrapped(arguments)})"
+    head = HEAD.format(signature=signature, views=views, written=written)
     own, sums = sorted(uses - SUMS - WALKS | {"begins"}), sorted(uses & SUMS)
     imports = [f"from wirekit.compiler.kernels.protobuf import {', '.join(sorted(WALKS))}"] if messages else []
     imports += [f"from wirekit.compiler.kernels.crc import {', '.join(sums)}"] if sums else []
     imports += ["from wirekit.compiler.kernels.reads import (", *(f"    {name}," for name in own), ")"]
-    start = "import numpy as np\nfrom numba import njit\n\n" + "\n".join(imports) + "\n\n\n"
-    source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
-    made = Kernel(source, columns, reasons, packing, gaps, arguments, messages, contents)
-    if not by_arrays(made):
-        made.source = _with_entry(source, columns, arguments, packed=packing is not None)
+    start = (
+        "import numpy as np\nfrom numba import njit\n\n"
+        + "\n".join([*imports, *([""] if constants else []), *named(constants)])
+        + "\n\n\n"
+    )
+    made.source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
+    if table:
+        made.source = _with_entry(made.source, columns, table, packed=packing is not None)
     return made
 
 
@@ -320,25 +327,39 @@ def dtypes(columns: list[Column]) -> dict[str, str]:
     return found
 
 
-def _with_entry(source: str, columns: list[Column], arguments: list[str], *, packed: bool) -> str:
+def _places(arguments: list[str]) -> dict[str, int]:
+    """Where the arrays stand in the table."""
+    return {name: 2 * index for index, name in enumerate(name for name in arguments if name not in SCALARS)}
+
+
+def _views(columns: list[Column], table: dict[str, int]) -> Iterator[str]:
+    """The lines that take all arrays out of the table. Numbers written as they are would each be a type to numba."""
+    kinds = dtypes(columns)
+    for name, index in table.items():
+        yield f"    {name} = {kinds.get(name, 'int64')}_at(table, np.int64({index}))\n"
+    if table:
+        yield from (f"    {name} = {place}\n" for name, place in SCALARS.items() if name != place)
+
+
+def _with_entry(source: str, columns: list[Column], at: dict[str, int], *, packed: bool) -> str:
     """A kernel's source with the functions that are called."""
     kinds = dtypes(columns)
-    named = [name for name in arguments if name not in SCALARS]
-    at = {name: 2 * index for index, name in enumerate(named)}
-    views = [f"    {name} = {kinds.get(name, 'int64')}_at(table, np.int64({index}))" for name, index in at.items()]
-    used = {kinds.get(name, "int64") for name in named} - {"offsets"}
+    used = {kinds.get(name, "int64") for name in at} - {"offsets"}
     offsets = [index for name, index in at.items() if kinds.get(name) == "offsets"]
     entry = ENTRY.format(
-        views="\n".join(views),
-        arguments=_wrapped([SCALARS.get(name, name) for name in arguments]).strip(),
         zeroed="".join(f"    offsets_at(table, np.int64({index}))[0] = 0\n" for index in offsets),
         unusual=f"state[4] or np.any(int8_at(table, np.int64({at['k0']}))[: state[3]])" if packed else "state[4]",
         elements=STATE,
         **{name: at[name] for name in ("b", "until", "starts", "ends", "counts", "stopped")},
     )
     imports = "from wirekit.compiler.kernels.arrays import int32_at as offsets_at\n"
-    names = sorted({f"{kind}_at" for kind in used} | {"int64_on"})
-    imports += f"from wirekit.compiler.kernels.arrays import {', '.join(names)}\n"
+    for name in ("fit", "copied"):
+        if f"offsets_{name}(" in source:
+            imports += f"from wirekit.compiler.kernels.arrays import int32_{name} as offsets_{name}\n"
+    cleared = {f"{kind}_cleared" for kind in used if f" {kind}_cleared(" in source}
+    names = sorted({f"{kind}_at" for kind in used} | cleared | {"int64_on"})
+    imports += "from wirekit.compiler.kernels.arrays import (\n"
+    imports += "".join(f"    {name},\n" for name in names) + ")\n"
     imports += "from wirekit.compiler.kernels.message import finish\n"
     return source.replace("from numba import njit\n\n", f"from numba import njit\n\n{imports}", 1) + entry
 

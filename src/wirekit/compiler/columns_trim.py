@@ -1,8 +1,9 @@
-"""What the code of a record sets and nobody reads is left out: numba's time grows with the variables that it must join.
+"""The code of a record in fewer statements: numba's time grows with the variables that are set in several places.
 
-The writer gives each variable that a condition may leave unset a value first, as it cannot know yet who will read it.
-When all is written, that is known: a variable that nobody reads goes, and so does the first value of one that is read
-only where it was surely set, in the lines of the same block behind.
+- The writer gives each variable that a condition may leave unset a value first, as it cannot know yet who will read it.
+  When all is written, that is known: a variable that nobody reads goes, and so does the first value of one that is read
+  only where it was surely set, in the lines of the same block behind.
+- The position moves once behind several numbers that are read one after the other, not behind each.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from collections.abc import Iterator
 
 _NAME = re.compile(r"\b[a-z]+\d+\b")
 _SET = re.compile(r"(?P<indent> *)(?P<names>[a-z]+\d+(?:, [a-z]+\d+)*) = (?P<values>.*)")
+_MOVE = re.compile(r"(?P<indent> *)p \+= (?P<size>\d+)")
+_READ = re.compile(r"(?P<indent> *)(?P<name>\w+) = (?P<function>\w+)\(b, p\)")
+_STORE = re.compile(r"(?P<indent> *)\w+(?:\[i\])? = (?P<value>.*)")
+_POSITION = re.compile(r"\bp\b")
 _PLAIN = re.compile(r"(?:np\.u?int64\()?[\w.]+\)?")
 
 
 def trimmed(lines: list[str]) -> list[str]:
-    """The lines without what nobody reads.
+    """The same in fewer lines.
 
     >>> trimmed(["a1 = np.int64(0)", "b2 = np.int64(0)", "if x:", "    a1, b2 = np.int64(1), p", "    y[i] = b2"])
     ['if x:', '    b2 = p', '    y[i] = b2']
@@ -26,7 +31,7 @@ def trimmed(lines: list[str]) -> list[str]:
         read = {name for line in lines for name in _read(line)}
         less = [line for each in lines if (line := _without(each, read)) is not None]
         if less == lines:
-            return _without_first_values(lines)
+            return _moved_once(_without_first_values(lines))
         lines = less
 
 
@@ -82,3 +87,25 @@ def _end(lines: list[str], at: int) -> int:
 
 def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
+
+
+def _moved_once(lines: list[str]) -> list[str]:
+    """Lines in which the position moves once behind numbers that are read one after the other."""
+    found: list[str] = []
+    behind, depth = 0, 0
+    for line in lines:
+        move, read, store = _MOVE.fullmatch(line), _READ.fullmatch(line), _STORE.fullmatch(line)
+        if move is not None and (not behind or _depth(line) == depth):
+            behind, depth = behind + int(move["size"]), _depth(line)
+            continue
+        if behind and _depth(line) == depth and read is not None:
+            found.append(f"{read['indent']}{read['name']} = {read['function']}(b, p + {behind})")
+            continue
+        if behind and not (_depth(line) == depth and store is not None and not _POSITION.search(line)):
+            found.append(f"{' ' * depth}p += {behind}")
+            behind = 0
+            if move is not None:
+                behind, depth = int(move["size"]), _depth(line)
+                continue
+        found.append(line)
+    return [*found, f"{' ' * depth}p += {behind}"] if behind else found

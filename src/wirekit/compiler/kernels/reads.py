@@ -79,7 +79,39 @@ def _bytes(size: int, little: bool) -> Any:
 
 
 def _number(size: int, little: bool, signed: bool, real: bool) -> Any:
-    """The function that reads a number: a float, an int64, or a uint64 where an int64 cannot hold it."""
+    """The function that reads a number: a float, an int64, or a uint64 where an int64 cannot hold it.
+
+    One load, where nobody asks for its bytes to be compared with the array: calls of functions take longer to compile.
+    """
+    return _checked(size, little, signed, real) if settings.BOUNDSCHECK else _loaded(size, little, signed, real)
+
+
+def _loaded(size: int, little: bool, signed: bool, real: bool) -> Any:
+    given = {4: types.float32, 8: types.float64}[size] if real else types.int64 if signed or size < 8 else types.uint64
+
+    @intrinsic
+    def load(typing: Any, buffer: Any, position: Any) -> Any:
+        if not isinstance(buffer, types.Array) or buffer.dtype != types.uint8 or buffer.layout != "C":
+            return None
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            place = builder.gep(data, [arguments[1]])
+            value = builder.load(builder.bitcast(place, ir.IntType(8 * size).as_pointer()), align=1)
+            if size > 1 and little != (sys.byteorder == "little"):
+                value = builder.bswap(value)
+            if real:
+                return builder.bitcast(value, context.get_value_type(given))
+            if size == 8:
+                return value
+            return (builder.sext if signed else builder.zext)(value, ir.IntType(64))
+
+        return given(buffer, types.int64), lower
+
+    return load
+
+
+def _checked(size: int, little: bool, signed: bool, real: bool) -> Any:
     raw, narrow = _bytes(size, little), _UNSIGNED[size]
     if real:
         kind = _REAL[size]

@@ -426,8 +426,6 @@ def test_two_columns_of_a_name_and_other_things() -> None:
         wirekit.build_columns(SETS, produced(1, 1), kodek="gzip")
     with pytest.raises(Misuse, match="gives no columns"):
         build(named(), "kafka.metadata.request.v0")
-    with pytest.raises(Misuse, match=r"net\.ip is not built from columns: .*encode"):
-        build(pa.RecordBatch.from_pydict({}), "net.ip")
 
 
 def test_packets_of_a_capture() -> None:

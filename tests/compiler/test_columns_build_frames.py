@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,12 @@ from hypothesis import strategies as st
 import wirekit
 from tests.compiler.test_columns_messages import CHECKED, FRAMES, KEY, UNUSUAL, batched, encoded, frames_of, single
 from wirekit import strategies
-from wirekit.compiler import columns_cache
 from wirekit.errors import Misuse
 
 INDEX = "entry.payload.metadata.sequence_id"
 DAMAGED = "entry.payload.ok: what it held was damaged"
 LOST = "@gap: it held bytes that no column has"
 PING = {"command": {"type": "PING", "ping": {}}}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Kernels are compiled once for these tests; what the user has is left alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
-        yield
 
 
 def build(batch: Any) -> bytes:
@@ -85,7 +75,7 @@ def test_messages_of_a_batch_go_back_into_one_frame() -> None:
     codecs = [{"compression": number} for number in (1, 2, 3, 4)]
     parts = encoded(single(1), batched(3), *(batched(4, **told) for told in codecs), batched(0), batched(1), single(2))
     data = b"".join(parts)
-    assert again(data) == ""
+    assert again(data) == again(b"") == ""
     assert build(wirekit.columns(KEY, data).drop_columns(["@offset"])) == data
     frames = {offset: part for part, offset in zip(parts, _offsets(parts), strict=True)}
     batch = wirekit.columns(KEY, data)

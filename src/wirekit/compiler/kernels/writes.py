@@ -100,7 +100,7 @@ def varint_size(number: Any) -> int:
 
 
 @njit(nogil=True)
-def unread(watched: Any, seen: Any, row: int, rows: int) -> int:
+def unread(watched: Any, seen: Any, row: int, rows: int) -> Any:
     """The number of the first column that has a value in a row which did not read it; -1 for none.
 
     ``watched`` has of each column its number, the address of what is valid (0: all is), and its place in ``seen``.

@@ -251,7 +251,6 @@ def packets_of(path: Path) -> tuple[bytes, list[bytes], list[Any]]:
     return data[:24], cut, records
 
 
-@pytest.mark.skipif(CHECKED, reason="compiling takes minutes")
 def test_packets_of_captures_down_to_tcp() -> None:
     shared = {"ipv4", "ipv6", "tcp"}
     for path in sorted(FIXTURES.glob("*.pcap")):

@@ -50,10 +50,10 @@ test: setup
 	$(BIN)/python -m pytest
 
 # Every index of the columns engine is compared with its array. Numba compiles other code for this, which has other names
-# in the cache; the tests keep theirs apart in any case.
+# in the cache; the tests keep theirs apart in any case. In the other directories no test runs a kernel.
+KERNELS := agreement cli compiler compression kafka pipeline registry
 test-boundscheck: setup
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest tests/compiler/test_columns*.py tests/compiler/test_crc_kernels.py \
-	  tests/agreement
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(KERNELS:%=tests/%)
 
 # mypy can't follow the import hook of the editable install, so it reads a package made of links.
 # Its messages are mapped back to the real paths.

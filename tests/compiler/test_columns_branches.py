@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +46,6 @@ from wirekit.wire import (
 )
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
-CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 
 POINT = Struct("x" / int8, "y" / int16, name="Point")
 SHAPE = Struct(
@@ -251,7 +249,6 @@ def packets_of(path: Path) -> tuple[bytes, list[bytes], list[Any]]:
     return data[:24], cut, records
 
 
-@pytest.mark.skipif(CHECKED, reason="compiling takes minutes")
 def test_packets_of_captures_down_to_tcp() -> None:
     shared = {"ipv4", "ipv6", "tcp"}
     for path in sorted(FIXTURES.glob("*.pcap")):

@@ -67,7 +67,7 @@ def frames() -> bytes:
 def entries() -> bytes:
     """Entries of one message and of several, as a broker keeps them."""
     metadata: dict[str, Any] = {"producer_name": "p", "sequence_id": 7, "publish_time": 1}
-    messages = [{"metadata": {"payload_size": 1}, "payload": b"v"}] * 2
+    messages = [{"metadata": {"payload_size": 60}, "payload": b"v" * 60}] * 2
     batch = {"metadata": metadata | {"num_messages_in_batch": 2}, "payload": messages}
     return wirekit.encode("pulsar.entry", batch)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_kernel import Column, Repeated
 from wirekit.compiler.columns_programs import Program
 from wirekit.compiler.columns_protobuf import arrays as message_arrays
 from wirekit.compiler.columns_run import LARGE, Level
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
     sizes = {
-        column.slot: sum(int(level.arrays[f"o{column.slot}"][level.rows]) for level in levels)
+        column.slot: sum(level.used(column) for level in levels)
         for column in made.kernel.columns
         if column.kind in ("bytes", "text")
     }
@@ -115,7 +115,7 @@ def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa
 def batch_of(made: Program, level: Level) -> pa.RecordBatch:
     """The rows of one level alone."""
     byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
-    return _batch(made, level, 1, {each.slot: int(level.arrays[f"o{each.slot}"][level.rows]) for each in byte_columns})
+    return _batch(made, level, 1, {each.slot: level.used(each) for each in byte_columns})
 
 
 def _with_messages(
@@ -144,7 +144,27 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
 
 def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array over what the kernel filled."""
-    rows, arrays, slot = level.rows, level.arrays, column.slot
+    array, nullable, group = _values(column, level, sizes), column.nullable, column.within
+    while group is not None:
+        array = _listed(array, group, level, nullable=nullable)
+        nullable, group = group.nullable, group.outer
+    return array
+
+
+def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -> pa.Array:
+    """Elements as lists."""
+    offsets, rows, valid = level.arrays[f"lo{group.number}"], level.elements(group.outer), None
+    large = len(array) > LARGE
+    if group.nullable:
+        valid = pa.py_buffer(np.packbits(level.arrays[f"lv{group.number}"][:rows], bitorder="little"))
+    kind = (pa.large_list if large else pa.list_)(pa.field("item", array.type, nullable))
+    held = offsets[: rows + 1].astype(np.int64 if large else np.int32, copy=False)
+    return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(held)], -1, 0, [array])
+
+
+def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+    """The values of a column, one a row or an element."""
+    rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
     valid = None
     if column.nullable:
         valid = pa.py_buffer(np.packbits(arrays[f"v{slot}"], bitorder="little"))
@@ -166,6 +186,6 @@ def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) ->
     """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
     kind = pa.large_string() if made_large else pa.string()
     if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
-        return pa.Array.from_buffers(kind, level.rows, array.buffers())
+        return pa.Array.from_buffers(kind, len(array), array.buffers())
     values: Sequence[bytes | None] = array.to_pylist()
     return pa.array([None if value is None else value.decode(errors="replace") for value in values], kind)

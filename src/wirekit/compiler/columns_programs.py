@@ -13,7 +13,7 @@ import pyarrow as pa
 from wirekit.compiler import ir
 from wirekit.compiler.columns_code import kernel
 from wirekit.compiler.columns_front import Front, front, is_told
-from wirekit.compiler.columns_kernel import CONTENTS, Kernel, field_metadata
+from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Repeated, field_metadata
 from wirekit.compiler.columns_plan import Records, Start, records, unfit
 from wirekit.compiler.columns_times import dated_schema
 from wirekit.wire.stream import Limits
@@ -36,6 +36,7 @@ class Program:
         held: the list of that.
         least: bytes that a record takes at least.
         types: names and types of the kernel's arrays that have an element a row.
+        elements: of each list inside a record, of those that have an element an element.
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
     """
@@ -49,6 +50,7 @@ class Program:
     dated: pa.Schema
     contents: Program | None = None
     held: Records | None = None
+    elements: tuple[dict[str, np.dtype[Any]], ...] = ()
 
 
 _programs: dict[str, Program] = {}
@@ -95,7 +97,8 @@ def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
             least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, made)
             schema = _schema(made)
-            found = Program(plan, inner, made, least, _types(made), schema, dated_schema(schema), contents, held)
+            dated, elements = dated_schema(schema), _elements(made)
+            found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements)
             _programs[name] = found
     return found
 
@@ -130,13 +133,12 @@ def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
     held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
     schema = _schema(inner)
     least = max(ir.minimum(element), 1)
-    return Program(held, None, inner, least, _types(inner), schema, dated_schema(schema)), held
+    found = Program(held, None, inner, least, _types(inner), schema, dated_schema(schema), elements=_elements(inner))
+    return found, held
 
 
 def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
-    found = {"offset": "int64", "length": "int64"}
-    for column in made.columns:
-        found.update({name: dtype for name, dtype in column.arrays() if not name.startswith("d")})
+    found = {"offset": "int64", "length": "int64"} | _filled(made, None)
     if made.packing is not None:
         found["k0"] = "int8"
     if made.gaps:
@@ -146,14 +148,31 @@ def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
     return {name: np.dtype(dtype) for name, dtype in found.items()}
 
 
+def _elements(made: Kernel) -> tuple[dict[str, np.dtype[Any]], ...]:
+    return tuple({name: np.dtype(dtype) for name, dtype in _filled(made, each).items()} for each in made.lists)
+
+
+def _filled(made: Kernel, group: Repeated | None) -> dict[str, str]:
+    """The arrays of columns and lists that have an element a row, or an element of a list."""
+    columns = (column for column in made.columns if column.within is group)
+    found = {name: dtype for column in columns for name, dtype in column.arrays() if not name.startswith("d")}
+    for each in made.lists:
+        if each.outer is group:
+            found.update(each.arrays())
+    return found
+
+
 def _schema(made: Kernel) -> pa.Schema:
     fields = []
     for column in made.columns:
         metadata = field_metadata(column.table, column.unit)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
+        nullable, group = column.nullable, column.within
+        while group is not None:
+            kind, nullable, group = pa.list_(pa.field("item", kind, nullable)), group.nullable, group.outer
         opened = made.contents is not None and column.slot == made.contents.column  # null where it holds records
-        fields.append(pa.field(column.path, kind, column.nullable or opened, metadata))
+        fields.append(pa.field(column.path, kind, nullable or opened, metadata))
         if made.packing is not None and column.slot == made.packing.column:
             fields.append(pa.field(f"{column.path}.ok", pa.bool_()))
     fields += [pa.field("@offset", pa.int64(), False), pa.field("@length", pa.int64(), False)]
@@ -170,8 +189,9 @@ def source(key: str) -> str:
 
 
 def without_columns(made: Program) -> list[str]:
-    """The fields of messages that have no column."""
-    found = [path for table in made.kernel.messages for path in table.left_out]
+    """Fields that have no column."""
+    found = list(made.kernel.left_out)
+    found += [path for table in made.kernel.messages for path in table.left_out]
     if made.contents is not None and made.held is not None:
         found += [f"{made.held.path}.{path}" for path in without_columns(made.contents)]
     return found

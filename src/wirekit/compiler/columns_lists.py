@@ -102,7 +102,7 @@ class Lists(Contained):
                 if group.path == path and group.outer is self.around:
                     return group
                 group = group.outer
-        if any(group.path == path for group in self.lists):
+        if any(group.path == path and group.outer is self.around for group in self.lists):
             raise unfit(self.key, path, "a second list of that name")
         group = Repeated(len(self.lists), path, self.around, nullable)
         self.lists.append(group)

@@ -46,22 +46,24 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             (start,) = [*named(first, value), None][:1]
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
-        tree = cell(start, path.removesuffix("ok").removesuffix("."), "")
+        tree = cell(start, path.removesuffix("ok").removesuffix("."), "", by_own_name(key))
         if not (judged(told, got, tree) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
 
 
-def cell(value: Any, path: str, where: str) -> Any:
-    """What a value has at a path, as (place, value); lists of it below lists. None where the path leads to nothing."""
+def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
+    """What a value has at a path, as (place, value); lists of it below lists. None where the path leads to nothing,
+    or into what is called by a name of its own.
+    """
     if isinstance(value, list):
-        return [cell(each, path, f"{where}[{index}]") for index, each in enumerate(value)]
+        return [cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)]
     if value is None or not path:
         return None if value is None else (where, value)
     name, _, rest = path.partition(".")
-    if not isinstance(value, Record) or name not in value:
+    if not isinstance(value, Record) or name not in value or type(value[name]).__name__.lower() in own:
         return None
-    return cell(value[name], rest, f"{where}.{name}" if where else name)
+    return cell(value[name], rest, f"{where}.{name}" if where else name, own)
 
 
 def named(name: str, value: Any) -> Iterator[Record]:

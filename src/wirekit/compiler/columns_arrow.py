@@ -48,15 +48,9 @@ def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: l
     left = level.left if level.left.size else np.full(level.rows, -1, np.int64)
     parents = np.zeros(level.rows, np.int64)
     if depth:
-        parents = positions[depth - 1][level.parents[_ranges(level)]]
+        parents = positions[depth - 1][level.parents[level.ranges_of_rows()]]
     part = part.append_column("@parent", pa.array(parents, mask=np.full(level.rows, depth == 0)))
     return part.append_column("@left", pa.array(left, mask=left < 0))
-
-
-def _ranges(level: Level) -> NDArray[Any]:
-    """The range of each row."""
-    first = level.arrays["first"]
-    return np.repeat(np.arange(first.size), np.diff(first, append=level.rows))
 
 
 def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
@@ -76,7 +70,7 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     for depth, level in enumerate(levels):
         before = np.cumsum(taken[depth]) - taken[depth]
         if depth:
-            ranges = _ranges(level)
+            ranges = level.ranges_of_rows()
             bases = positions[-1][level.parents] + kept[depth - 1][level.parents]
             before = bases[ranges] + before - before[level.arrays["first"][ranges]]
         positions.append(before)
@@ -95,13 +89,13 @@ def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa
         if code.packing is not None and column.slot == code.packing.column:
             codec = filled["k0"]
             arrays.append(pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_()))
-    offset = filled["offset"] - level.begins[_ranges(level)] if depth else filled["offset"]
+    offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
     arrays += [_numbers(offset, pa.int64()), _numbers(filled["length"], pa.int64())]
     if code.gaps:
         arrays.append(_numbers(filled["gap"], pa.int64()))
     if code.packing is not None:
         arrays.append(_numbers(np.full(rows, depth, np.int32), pa.int32()))
-        roots = _numbers(level.roots[_ranges(level)], pa.int64()) if depth else pa.nulls(rows, pa.int64())
+        roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         arrays.append(roots)
     schema = made.schema
     if level.trays:

@@ -37,8 +37,8 @@ class _Writer(Lists):
     the list's own.
     """
 
-    def element(self, node: ir.Node) -> None:
-        self.once = parts(node)
+    def element(self, node: ir.Node, whole: ir.Node) -> None:
+        self.once = parts(whole)
         self.later(self.begun)
         self.node(node, "", "limit", Scope({}, None))
         self.written()
@@ -554,8 +554,11 @@ def marks(node: ir.Structure) -> Iterator[tuple[int, str]]:
         yield from ((index, "sum") for index in (total.at, total.first, total.last))
 
 
-def kernel(key: str, element: ir.Node) -> Kernel:
+def kernel(key: str, element: ir.Node, whole: ir.Node | None = None) -> Kernel:
     """The kernel for records of one layout.
+
+    Args:
+        whole: the layout with all choices, of which some are made in ``element``; it decides what is read once.
 
     Raises:
         Misuse: when something inside has no column; the text names the node and its path.
@@ -567,7 +570,7 @@ def kernel(key: str, element: ir.Node) -> Kernel:
     [('number', 'number', False), ('name', 'bytes', True)]
     """
     writer = _Writer(key)
-    writer.element(element)
+    writer.element(element, element if whole is None else whole)
     size = len(writer.body())
     if size > LONGEST_SOURCE:
         why = f"alternatives inside of alternatives make a kernel of {size:,} lines"

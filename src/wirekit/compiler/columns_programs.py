@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_code import kernel
+from wirekit.compiler.columns_context import said, settled
 from wirekit.compiler.columns_front import Front, front, is_told
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Repeated, field_metadata
 from wirekit.compiler.columns_plan import Records, Start, records, unfit
@@ -57,8 +58,11 @@ _programs: dict[str, Program] = {}
 _lock = threading.Lock()
 
 
-def program(key: str) -> Program:
+def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
     """The plan and the kernel of a schema, made when first asked for; nothing is compiled yet.
+
+    Args:
+        context: what the caller says about the bytes, where the layout asks for it.
 
     Raises:
         Misuse: when the schema is no list of records, or a record has something inside that columns cannot hold.
@@ -72,21 +76,27 @@ def program(key: str) -> Program:
     if found is not None:
         return found
     schema = registry[key]
+    told = said(schema.layout, context or {})
+    name = f"{key} {told}" if told else key
+    if name in _programs:
+        return _programs[name]
     if is_told(schema.layout):
         raise unfit(
             key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes"
         )
-    return _program(key, key, lambda: records(key, schema.layout))
+    layout = settled(key, schema.layout, context or {})
+    whole = None if layout is schema.layout else records(key, schema.layout).element
+    return _program(key, name, lambda: records(key, layout), whole)
 
 
-def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
+def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Program:
     from wirekit.registry import registry
 
     with _lock:
         found = _programs.get(name)
         if found is None:
             plan = planned()
-            made = kernel(key, plan.element)
+            made = kernel(key, plan.element, whole)
             inner = None
             if made.packing is not None:
                 other = made.packing.key
@@ -118,7 +128,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program |
         return None, Start(0, 0, 0, wrong), read
     several = read.several
     plan = Records(key, several.element, read.path, False, several.stop, several.until, ())
-    return _program(key, f"{key} {read.case}", lambda: plan), Start(read.begin, data.size, -1), read
+    return _program(key, f"{key} {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
 
 
 def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:

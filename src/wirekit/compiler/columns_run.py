@@ -56,6 +56,11 @@ class Level:
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     trays: list[Tray] = field(default_factory=list)
 
+    def ranges_of_rows(self) -> NDArray[Any]:
+        """The range of each row."""
+        first = self.arrays["first"]
+        return np.repeat(np.arange(first.size), np.diff(first, append=self.rows))
+
     def elements(self, group: Repeated | None) -> int:
         """Of how many rows, or elements of a list, there is something."""
         return self.rows if group is None else int(self.arrays[f"lo{group.number}"][self.elements(group.outer)])

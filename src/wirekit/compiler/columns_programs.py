@@ -17,6 +17,7 @@ from wirekit.compiler.columns_front import Front, front, is_told
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Repeated, field_metadata
 from wirekit.compiler.columns_plan import Records, Start, records, unfit
 from wirekit.compiler.columns_times import dated_schema
+from wirekit.errors import Misuse
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -81,9 +82,7 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
     if name in _programs:
         return _programs[name]
     if is_told(schema.layout):
-        raise unfit(
-            key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes"
-        )
+        raise Misuse(f"{key} has many kernels: what stands in front of its records tells what they are; give the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
     return _program(key, name, lambda: records(key, layout), whole)
@@ -193,9 +192,26 @@ def _schema(made: Kernel) -> pa.Schema:
     return pa.schema(fields)
 
 
-def source(key: str) -> str:
-    """The generated source of a schema's kernel, as ``wirekit explain KEY --engine columns`` prints it."""
-    return program(key).kernel.source
+def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
+    """The generated source of a schema's kernel, as ``wirekit explain KEY --engine columns`` prints it.
+
+    Args:
+        ahead: what stands in front of its records, where that tells what they are.
+        context: what the caller says about the bytes.
+
+    Raises:
+        Misuse: for a schema that gives no columns.
+        WireError: for what cannot stand in front of records.
+    """
+    from wirekit.registry import registry
+
+    if not ahead or not is_told(registry[key].layout):
+        return program(key, context).kernel.source
+    found, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if found is None:
+        assert read.error is not None
+        raise read.error
+    return found.kernel.source
 
 
 def without_columns(made: Program) -> list[str]:

@@ -82,7 +82,8 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
     if name in _programs:
         return _programs[name]
     if is_told(schema.layout):
-        raise Misuse(f"{key} has many kernels: what stands in front of its records tells what they are; give the bytes (explain: --front FILE)")
+        why = "what stands in front of its records tells what they are"
+        raise Misuse(f"{key} has many kernels, as {why}; give the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
     return _program(key, name, lambda: records(key, layout), whole)

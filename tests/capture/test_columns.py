@@ -87,20 +87,23 @@ BINARY = {"code": 9, "value": {"binary": True, "exponent": 10}}
 LATER = {"code": 14, "value": 100}
 
 
+def ethernet(payload: bytes) -> bytes:
+    return bytes(12) + b"\x08\x00" + frame(payload)
+
+
 def several() -> bytes:
     """Two sections of both byte orders; interfaces of other link types and units."""
-    ethernet = bytes(12) + b"\x08\x00" + frame(b"second")
     first = section(
         BIG,
-        interface(228, TENTHS),
-        packet(0, frame(b"first"), 0, 15),
+        interface(1, TENTHS),
+        packet(0, ethernet(b"first"), 0, 15),
         interface(1, BINARY, LATER),
-        packet(1, ethernet, 0, 2048),
+        packet(1, ethernet(b"second"), 0, 2048),
         packet(0, b"", 0, 20),
         interface(4711),
         packet(2, b"no idea", 1, 2),
     )
-    other = section(LITTLE, interface(228), simple(frame(b"third"), 45), packet(0, b"\x45", 0x7FFFFFFF, 0))
+    other = section(LITTLE, interface(1), simple(ethernet(b"third"), 59), packet(0, b"\x45", 0x7FFFFFFF, 0))
     return wirekit.encode("net.pcapng", {"sections": [first, other]})
 
 
@@ -120,25 +123,27 @@ def test_sections_and_interfaces_each_have_their_own_rules(tmp_path: Path) -> No
 def test_any_damage_gives_packets_before_it_and_errors(data: bytes, tmp_path: Path) -> None:
     chance = random.Random(11)
     damaged = [data[:size] for size in range(0, len(data), 7)]
-    for _ in range(150):
+    for _ in range(100):
         changed = bytearray(data)
         for _ in range(chance.randrange(1, 4)):
-            changed[chance.randrange(len(changed))] = chance.choice([0, 1, 0x7F, 0xFF, chance.randrange(256)])
+            changed[chance.randrange(len(changed))] = chance.choice([1, 0x7E, 0x7F, 0xFF])
         damaged.append(bytes(changed))
     path = tmp_path / "damaged"
     for each in damaged:
         path.write_bytes(each)
         try:
             with open_capture(path) as capture:
-                want = [bytes(found.data) for found in capture.packets()]
+                want = list(capture.packets())
         except WireError:
             continue
         batch, errors = packets(each)
         batch.validate(full=True)
         errors.validate(full=True)
-        sizes = batch["captured_length"].to_pylist()[: len(want)]
-        assert sizes == [len(data) for data in want]
-        assert batch.num_rows == len(want) or errors.num_rows
+        end = min(errors["offset"].to_pylist(), default=len(each))
+        rows = batch.select(["@offset", "captured_length", "link_type"]).to_pylist()
+        assert [(row["captured_length"], row["link_type"]) for row in rows if row["@offset"] < end] == [
+            (len(found.data), found.link_type) for found in want if found.offset < end
+        ]
 
 
 def test_a_packet_of_an_interface_that_is_not_described_is_an_error() -> None:

@@ -40,13 +40,13 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     found = []
     for base, names in bases(key).items():
         got = functools.reduce(merged, (row[name] for name in names))
-        start, path = value, base
+        where, start, path = "", value, base
         first, _, behind = base.partition(".")
         if first in by_own_name(key):
-            (start,) = [*named(first, value), None][:1]
+            where, start = next(named(first, value, ""), ("", None))
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
-        tree = cell(start, path.removesuffix("ok").removesuffix("."), "", by_own_name(key))
+        tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
         if not (judged(told, got, tree) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
@@ -66,13 +66,13 @@ def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
     return cell(value[name], rest, f"{where}.{name}" if where else name, own)
 
 
-def named(name: str, value: Any) -> Iterator[Record]:
-    """The records of a name inside a value."""
+def named(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
+    """(place, record) of the records of a name inside a value."""
     if isinstance(value, Record):
         if type(value).__name__.lower() == name:
-            yield value
-        for _, inner in value.items():
-            yield from named(name, inner)
+            yield where, value
+        for field, inner in value.items():
+            yield from named(name, inner, f"{where}.{field}" if where else field)
 
 
 def merged(one: Any, other: Any) -> Any:

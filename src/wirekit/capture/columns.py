@@ -61,7 +61,7 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
         ``original_length`` (bytes), ``@offset`` of the packet's record or block in the file, and the columns of
         ``net.packet``: ``data.*`` of the link layer, ``ipv4.*``, ``ipv6.*``, ``tcp.*``. And the errors, as
         ``wirekit.compiler.columns.scan`` gives them: what is damaged or cut, and packets of an interface that is not
-        described. A record whose end is not known ends the packets.
+        described. A record or block that does not decode ends the packets; ``open_capture`` looks for more behind it.
 
     Raises:
         Misuse: for what is no capture.

@@ -52,12 +52,20 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     return found
 
 
+class Cells(list[Any]):
+    """What the elements of a list have at a path, and where the list stands."""
+
+    def __init__(self, where: str, cells: Iterator[Any]) -> None:
+        super().__init__(cells)
+        self.where = where
+
+
 def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
     """What a value has at a path, as (place, value); lists of it below lists. None where the path leads to nothing,
     or into what is called by a name of its own.
     """
     if isinstance(value, list):
-        return [cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)]
+        return Cells(where, (cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)))
     if value is None or not path:
         return None if value is None else (where, value)
     name, _, rest = path.partition(".")
@@ -101,8 +109,10 @@ def plain(value: Any) -> Any:
 
 def judged(told: Mapping[str, bool | None], got: Any, tree: Any) -> bool:
     """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text."""
-    if isinstance(tree, list):
-        return isinstance(got, list) and len(got) == len(tree) and all(map(functools.partial(judged, told), got, tree))
+    if isinstance(tree, Cells) and isinstance(got, list):
+        return len(got) == len(tree) and all(map(functools.partial(judged, told), got, tree))
+    if isinstance(tree, Cells):  # of the list itself
+        return got == told.get(tree.where)
     if tree is None:
         return got is None
     where, value = tree

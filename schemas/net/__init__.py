@@ -47,6 +47,7 @@ PROTOCOL = Protocol(
         "pcapng.blocks.le": Layout(
             pcapng.BLOCKS_LE, "whole blocks of one little-endian section; a cut last one is left alone"
         ),
+        "packet": Layout(link.PACKET, "a packet as a file holds it; context link_type opens it", LINK_DRAFT),
         "ethernet": Layout(link.ETHERNET, "Ethernet, VLAN tags included", "IEEE 802.3, IEEE 802.1Q"),
         "linux_cooked": Layout(link.LINUX_COOKED, "Linux cooked capture", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL"),
         "linux_cooked2": Layout(link.LINUX_COOKED2, "the same, version 2", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL2"),

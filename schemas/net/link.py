@@ -24,6 +24,7 @@ from wirekit.wire import (
     Struct,
     Switch,
     Symbols,
+    context,
     rest,
     this,
     uint8,
@@ -209,3 +210,6 @@ def link_layer(link_type: Any) -> Node:
     """A packet as a file holds it: opened when its link type is known and the bytes fit it, else as it stands."""
     cases = {number: LAYOUTS[name] for number, name in LINKS.items()}
     return OrBytes(Switch(link_type, cases, default=rest()))
+
+
+PACKET = Struct("data" / link_layer(context.link_type), name="CapturedPacket")

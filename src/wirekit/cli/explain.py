@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from typing import IO, Any
 
 import click
 
+from wirekit.cli.common import context_option, parse_context
 from wirekit.compiler import ir, rows, rows_build, rows_direct, rows_load, trace
 from wirekit.errors import lacking
 from wirekit.registry import registry
+
+FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 
 
 @click.command("explain")
@@ -24,12 +28,21 @@ from wirekit.registry import registry
         "ir: the layout that all are generated from."
     ),
 )
-def command(key: str, engine: str) -> int:
+@click.option(
+    "--front",
+    type=click.File("rb"),
+    help="For --engine columns: a file that begins as KEY does, where its beginning tells what its records are.",
+)
+@context_option
+def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
     """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
     if engine == "ir":
         click.echo(ir.dump(registry[key].layout))
     elif engine in ("columns", "build-columns"):
-        click.echo(_kernel(key, engine), nl=False)
+        told: tuple[Any, ...] = ()
+        if engine == "columns":
+            told = (front.read(FRONT) if front is not None else b"", parse_context(context_pairs))
+        click.echo(_kernel(key, engine, *told), nl=False)
     else:
         write = {
             "rows": rows.writer,
@@ -42,12 +55,12 @@ def command(key: str, engine: str) -> int:
     return 0
 
 
-def _kernel(key: str, engine: str) -> str:
+def _kernel(key: str, engine: str, *told: Any) -> str:
     """The source of the kernel of a columns engine."""
     registry[key]
     try:
         module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'columns_build')}")
     except ModuleNotFoundError as error:
         raise lacking(f"--engine {engine}", error) from error
-    source: str = module.source(key)
+    source: str = module.source(key, *told)
     return source

@@ -31,19 +31,19 @@ Kernels are compiled when they are first needed and kept on disk (see ``columns_
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns_arrow import assembled
+from wirekit.compiler.columns_arrow import assembled, batch_of
 from wirekit.compiler.columns_block import LARGEST, Block, block
 from wirekit.compiler.columns_errors import ERRORS, NO_ERRORS, failure, refused
 from wirekit.compiler.columns_front import is_told
 from wirekit.compiler.columns_limits import passed_on
 from wirekit.compiler.columns_names import named
-from wirekit.compiler.columns_opened import Opening
+from wirekit.compiler.columns_opened import BOTH, Opening
 from wirekit.compiler.columns_packed import opened_level
 from wirekit.compiler.columns_plan import Ranges, Start, start
 from wirekit.compiler.columns_programs import Program, led_program, program, source, without_columns
@@ -54,9 +54,9 @@ from wirekit.compiler.columns_times import TIMES, dated
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Allowance, Limits
 
-__all__ = ["columns", "program", "scan", "source"]
+__all__ = ["columns", "opened", "program", "scan", "source"]
 
-_blocks: dict[str, Block | None] = {}
+_blocks: dict[int, Block | None] = {}  # by the id of a program, which is kept
 
 
 def columns(
@@ -67,6 +67,7 @@ def columns(
     fields: Sequence[str] | None = None,
     enums: str = "int",
     times: str = "timestamp",
+    context: Mapping[str, Any] | None = None,
 ) -> pa.RecordBatch:
     """The records in a buffer, one row each, one column a field.
 
@@ -80,6 +81,7 @@ def columns(
         enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
         times: ``timestamp``: what counts time since the epoch is ``timestamp[ms, UTC]`` (or another unit), or ``int``,
             as the wire has it. Nothing is lost by either: a -1 for no time is a millisecond before 1970, not null.
+        context: what the bytes do not say themselves, as for ``wirekit.decode``. Each has a kernel of its own.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
@@ -97,7 +99,7 @@ def columns(
     """
     if enums not in ("int", "dictionary"):
         raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
-    batch = scan(key, buffer, limits=limits, fields=fields, times=times)[0]
+    batch = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)[0]
     return named(batch) if enums == "dictionary" else batch
 
 
@@ -109,6 +111,7 @@ def scan(
     wrappers: bool = False,
     fields: Sequence[str] | None = None,
     times: str = "int",
+    context: Mapping[str, Any] | None = None,
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """The records in a buffer, and those that do not decode.
 
@@ -117,7 +120,7 @@ def scan(
     for more than the limits grant is an error only, and so is a record inside which, compressed, something does.
 
     Args:
-        key, buffer, limits, fields, times: as for ``columns``.
+        key, buffer, limits, fields, times, context: as for ``columns``.
         wrappers: keep the records that hold others compressed.
 
     Returns:
@@ -147,7 +150,7 @@ def scan(
     bounds = limits or registry[key].limits
     led = is_told(registry[key].layout)
     if not (wrappers or led or fields is not None):
-        batch = _small(key, program(key), buffer, bounds, times)
+        batch = _small(key, program(key, context), buffer, bounds, times)
         if batch is not None:
             return batch, NO_ERRORS
     data = as_array(buffer)
@@ -159,8 +162,8 @@ def scan(
             return _unreadable(key, found)
         made, reference = known, of_front(ahead, known.plan, allowance)
     else:
-        made = program(key)
-        reference = of_records(made.plan, allowance)
+        made = program(key, context)
+        reference = of_records(made.plan, allowance, context)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
     whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     wanted = None if fields is None else tuple(fields)
@@ -194,6 +197,53 @@ def scan(
     return batch if times == "int" else dated(batch), errors
 
 
+def opened(
+    key: str, column: pa.Array, *, limits: Limits | None = None, context: Mapping[str, Any] | None = None
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """One record in each byte string of a column.
+
+    Args:
+        key: the key of a schema that is one record.
+        column: binary, its nulls hold nothing.
+        limits, context: as for ``columns``.
+
+    Returns:
+        The records, a row for each byte string, with null in all columns where it holds none that decodes; and the
+        errors, as ``scan`` gives them, of which ``wrapper`` is the row, and ``offset`` counts in its bytes.
+
+    Raises:
+        Misuse: as for ``columns``, and for a list of records.
+
+    >>> batch, errors = opened("jmq4.header", pa.array([None, b"short"]))
+    >>> batch["magic"].to_pylist(), errors["wrapper"].to_pylist(), errors["kind"].to_pylist()
+    ([None, None], [1], ['short'])
+    """
+    from wirekit.registry import registry
+
+    made = program(key, context)
+    if made.plan.path or made.kernel.packing is not None or made.kernel.contents is not None:
+        raise Misuse(f"{key} is a list of records; a byte string of a column holds one")
+    whole = column.cast(pa.large_binary())
+    _, offsets, data = whole.buffers()
+    places = np.frombuffer(offsets, np.int64)[whole.offset :][: len(whole) + 1]
+    there = np.asarray(whole.is_valid())
+    ranges = Ranges(places[:-1].copy(), places[1:].copy(), there.astype(np.int64), {})
+    rows = np.arange(len(whole))
+    level = Level(as_array(data if data is not None else b""), ranges, ranges.starts, rows)
+    level.roots = rows
+    bounds = limits or registry[key].limits
+    run(made, made.plan, level, bounds)
+    reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
+    errors = pa.concat_batches(refused(made.kernel, reference, level, 1).told())
+    taken = np.full(len(whole), -1, np.int64)
+    taken[level.ranges_of_rows()] = np.arange(level.rows)
+    found = batch_of(made, level)
+    fields = [field.with_nullable(True) for field in found.schema if field.name not in BOTH]
+    place = pa.array(taken, mask=taken < 0)
+    arrays = [found[field.name].take(place) for field in fields]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), errors
+
+
 def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Nothing but an error: what the records are is not known."""
     assert found.wrong is not None
@@ -212,9 +262,9 @@ def _small(key: str, made: Program, buffer: Any, limits: Limits, times: str) -> 
         return None
     if data.size > LARGEST:
         return None
-    if key not in _blocks:
-        _blocks[key] = block(made.kernel, made.plan, made.schema, made.least)
-    small = _blocks[key]
+    if id(made) not in _blocks:
+        _blocks[id(made)] = block(made.kernel, made.plan, made.schema, made.least)
+    small = _blocks[id(made)]
     if small is None:
         return None
     found = Start(0, data.size, -1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_kernel import Column, Repeated
 from wirekit.compiler.columns_programs import Program
 from wirekit.compiler.columns_protobuf import arrays as message_arrays
 from wirekit.compiler.columns_run import LARGE, Level
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
     sizes = {
-        column.slot: sum(int(level.arrays[f"o{column.slot}"][level.rows]) for level in levels)
+        column.slot: sum(level.used(column) for level in levels)
         for column in made.kernel.columns
         if column.kind in ("bytes", "text")
     }
@@ -48,15 +48,9 @@ def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: l
     left = level.left if level.left.size else np.full(level.rows, -1, np.int64)
     parents = np.zeros(level.rows, np.int64)
     if depth:
-        parents = positions[depth - 1][level.parents[_ranges(level)]]
+        parents = positions[depth - 1][level.parents[level.ranges_of_rows()]]
     part = part.append_column("@parent", pa.array(parents, mask=np.full(level.rows, depth == 0)))
     return part.append_column("@left", pa.array(left, mask=left < 0))
-
-
-def _ranges(level: Level) -> NDArray[Any]:
-    """The range of each row."""
-    first = level.arrays["first"]
-    return np.repeat(np.arange(first.size), np.diff(first, append=level.rows))
 
 
 def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
@@ -76,7 +70,7 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     for depth, level in enumerate(levels):
         before = np.cumsum(taken[depth]) - taken[depth]
         if depth:
-            ranges = _ranges(level)
+            ranges = level.ranges_of_rows()
             bases = positions[-1][level.parents] + kept[depth - 1][level.parents]
             before = bases[ranges] + before - before[level.arrays["first"][ranges]]
         positions.append(before)
@@ -95,13 +89,13 @@ def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa
         if code.packing is not None and column.slot == code.packing.column:
             codec = filled["k0"]
             arrays.append(pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_()))
-    offset = filled["offset"] - level.begins[_ranges(level)] if depth else filled["offset"]
+    offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
     arrays += [_numbers(offset, pa.int64()), _numbers(filled["length"], pa.int64())]
     if code.gaps:
         arrays.append(_numbers(filled["gap"], pa.int64()))
     if code.packing is not None:
         arrays.append(_numbers(np.full(rows, depth, np.int32), pa.int32()))
-        roots = _numbers(level.roots[_ranges(level)], pa.int64()) if depth else pa.nulls(rows, pa.int64())
+        roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         arrays.append(roots)
     schema = made.schema
     if level.trays:
@@ -115,7 +109,7 @@ def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa
 def batch_of(made: Program, level: Level) -> pa.RecordBatch:
     """The rows of one level alone."""
     byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
-    return _batch(made, level, 1, {each.slot: int(level.arrays[f"o{each.slot}"][level.rows]) for each in byte_columns})
+    return _batch(made, level, 1, {each.slot: level.used(each) for each in byte_columns})
 
 
 def _with_messages(
@@ -144,7 +138,27 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
 
 def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array over what the kernel filled."""
-    rows, arrays, slot = level.rows, level.arrays, column.slot
+    array, nullable, group = _values(column, level, sizes), column.nullable, column.within
+    while group is not None:
+        array = _listed(array, group, level, nullable=nullable)
+        nullable, group = group.nullable, group.outer
+    return array
+
+
+def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -> pa.Array:
+    """Elements as lists."""
+    offsets, rows, valid = level.arrays[f"lo{group.number}"], level.elements(group.outer), None
+    large = len(array) > LARGE
+    if group.nullable:
+        valid = pa.py_buffer(np.packbits(level.arrays[f"lv{group.number}"][:rows], bitorder="little"))
+    kind = (pa.large_list if large else pa.list_)(pa.field("item", array.type, nullable))
+    held = offsets[: rows + 1].astype(np.int64 if large else np.int32, copy=False)
+    return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(held)], -1, 0, [array])
+
+
+def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+    """The values of a column, one a row or an element."""
+    rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
     valid = None
     if column.nullable:
         valid = pa.py_buffer(np.packbits(arrays[f"v{slot}"], bitorder="little"))
@@ -166,6 +180,6 @@ def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) ->
     """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
     kind = pa.large_string() if made_large else pa.string()
     if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
-        return pa.Array.from_buffers(kind, level.rows, array.buffers())
+        return pa.Array.from_buffers(kind, len(array), array.buffers())
     values: Sequence[bytes | None] = array.to_pylist()
     return pa.array([None if value is None else value.decode(errors="replace") for value in values], kind)

@@ -169,8 +169,8 @@ class Block:
 
 
 def block(kernel: Kernel, plan: Records, schema: pa.Schema, least: int) -> Block | None:
-    """How small buffers of a layout are scanned; None where a kernel fills more than arrays."""
-    if by_arrays(kernel):
+    """How small buffers of a layout are scanned; None where a kernel fills more than arrays of an element a row."""
+    if by_arrays(kernel) or kernel.lists:
         return None
     return Block(kernel, plan, schema, least)
 

@@ -6,17 +6,17 @@ which it was. Where types differ, the later one is called ``<path>:<type>``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_choices import Choices
 from wirekit.compiler.columns_expressions import Scope, Value
-from wirekit.compiler.columns_kernel import Column
+from wirekit.compiler.columns_kernel import Column, Repeated
 from wirekit.compiler.columns_loops import ABSENT
 from wirekit.compiler.columns_plan import unfit
-from wirekit.compiler.columns_writer import Writer
+from wirekit.compiler.columns_writer import Writer, index_of
 
 Arm = tuple[str, Callable[[], Value]]
 
@@ -30,7 +30,7 @@ class Branches(Writer, Choices):
         outer, merging = self.maybe, self.merging
         lines, self.lines = self.lines, []
         defaults, self.defaults = self.defaults, []
-        known = len(self.columns)
+        known, listed = len(self.columns), len(self.lists)
         self.maybe = True
         found = []
         loose, left = self.loose, list(self.loose)
@@ -54,6 +54,7 @@ class Branches(Writer, Choices):
             for line in unset:
                 self.put(line)
             self.absent(self.columns[known:])
+            self.no_lists(self.lists[listed:])
         self.lines += inside
         return found
 
@@ -61,8 +62,19 @@ class Branches(Writer, Choices):
         """Writes null to columns, except for byte strings, which are written at the end of a record."""
         copied = {id(each.column) for each in self.copies}
         absent = [each for each in self.columns if id(each) not in copied and any(each is other for other in columns)]
-        if absent:
+        absent = [each for each in absent if each.within is self.around]
+        if absent and self.around is None:
             self.put(ABSENT + " ".join(str(each.slot) for each in absent))
+        elif absent:
+            for column in absent:
+                self.put(f"c{column.slot}[{index_of(self.around)}] = 0")
+                self.put(f"v{column.slot}[{index_of(self.around)}] = 0")
+
+    def no_lists(self, lists: list[Repeated]) -> None:
+        """Writes null for lists."""
+        for group in lists:
+            if group.outer is self.around:
+                self.put(f"lv{group.number}[{index_of(self.around)}] = 0")
 
     def when(self, condition: str, node: ir.Node, path: str, e: str, scope: Scope) -> Value:
         """A node that a condition makes there."""
@@ -96,7 +108,7 @@ class Branches(Writer, Choices):
     def ahead(self, node: ir.Ahead, path: str, e: str, scope: Scope) -> Value:
         """A node that is read and not consumed."""
         size = node.at + ir.minimum(node.node)
-        self.fail(f"{e} - p < {size}", path, "short", f"needs {size} bytes, more than there are", cut=e == "limit")
+        self.fail(f"{e} - p < {size}", path, "short", f"needs {size} bytes, more than there are", cut=e == self.cutting)
         back = self.fresh("r")
         self.put(f"{back} = p")
         self.put(f"p += {node.at}")
@@ -116,7 +128,7 @@ class Branches(Writer, Choices):
 
     def within(self, node: ir.Bounded, size: str, path: str, e: str, scope: Scope) -> Value:
         self.fail(f"{size} < 0", path, "wrong", "expected a length of at least 0")
-        self.fail(f"{size} > {e} - p", path, "short", "needs more bytes than there are", cut=e == "limit")
+        self.fail(f"{size} > {e} - p", path, "short", "needs more bytes than there are", cut=e == self.cutting)
         limit = self.fresh("e")
         self.put(f"{limit} = p + {size}")
         value = self.node(node.node, path, limit, scope)
@@ -127,6 +139,10 @@ class Branches(Writer, Choices):
 
     def written(self) -> None:
         """Writes what has been put off."""
+        raise NotImplementedError
+
+    def rewound(self, group: Repeated) -> Iterator[str]:
+        """Forgets the elements of a list that the record at hand has added."""
         raise NotImplementedError
 
     def raw(self, number: ir.Number, path: str, e: str) -> str:
@@ -141,6 +157,7 @@ class Branches(Writer, Choices):
             self.gaps = True
             self.put(f"{begin}, {gap} = p, gap0")
             stored, self.stored = self.stored, []
+            entered, self.entered = self.entered, []
             messages = len(self.messages)
             self.put("while True:  # once")
             self.depth += 1
@@ -151,6 +168,10 @@ class Branches(Writer, Choices):
             if messages < len(self.messages) or self.contents is not None:
                 raise unfit(self.key, path, node, "of a message")
             inside, self.stored = self.stored, stored + self.stored
+            lists, self.entered = self.entered, entered + self.entered
+            if lists:
+                self.put("if full:")
+                self.put("    break")
             limits = [number for number, reason in enumerate(self.reasons, 1) if reason.kind == "limit"]
             self.put("if " + " or ".join(f"abs(reason) == {number}" for number in limits or [-1]) + ":")
             self.put("    break")
@@ -160,6 +181,9 @@ class Branches(Writer, Choices):
             self.depth += 1
             self.put(f"p, gap0, reason = {begin}, {gap}, np.int64(0)")
             self.absent(list(inside))
+            self.no_lists(lists)
+            for group in lists:
+                self.later(partial(self.rewound, group))
             for each in self.copies:
                 if any(each.column is column for column in inside):
                     self.put(f"{each.length}, {each.present} = 0, 0")

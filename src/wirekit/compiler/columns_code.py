@@ -16,12 +16,13 @@ from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_choices import holds_records
-from wirekit.compiler.columns_contents import Contained
 from wirekit.compiler.columns_expressions import LONGEST, Scope, Value
 from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Packing, assembled
+from wirekit.compiler.columns_lists import Lists
 from wirekit.compiler.columns_loops import COPIES, ROOM, held
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_shared import parts
+from wirekit.compiler.columns_writer import index_of
 from wirekit.values import SymbolTable
 
 CHECKSUMS = ("crc32", "crc32c", "internet")
@@ -31,21 +32,24 @@ NARROW = 32  # bits of a number with names, if it fits
 
 
 @dataclass(slots=True)
-class _Writer(Contained):
+class _Writer(Lists):
     """One method a kind of node. ``path`` is the column's name, ``e`` the variable of the nearest limit; ``limit`` is
     the list's own.
     """
 
-    def element(self, node: ir.Node) -> None:
-        self.once = parts(node)
+    def element(self, node: ir.Node, whole: ir.Node) -> None:
+        self.once = parts(whole)
+        self.later(self.begun)
         self.node(node, "", "limit", Scope({}, None))
         self.written()
         if self.packing is not None:
             self.put(f"k0[i] = {self.codec}")
-        if len(self.copies) >= MANY_COPIES and not self.messages and self.contents is None:
+        many = len(self.copies) >= MANY_COPIES and not self.lists
+        if many and not self.messages and self.contents is None:
             self.copied_by_loop()
             return
-        room = [f"{each.length} > d{each.column.slot}.size - w{each.column.slot}" for each in self.copies]
+        copies = [each for each in self.copies if each.column.within is None]
+        room = [f"{each.length} > d{each.column.slot}.size - w{each.column.slot}" for each in copies]
         if room:
             self.put(f"if {' or '.join(room)}:")
             self.put("    full = 2")
@@ -54,12 +58,13 @@ class _Writer(Contained):
         if self.contents is not None:
             for name, variable in zip(CONTENTS, self.contents.variables, strict=True):
                 self.put(f"{name}[i] = {variable}")
-        for each in self.copies:
+        for each in copies:
             self.copied(each)
+        self.later(lambda: self.added(None))
 
     def copied_by_loop(self) -> None:
         """Keeps in one array where byte strings stand, as each is a variable of its own else, and copies in a loop."""
-        self.lines = held(self.lines, [(each.start, each.length, each.present) for each in self.copies])
+        self.lines = [*held(self.body(), [(each.start, each.length, each.present) for each in self.copies])]
         slots = " ".join(str(each.column.slot) for each in self.copies)
         self.put(ROOM + slots)
         self.put("    full = 2")
@@ -95,11 +100,11 @@ class _Writer(Contained):
                 return self.when(f"p < {e}", node.node, path, e, scope)
             case ir.Packed(node=ir.Reference()):
                 return self.packed(node, path, e, scope)
-            case ir.Protobuf():
+            case ir.Protobuf() if self.around is None:
                 return self.protobuf(node, path, e)
             case ir.WhenNext():
                 return self.next(node, path, e, scope)
-            case ir.Either() | ir.Choice() if holds_records(node):
+            case ir.Either() | ir.Choice() if holds_records(node) and self.around is None:
                 return self.content(node, path, e, scope)
             case ir.Either() | ir.Choice():
                 return self.choice(node, path, e, scope)
@@ -109,12 +114,14 @@ class _Writer(Contained):
                 return self.bounded(node, path, e, scope)
             case ir.Fallback():
                 return self.fallback(node, path, e, scope)
+            case ir.Several():
+                return self.several(node, path, e, scope)
         raise unfit(self.key, path, node)
 
     def bound(self, size: int, path: str, e: str, checked: bool) -> None:
         if not checked:
             text = f"needs {size} byte{'' if size == 1 else 's'}, more than there are"
-            self.fail(f"{e} - p < {size}", path, "short", text, cut=e == "limit")
+            self.fail(f"{e} - p < {size}", path, "short", text, cut=e == self.cutting)
 
     def read(self, number: ir.Number) -> str:
         function = reader(number)
@@ -200,14 +207,14 @@ class _Writer(Contained):
                 self.put(f"{size} = {size} if {present} else np.int64(0)")
             if node.length.signed and (node.null is None or node.null < -1):
                 self.fail(f"{size} < 0", path, "wrong", "expected a length of at least 0")
-            self.fail(f"{size} > {e} - p", path, "short", text, cut=e == "limit")
+            self.fail(f"{size} > {e} - p", path, "short", text, cut=e == self.cutting)
             self.put(f"{start}, {length} = p, {size}")
         else:
             size, low, _ = self.amount(node.length, scope, path)
             self.put(f"{length} = {size}")
             if low < 0:
                 self.fail(f"{length} < 0", path, "wrong", "expected a length of at least 0")
-            self.fail(f"{length} > {e} - p", path, "short", text, cut=e == "limit")
+            self.fail(f"{length} > {e} - p", path, "short", text, cut=e == self.cutting)
             self.put(f"{start} = p")
         self.put(f"p += {length}")
         if not node.explained:
@@ -228,15 +235,19 @@ class _Writer(Contained):
         column = self.column(f"{path}.ok", "flag", "uint8")
         outer = column.nullable
         column.nullable = outer or bool(present)
-        self.put(f"c{column.slot}[i] = is_utf8(b, {start}, {length})")
+        at = index_of(column.within)
+        self.put(f"c{column.slot}[{at}] = is_utf8(b, {start}, {length})")
         if column.nullable:
-            self.put(f"v{column.slot}[i] = {present or 1}")
+            self.put(f"v{column.slot}[{at}] = {present or 1}")
 
     def packed(self, node: ir.Packed, path: str, e: str, scope: Scope) -> Value:
         if not isinstance(node.node, ir.Reference):
             raise unfit(self.key, path, node, "what is inside is not a schema of its own")
         if node.size is not None:
             raise unfit(self.key, path, node, "its size is told by another field")
+        if self.around is not None:  # it is not opened
+            self.left_out.append(f"{path}.content")
+            return self.blob(node.blob, path, e, scope)
         if self.packing is not None or self.maybe:
             raise unfit(self.key, path, node, "one a record, without a condition, is what columns can open")
         value = self.blob(node.blob, path, e, scope)
@@ -262,7 +273,7 @@ class _Writer(Contained):
 
     def structure(self, node: ir.Structure, path: str, e: str, scope: Scope) -> Value:
         inner = Scope({}, scope)
-        top = e == "limit" and not path and not self.maybe
+        top = e == "limit" and not path and not self.maybe and self.around is None
         values: list[Value] = []
         begins: dict[int, str] = {}
         ends: dict[int, str] = {}
@@ -349,7 +360,7 @@ class _Writer(Contained):
             self.clipped(measure, where, f"{size}{less}", size, limit, e)
         if not measure.clip:
             unless = f"{size} != 0 and " if measure.zero_is_rest else ""
-            self.fail(f"{unless}{size}{less} > {e} - p", where, "short", text, cut=e == "limit")
+            self.fail(f"{unless}{size}{less} > {e} - p", where, "short", text, cut=e == self.cutting)
         if not (measure.zero_is_rest or measure.clip):
             self.put(f"{limit} = p + {size}{less}")
         if top and measure.last == len(node.members) - 1 and measure.first <= measure.last:
@@ -543,8 +554,11 @@ def marks(node: ir.Structure) -> Iterator[tuple[int, str]]:
         yield from ((index, "sum") for index in (total.at, total.first, total.last))
 
 
-def kernel(key: str, element: ir.Node) -> Kernel:
+def kernel(key: str, element: ir.Node, whole: ir.Node | None = None) -> Kernel:
     """The kernel for records of one layout.
+
+    Args:
+        whole: the layout with all choices, of which some are made in ``element``; it decides what is read once.
 
     Raises:
         Misuse: when something inside has no column; the text names the node and its path.
@@ -556,18 +570,21 @@ def kernel(key: str, element: ir.Node) -> Kernel:
     [('number', 'number', False), ('name', 'bytes', True)]
     """
     writer = _Writer(key)
-    writer.element(element)
-    if len(writer.lines) > LONGEST_SOURCE:
-        why = f"alternatives inside of alternatives make a kernel of {len(writer.lines):,} lines"
+    writer.element(element, element if whole is None else whole)
+    size = len(writer.body())
+    if size > LONGEST_SOURCE:
+        why = f"alternatives inside of alternatives make a kernel of {size:,} lines"
         raise unfit(key, "", element, why)
     return assembled(
         writer.columns,
         writer.reasons,
         writer.packing,
-        writer.lines,
+        writer.body(),
         writer.uses,
         gaps=writer.gaps,
         may_be_empty=ir.minimum(element) == 0,
         messages=writer.messages,
         contents=writer.contents,
+        lists=writer.lists,
+        left_out=writer.left_out,
     )

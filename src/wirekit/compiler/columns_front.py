@@ -31,6 +31,7 @@ class Front:
         error: why it cannot be read, or None.
         node: the layout of one record, as the reference engine reads it.
         scope: what stands in front, for its expressions.
+        whole: a record with all choices.
     """
 
     told: str
@@ -41,6 +42,7 @@ class Front:
     error: WireError | None = None
     node: Any = None
     scope: Scope | None = None
+    whole: ir.Node | None = None
 
 
 def is_told(layout: ir.Node) -> bool:
@@ -88,7 +90,9 @@ def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, l
     assert isinstance(several, ir.Several)
     assert isinstance(records, RecordsToEnd)
     told = json.dumps({name: to_json(value) for name, value in values.items()})
-    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope)
+    key = tuple(_value(tree, values) for tree in last.on)
+    (whole,) = (inner.element for case, inner in last.cases if case == key and isinstance(inner, ir.Several))
+    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope, whole)
 
 
 def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) -> ir.Node:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,32 @@ if TYPE_CHECKING:
     from wirekit.compiler.columns_protobuf import Tables
 
 SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc
+FULL_LIST = 16  # what ``scan`` gives when the arrays of a list are full, plus the list's number
 WALKS = frozenset({"walk", "ready", "keep", "holds"})  # of kernels.protobuf; everything else is of kernels.reads
+
+
+@dataclass(slots=True)
+class Repeated:
+    """A list inside a record: its elements stand in arrays of their own.
+
+    Attributes:
+        number: the number in the names of its arrays: ``lo<number>`` has where the elements of each row end, ``room``
+            how many there may be. ``lq<number>`` of the kernel is how many there are, ``lj<number>`` the one at hand.
+        path: where it stands.
+        outer: the list around it: then ``lo<number>`` is by element of that.
+        nullable: whether ``lv<number>`` says which rows have a list.
+    """
+
+    number: int
+    path: str
+    outer: Repeated | None
+    nullable: bool
+
+    def arrays(self) -> Iterator[tuple[str, str]]:
+        """(name, dtype) of its arrays; one element a row, or an element around it, and one more in ``lo``."""
+        yield f"lo{self.number}", "int64"
+        if self.nullable:
+            yield f"lv{self.number}", "uint8"
 
 
 @dataclass(slots=True)
@@ -36,6 +61,7 @@ class Column:
             byte strings, of which ``w<slot>`` is the last; ``u<slot>`` whether a text is UTF-8.
         unit: of a time since the epoch.
         listed: whether a row has a list of values, for the building kernel: ``l<slot>`` has the offsets.
+        within: the list of which it has an element each, instead of one a row.
     """
 
     path: str
@@ -46,6 +72,7 @@ class Column:
     slot: int = 0
     unit: str | None = None
     listed: bool = False
+    within: Repeated | None = None
 
     def arrays(self) -> Iterator[tuple[str, str]]:
         """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""
@@ -133,6 +160,8 @@ class Kernel:
         arguments: the names of all arrays, in order.
         messages: the protobuf messages of a record.
         contents: what column may hold other records, or None.
+        lists: the lists inside a record, outer first.
+        left_out: paths that have no column.
     """
 
     source: str
@@ -143,6 +172,8 @@ class Kernel:
     arguments: list[str]
     messages: list[Tables] = field(default_factory=list)
     contents: Contents | None = None
+    lists: list[Repeated] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 # Arrays that every kernel has. ``state``: range, position (-1: at the start of the range), number in the range, rows,
@@ -263,6 +294,8 @@ def assembled(
     may_be_empty: bool,
     messages: list[Tables],
     contents: Contents | None,
+    lists: list[Repeated],
+    left_out: list[str],
 ) -> Kernel:
     """The function around the code of one record.
 
@@ -274,6 +307,8 @@ def assembled(
     """
     arguments: list[str] = list(GENERAL)
     arguments += [name for column in columns for name, _ in column.arrays()]
+    arguments += ["room"] if lists else []
+    arguments += [name for each in lists for name, _ in each.arrays()]
     arguments += ["k0"] if packing else []
     arguments += ["gap"] if gaps else []
     arguments += list(CONTENTS) if contents else []
@@ -281,7 +316,7 @@ def assembled(
     body = trimmed(body)
     if gaps:
         body = ["    " * INDENT + "gap0 = np.int64(0)", *body, "    " * INDENT + "gap[i] = gap0"]
-    slots = [column.slot for column in columns if column.kind in ("bytes", "text")]
+    slots = [column.slot for column in columns if column.kind in ("bytes", "text") and column.within is None]
     held = any(line.lstrip().startswith("held[:]") for line in body)
     written = (
         f"    held = np.zeros({3 * len(slots)}, np.int64)\n"
@@ -290,11 +325,12 @@ def assembled(
     )
     reasons = [*reasons, Reason("", "wrong", "expected a record of at least one byte, found an empty one")]
     tail = (EMPTY.format(empty=len(reasons)) if may_be_empty else "") + TAIL
-    made = Kernel("", columns, reasons, packing, gaps, arguments, messages, contents)
+    made = Kernel("", columns, reasons, packing, gaps, arguments, messages, contents, lists, left_out)
+    kinds = dtypes(columns, lists)
     table = {} if by_arrays(made) else _places(arguments)
     constants: list[str] = []
-    body = list(written_out(body, dtypes(columns), table, constants))
-    views = "".join(_views(columns, table))
+    body = list(written_out(body, kinds, table, constants))
+    views = "".join(_views(kinds, table))
     signature = "scan_table(table, state)" if table else f"scan({_wrapped(arguments)})"
     head = HEAD.format(signature=signature, views=views, written=written)
     own, sums = sorted(uses - SUMS - WALKS | {"begins"}), sorted(uses & SUMS)
@@ -308,7 +344,7 @@ def assembled(
     )
     made.source = start + "@njit(nogil=True, cache=True)\n" + head + "\n".join(body) + "\n" + tail
     if table:
-        made.source = _with_entry(made.source, columns, table, packed=packing is not None)
+        made.source = _with_entry(made.source, kinds, table, packed=packing is not None)
     return made
 
 
@@ -317,13 +353,15 @@ def by_arrays(made: Kernel) -> bool:
     return bool(made.messages) or made.contents is not None
 
 
-def dtypes(columns: list[Column]) -> dict[str, str]:
+def dtypes(columns: list[Column], lists: Sequence[Repeated] = ()) -> dict[str, str]:
     """The types of the arrays that every kernel of these columns has; what is not named here is int64."""
     found = {"b": "uint8", "until": "uint8", "k0": "int8"}
     for column in columns:
         found |= dict(column.arrays())
         if column.kind in ("bytes", "text"):
             found[f"o{column.slot}"] = "offsets"
+    for each in lists:
+        found |= dict(each.arrays()) | {f"lo{each.number}": "offsets"}
     return found
 
 
@@ -332,18 +370,16 @@ def _places(arguments: list[str]) -> dict[str, int]:
     return {name: 2 * index for index, name in enumerate(name for name in arguments if name not in SCALARS)}
 
 
-def _views(columns: list[Column], table: dict[str, int]) -> Iterator[str]:
+def _views(kinds: Mapping[str, str], table: dict[str, int]) -> Iterator[str]:
     """The lines that take all arrays out of the table. Numbers written as they are would each be a type to numba."""
-    kinds = dtypes(columns)
     for name, index in table.items():
         yield f"    {name} = {kinds.get(name, 'int64')}_at(table, np.int64({index}))\n"
     if table:
         yield from (f"    {name} = {place}\n" for name, place in SCALARS.items() if name != place)
 
 
-def _with_entry(source: str, columns: list[Column], at: dict[str, int], *, packed: bool) -> str:
+def _with_entry(source: str, kinds: Mapping[str, str], at: dict[str, int], *, packed: bool) -> str:
     """A kernel's source with the functions that are called."""
-    kinds = dtypes(columns)
     used = {kinds.get(name, "int64") for name in at} - {"offsets"}
     offsets = [index for name, index in at.items() if kinds.get(name) == "offsets"]
     entry = ENTRY.format(

@@ -5,7 +5,7 @@ A record-like schema is, in this order of preference,
 - a list of records (``Several``): up to the limit, or counted by a number in front;
 - a structure of such a list, with nothing in front of it but a length of the rest, the count's number, constants that
   must hold, and bytes up to the limit in place of everything (``IfNext(…, rest())``); behind it bytes up to the limit;
-- one record: then the buffer is one after the other, up to its end.
+- one record, with lists in it or not: then the buffer is one after the other, up to its end.
 
 What may stand inside a record is decided by ``columns_code``.
 """
@@ -162,7 +162,10 @@ def records(key: str, layout: ir.Node) -> Records:
     where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
     if not where:
         return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
-    return _of_structure(key, layout, where[0])
+    try:
+        return _of_structure(key, layout, where[0])
+    except Misuse:  # there is more than the list
+        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
 
 
 def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:

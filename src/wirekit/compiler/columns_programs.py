@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_code import kernel
+from wirekit.compiler.columns_context import said, settled
 from wirekit.compiler.columns_front import Front, front, is_told
-from wirekit.compiler.columns_kernel import CONTENTS, Kernel, field_metadata
+from wirekit.compiler.columns_kernel import CONTENTS, Kernel, Repeated, field_metadata
 from wirekit.compiler.columns_plan import Records, Start, records, unfit
 from wirekit.compiler.columns_times import dated_schema
+from wirekit.errors import Misuse
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Program:
         held: the list of that.
         least: bytes that a record takes at least.
         types: names and types of the kernel's arrays that have an element a row.
+        elements: of each list inside a record, of those that have an element an element.
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
     """
@@ -49,14 +52,18 @@ class Program:
     dated: pa.Schema
     contents: Program | None = None
     held: Records | None = None
+    elements: tuple[dict[str, np.dtype[Any]], ...] = ()
 
 
 _programs: dict[str, Program] = {}
 _lock = threading.Lock()
 
 
-def program(key: str) -> Program:
+def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
     """The plan and the kernel of a schema, made when first asked for; nothing is compiled yet.
+
+    Args:
+        context: what the caller says about the bytes, where the layout asks for it.
 
     Raises:
         Misuse: when the schema is no list of records, or a record has something inside that columns cannot hold.
@@ -70,21 +77,26 @@ def program(key: str) -> Program:
     if found is not None:
         return found
     schema = registry[key]
+    told = said(schema.layout, context or {})
+    name = f"{key} {told}" if told else key
+    if name in _programs:
+        return _programs[name]
     if is_told(schema.layout):
-        raise unfit(
-            key, "", schema.layout, "what stands in front of its records tells what they are, so give the bytes"
-        )
-    return _program(key, key, lambda: records(key, schema.layout))
+        why = "what stands in front of its records tells what they are"
+        raise Misuse(f"{key} has many kernels, as {why}; give the bytes (explain: --front FILE)")
+    layout = settled(key, schema.layout, context or {})
+    whole = None if layout is schema.layout else records(key, schema.layout).element
+    return _program(key, name, lambda: records(key, layout), whole)
 
 
-def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
+def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Program:
     from wirekit.registry import registry
 
     with _lock:
         found = _programs.get(name)
         if found is None:
             plan = planned()
-            made = kernel(key, plan.element)
+            made = kernel(key, plan.element, whole)
             inner = None
             if made.packing is not None:
                 other = made.packing.key
@@ -95,7 +107,8 @@ def _program(key: str, name: str, planned: Callable[[], Records]) -> Program:
             least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, made)
             schema = _schema(made)
-            found = Program(plan, inner, made, least, _types(made), schema, dated_schema(schema), contents, held)
+            dated, elements = dated_schema(schema), _elements(made)
+            found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements)
             _programs[name] = found
     return found
 
@@ -115,7 +128,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program |
         return None, Start(0, 0, 0, wrong), read
     several = read.several
     plan = Records(key, several.element, read.path, False, several.stop, several.until, ())
-    return _program(key, f"{key} {read.case}", lambda: plan), Start(read.begin, data.size, -1), read
+    return _program(key, f"{key} {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
 
 
 def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
@@ -130,13 +143,12 @@ def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
     held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
     schema = _schema(inner)
     least = max(ir.minimum(element), 1)
-    return Program(held, None, inner, least, _types(inner), schema, dated_schema(schema)), held
+    found = Program(held, None, inner, least, _types(inner), schema, dated_schema(schema), elements=_elements(inner))
+    return found, held
 
 
 def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
-    found = {"offset": "int64", "length": "int64"}
-    for column in made.columns:
-        found.update({name: dtype for name, dtype in column.arrays() if not name.startswith("d")})
+    found = {"offset": "int64", "length": "int64"} | _filled(made, None)
     if made.packing is not None:
         found["k0"] = "int8"
     if made.gaps:
@@ -146,14 +158,31 @@ def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
     return {name: np.dtype(dtype) for name, dtype in found.items()}
 
 
+def _elements(made: Kernel) -> tuple[dict[str, np.dtype[Any]], ...]:
+    return tuple({name: np.dtype(dtype) for name, dtype in _filled(made, each).items()} for each in made.lists)
+
+
+def _filled(made: Kernel, group: Repeated | None) -> dict[str, str]:
+    """The arrays of columns and lists that have an element a row, or an element of a list."""
+    columns = (column for column in made.columns if column.within is group)
+    found = {name: dtype for column in columns for name, dtype in column.arrays() if not name.startswith("d")}
+    for each in made.lists:
+        if each.outer is group:
+            found.update(each.arrays())
+    return found
+
+
 def _schema(made: Kernel) -> pa.Schema:
     fields = []
     for column in made.columns:
         metadata = field_metadata(column.table, column.unit)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
+        nullable, group = column.nullable, column.within
+        while group is not None:
+            kind, nullable, group = pa.list_(pa.field("item", kind, nullable)), group.nullable, group.outer
         opened = made.contents is not None and column.slot == made.contents.column  # null where it holds records
-        fields.append(pa.field(column.path, kind, column.nullable or opened, metadata))
+        fields.append(pa.field(column.path, kind, nullable or opened, metadata))
         if made.packing is not None and column.slot == made.packing.column:
             fields.append(pa.field(f"{column.path}.ok", pa.bool_()))
     fields += [pa.field("@offset", pa.int64(), False), pa.field("@length", pa.int64(), False)]
@@ -164,14 +193,32 @@ def _schema(made: Kernel) -> pa.Schema:
     return pa.schema(fields)
 
 
-def source(key: str) -> str:
-    """The generated source of a schema's kernel, as ``wirekit explain KEY --engine columns`` prints it."""
-    return program(key).kernel.source
+def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
+    """The generated source of a schema's kernel, as ``wirekit explain KEY --engine columns`` prints it.
+
+    Args:
+        ahead: what stands in front of its records, where that tells what they are.
+        context: what the caller says about the bytes.
+
+    Raises:
+        Misuse: for a schema that gives no columns.
+        WireError: for what cannot stand in front of records.
+    """
+    from wirekit.registry import registry
+
+    if not ahead or not is_told(registry[key].layout):
+        return program(key, context).kernel.source
+    found, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if found is None:
+        assert read.error is not None
+        raise read.error
+    return found.kernel.source
 
 
 def without_columns(made: Program) -> list[str]:
-    """The fields of messages that have no column."""
-    found = [path for table in made.kernel.messages for path in table.left_out]
+    """Fields that have no column."""
+    found = list(made.kernel.left_out)
+    found += [path for table in made.kernel.messages for path in table.left_out]
     if made.contents is not None and made.held is not None:
         found += [f"{made.held.path}.{path}" for path in without_columns(made.contents)]
     return found

@@ -6,7 +6,7 @@ and within the same limits; what it raises is the error. That takes about as lon
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,9 +77,9 @@ class Reference:
         return None, session.checks
 
 
-def of_records(plan: Records, allowance: Allowance) -> Reference:
-    """For the records of a schema."""
-    node, scope = registry[plan.key].node, Scope.root(Params())
+def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] | None = None) -> Reference:
+    """For the records of a schema, about which the caller says something."""
+    node, scope = registry[plan.key].node, Scope.root(Params(context or {}))
     if plan.path:
         assert isinstance(node, Struct)
         node, scope = dict(node.members)[plan.path], scope.inner()

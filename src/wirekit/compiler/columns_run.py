@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.compiler import columns_cache, columns_memory
-from wirekit.compiler.columns_kernel import SCALARS, STATE, Kernel, by_arrays
+from wirekit.compiler.columns_kernel import FULL_LIST, SCALARS, STATE, Column, Kernel, Repeated, by_arrays
 from wirekit.compiler.columns_plan import Ranges, Records
 from wirekit.compiler.columns_programs import Program
 from wirekit.compiler.columns_protobuf import Tray
@@ -24,6 +24,7 @@ LARGE = (1 << 31) - 1  # bytes from which on 32-bit offsets do not do
 WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for all of the buffer at once
 SPARE = 3  # how many times what is used an array may take
 SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
+ELEMENT_GUESS = 32  # the same of an element of a list
 ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
 
 
@@ -54,6 +55,19 @@ class Level:
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     trays: list[Tray] = field(default_factory=list)
+
+    def ranges_of_rows(self) -> NDArray[Any]:
+        """The range of each row."""
+        first = self.arrays["first"]
+        return np.repeat(np.arange(first.size), np.diff(first, append=self.rows))
+
+    def elements(self, group: Repeated | None) -> int:
+        """Of how many rows, or elements of a list, there is something."""
+        return self.rows if group is None else int(self.arrays[f"lo{group.number}"][self.elements(group.outer)])
+
+    def used(self, column: Column) -> int:
+        """The bytes of a column of byte strings."""
+        return int(self.arrays[f"o{column.slot}"][self.elements(column.within)])
 
 
 def as_array(buffer: Any) -> NDArray[Any]:
@@ -89,10 +103,19 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         arrays[name] = np.empty(16, np.int64)
     kinds = made.types
     wide = total > LARGE
+    inside = made.elements
     if not wide:
-        kinds = {name: _SHORT if _extra(name) else dtype for name, dtype in kinds.items()}
+        kinds, *inside = (
+            {name: _SHORT if _extra(name) else dtype for name, dtype in each.items()} for each in (kinds, *inside)
+        )
     for name, dtype in kinds.items():
         arrays[name] = columns_memory.array(rows + _extra(name), dtype)
+    if inside:
+        arrays["room"] = np.full(len(inside), min(total // ELEMENT_GUESS + 64, total), np.int64)
+        for size, each in zip(arrays["room"], inside, strict=True):
+            arrays.update({name: columns_memory.array(size + _extra(name), dtype) for name, dtype in each.items()})
+        for group in made.kernel.lists:
+            arrays[f"lo{group.number}"][0] = 0
     for column in made.kernel.columns:
         if column.kind in ("bytes", "text"):
             arrays[f"d{column.slot}"] = columns_memory.array(room, _BYTE)
@@ -112,9 +135,16 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         if full == 2:  # byte strings
             for column in made.kernel.columns:
                 if column.kind in ("bytes", "text"):
-                    used = int(arrays[f"o{column.slot}"][level.rows])
+                    used = level.used(column)
                     size = min(2 * arrays[f"d{column.slot}"].size + 4096, total)
                     arrays[f"d{column.slot}"] = _larger(arrays[f"d{column.slot}"], used, size)
+            continue
+        if full >= FULL_LIST:
+            number = full - FULL_LIST
+            used, size = level.elements(made.kernel.lists[number]), 2 * int(arrays["room"][number]) + 1024
+            arrays["room"][number] = size
+            for name in inside[number]:
+                arrays[name] = _larger(arrays[name], used, size, _extra(name))
             continue
         if level.rows >= rows:
             rows = 2 * rows + 1024
@@ -125,9 +155,12 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
                 arrays[name] = _larger(arrays[name], level.errors, 4 * level.errors)
     for name in kinds:
         arrays[name] = _fitted(arrays[name], level.rows + _extra(name))
+    for group, names in zip(made.kernel.lists, inside, strict=True):
+        for name in names:
+            arrays[name] = _fitted(arrays[name], level.elements(group) + _extra(name))
     for column in made.kernel.columns:
         if column.kind in ("bytes", "text"):
-            arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], int(arrays[f"o{column.slot}"][level.rows]))
+            arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], level.used(column))
     level.state = np.zeros(level.rows, np.uint8)
 
 
@@ -153,7 +186,7 @@ _ERROR_ARRAYS = ("error_at", "error_offset", "error_length", "error_reason")
 @cache
 def _extra(name: str) -> int:
     """How many elements more than rows an array has: offsets have the end of the last row, too."""
-    return int(name[0] == "o" and name[1:].isdigit())
+    return int(name.startswith("lo") or (name[0] == "o" and name[1:].isdigit()))
 
 
 def _larger(array: NDArray[Any], used: int, size: int, extra: int = 0) -> NDArray[Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns_expressions import Scope, Value, expression
-from wirekit.compiler.columns_kernel import INDENT, Column, Contents, Packing, Reason
+from wirekit.compiler.columns_kernel import INDENT, Column, Contents, Packing, Reason, Repeated
 from wirekit.compiler.columns_plan import unfit
 from wirekit.compiler.columns_protobuf import Tables
 from wirekit.compiler.expressions import Expression, Field
@@ -24,6 +25,22 @@ class Copy:
     present: str
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A place for lines that depend on what comes after them."""
+
+    depth: int
+    lines: Callable[[], Iterable[str]]
+
+    def written(self) -> list[str]:
+        return ["    " * self.depth + line for line in self.lines()]
+
+
+def index_of(group: Repeated | None) -> str:
+    """The variable for where an element of a list stands in its arrays; None: where the row does."""
+    return "i" if group is None else f"lj{group.number}"
+
+
 @dataclass(slots=True)
 class Writer:
     """The source of one record, as it grows.
@@ -33,10 +50,14 @@ class Writer:
         merging: columns that an alternative to what is written now has, and which it may share.
         stored: columns that were written to, for who has to take them back.
         loose: what is put off, and tells where ``p`` should stand; see ``columns_shared``.
+        lists: those of the record; ``around`` is the one that what is written now is an element of, and ``entered``
+            are those that begin in it.
+        cutting: the variable of the limit that may cut the last record, or element, without an error.
+        left_out: paths that get no column.
     """
 
     key: str
-    lines: list[str] = field(default_factory=list)
+    lines: list[str | Later] = field(default_factory=list)
     depth: int = INDENT
     names: int = 0
     columns: list[Column] = field(default_factory=list)
@@ -54,9 +75,25 @@ class Writer:
     walked: list[str] = field(default_factory=list)
     gaps: bool = False
     uses: set[str] = field(default_factory=set)
+    lists: list[Repeated] = field(default_factory=list)
+    around: Repeated | None = None
+    entered: list[Repeated] = field(default_factory=list)
+    cutting: str = "limit"
+    left_out: list[str] = field(default_factory=list)
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
+
+    def later(self, lines: Callable[[], Iterable[str]]) -> None:
+        """Lines that are known when the record is."""
+        self.lines.append(Later(self.depth, lines))
+
+    def body(self) -> list[str]:
+        """All lines."""
+        found: list[str] = []
+        for line in self.lines:
+            found += line.written() if isinstance(line, Later) else [line]
+        return found
 
     def fresh(self, stem: str, value: str = "np.int64(0)") -> str:
         """A new variable; one that a condition may leave unset gets this value first."""
@@ -81,7 +118,8 @@ class Writer:
     ) -> Column:
         """A new column, or that of an alternative, which has the same path and holds the same."""
         for column in self.merging:
-            same = column.path == path and (column.kind, column.table, column.unit) == (kind, table, unit)
+            same = column.path == path and column.within is self.around
+            same &= (column.kind, column.table, column.unit) == (kind, table, unit)
             if same and _widened(column, dtype):
                 self.stored.append(column)
                 return column
@@ -89,16 +127,17 @@ class Writer:
             if not any(column.path == path for column in self.merging):
                 raise unfit(self.key, path, "a second column of that name")
             return self.column(f"{path}:{dtype or kind}", kind, dtype, table, unit)
-        column = Column(path, kind, dtype, self.maybe, table, len(self.columns), unit)
+        column = Column(path, kind, dtype, self.maybe, table, len(self.columns), unit, within=self.around)
         self.columns.append(column)
         self.stored.append(column)
         return column
 
     def store(self, column: Column, value: str) -> None:
         """Writes a value that is there now; the row is only counted when the record is good."""
-        self.put(f"c{column.slot}[i] = {value}")
+        at = index_of(column.within)
+        self.put(f"c{column.slot}[{at}] = {value}")
         if column.nullable:
-            self.put(f"v{column.slot}[i] = 1")
+            self.put(f"v{column.slot}[{at}] = 1")
 
     def copy(self, column: Column, start: str, length: str, present: str) -> None:
         """Has a byte string copied when the record is good."""

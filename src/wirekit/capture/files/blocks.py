@@ -84,7 +84,7 @@ class PcapngWalk(Walk):
         elif kind == pcapng.SIMPLE_PACKET:
             yield self._simple(block.body, _DATA_LEADS[kind])
         elif kind == pcapng.INTERFACE_DESCRIPTION:
-            self.interfaces.append(_interface(block.body))
+            self.interfaces.append(described(block.body))
 
     def _described(self, number: int) -> Interface:
         if number < len(self.interfaces):
@@ -141,7 +141,7 @@ class PcapngWalk(Walk):
         if alone.value.block_type == pcapng.SECTION_HEADER:
             self.interfaces = []
         elif alone.value.block_type == pcapng.INTERFACE_DESCRIPTION:
-            self.interfaces.append(_interface(alone.value.body))
+            self.interfaces.append(described(alone.value.body))
         return Damaged(self.offset, size, alone.error or error)
 
     def _decode(self, size: int) -> Decoded:
@@ -172,7 +172,7 @@ class PcapngWalk(Walk):
         return start.error is None and start.value.byte_order is not None
 
 
-def _interface(body: Record | None) -> Interface:
+def described(body: Record | None) -> Interface:
     """What an interface description says; what does not fit in it is as good as none."""
     if body is None or body.link_type is None:
         return Interface(_UNKNOWN)

@@ -1,0 +1,309 @@
+"""The packets of a capture as Arrow columns, down to TCP: of pcap and of pcapng files, in one form.
+
+In a pcapng file each section tells its byte order, and each interface its link type and unit of time. So the blocks of
+a section are scanned first; then the bytes of all packets, once for each link type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.capture.files.blocks import described
+from wirekit.capture.files.items import SECOND, Interface
+from wirekit.compiler.columns import opened, scan
+from wirekit.compiler.columns_errors import ERRORS, NO_ERRORS
+from wirekit.compiler.columns_kernel import field_metadata
+from wirekit.engine import decode
+from wirekit.errors import Misuse, WireError
+from wirekit.registry import registry
+from wirekit.schemas.net import pcap, pcapng
+from wirekit.schemas.net.link import LINK_TYPES, LINKS
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TIME = pa.timestamp("ns", "UTC")
+OTHER_LINK = -1
+"""Stands for all link types whose layout is not known, which have one kernel."""
+
+_HEAD = 64  # bytes; enough to tell what a file or a section is
+_HIGHEST = (1 << 63) - 1
+_FRACTION = 33  # bits of a fraction of a second of which 64 bits hold the nanoseconds
+
+_FIELDS = [
+    pa.field("time", TIME),
+    pa.field("interface", pa.int32(), False),
+    pa.field("link_type", pa.int32(), False, field_metadata(LINK_TYPES, None)),
+    pa.field("captured_length", pa.uint32(), False),
+    pa.field("original_length", pa.uint32(), False),
+    pa.field("@offset", pa.int64(), False),
+    pa.field("bytes", pa.large_binary(), False),
+]
+_FOUND = pa.schema(_FIELDS)
+
+
+def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The packets of a pcap or pcapng file.
+
+    Args:
+        buffer: the whole file, decompressed: bytes, or anything that gives them by the buffer protocol.
+        limits: what the bytes may ask for; by default the protocol's.
+
+    Returns:
+        A batch with a row a packet: ``time`` (timestamp[ns, UTC]; null where the file tells none, or 64 bits do not
+        hold it), ``interface`` (its number in the section; 0 in a pcap file), ``link_type``, ``captured_length`` and
+        ``original_length`` (bytes), ``@offset`` of the packet's record or block in the file, and the columns of
+        ``net.packet``: ``data.*`` of the link layer, ``ipv4.*``, ``ipv6.*``, ``tcp.*``. And the errors, as
+        ``wirekit.compiler.columns.scan`` gives them: what is damaged or cut, and packets of an interface that is not
+        described. A record or block that does not decode ends the packets; ``open_capture`` looks for more behind it.
+
+    Raises:
+        Misuse: for what is no capture.
+
+    >>> import wirekit
+    >>> header = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": 1}}}
+    >>> file = wirekit.encode("net.pcap", {**header, "packets": [{"seconds": 1, "data": "00"}]})
+    >>> batch, errors = packets(file)
+    >>> [batch[name][0].as_py() for name in ("link_type", "captured_length", "data", "data.ok")]
+    [1, 1, b'\\x00', False]
+    """
+    data = memoryview(buffer).cast("B")
+    bounds = limits or registry["net.pcap"].limits
+    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    parts = list(_pcap(data, bounds, errors) if _is_pcap(data, bounds) else _pcapng(data, bounds, errors))
+    return _layers(pa.concat_batches(parts), bounds, errors), pa.concat_batches(errors)
+
+
+def _is_pcap(data: memoryview, limits: Limits) -> bool:
+    """Whether a capture is a pcap file; else it is a pcapng file."""
+    head = bytes(data[:_HEAD])
+    if decode(head, "net.pcap.header", limits=limits).error is None:
+        return True
+    start = decode(head, "net.pcapng.start", limits=limits)
+    if start.error is None and start.value.byte_order is not None:
+        return False
+    raise Misuse(f"packets are those of a pcap or pcapng file; this one begins with {head[:4].hex(' ')}")
+
+
+def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """What the bytes of packets hold, beside what the file says of them."""
+    told = pa.table(found).drop_columns(["bytes"])
+    kinds = np.asarray(found["link_type"])
+    kinds = np.where(np.isin(kinds, list(LINKS)), kinds, OTHER_LINK)
+    tables, orders = [], []
+    for kind in np.unique(kinds) if kinds.size else [OTHER_LINK]:
+        rows = np.flatnonzero(kinds == kind)
+        whole = rows.size == kinds.size
+        content = found["bytes"] if whole else found["bytes"].take(pa.array(rows))
+        batch, wrong = opened("net.packet", content, limits=limits, context={"link_type": int(kind)})
+        beside = told if whole else told.take(pa.array(rows))
+        tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
+        orders.append(rows)
+        if wrong.num_rows:
+            place = wrong.schema.get_field_index("wrapper")
+            errors.append(wrong.set_column(place, "wrapper", beside["@offset"].combine_chunks().take(wrong["wrapper"])))
+    table = tables[0]
+    if len(tables) > 1:
+        table = pa.concat_tables(tables, promote_options="permissive")
+        table = table.take(pa.array(np.argsort(np.concatenate(orders), kind="stable")))
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
+    return pa.schema([*told.schema, *batch.schema])
+
+
+def _pcap(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    header = decode(bytes(data[:_HEAD]), "net.pcap.header", limits=limits)
+    magic, fields, begin = header.value.magic_number, header.value.header, header.consumed
+    order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
+    unit = 1 if magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS) else 1000
+    rows, wrong = scan(f"net.pcap.packets.{order}", data[begin:], limits=limits)
+    errors.append(_moved(wrong, begin))
+    if not wrong.num_rows:
+        _cut(data, begin + _consumed(rows), f"net.pcap.packet.{order}", limits, errors)
+    count = rows.num_rows
+    times = _numbers(rows, "seconds").astype(np.int64) * SECOND + _numbers(rows, "fraction").astype(np.int64) * unit
+    yield pa.RecordBatch.from_arrays(
+        [
+            pa.array(times).view(TIME),
+            pa.array(np.zeros(count, np.int32)),
+            pa.array(np.full(count, int(fields.link.type), np.int32)),
+            rows["captured_length"],
+            rows["original_length"],
+            pa.array(_numbers(rows, "@offset") + begin),
+            rows["data"].cast(pa.large_binary()),
+        ],
+        schema=_FOUND,
+    )
+
+
+def _pcapng(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    position = 0
+    while position < len(data):
+        start = decode(bytes(data[position : position + _HEAD]), "net.pcapng.start", limits=limits)
+        if start.error is not None:
+            errors.append(_error(start.error, position, len(data) - position))
+            return
+        order = "be" if start.value.byte_order == pcapng.BIG_ENDIAN else "le"
+        section = data[position:]
+        rows, wrong = scan(f"net.pcapng.blocks.{order}", section, limits=limits)
+        errors.append(_moved(wrong, position))
+        consumed = _consumed(rows)
+        found = _of_section(rows, section, order, errors, position)
+        yield found
+        position += consumed
+        another = position < len(data) and bytes(data[position : position + 4]) == pcapng.SECTION_START
+        if wrong.num_rows or not another or not consumed:
+            if not wrong.num_rows:
+                _cut(data, position, f"net.pcapng.block.{order}", limits, errors)
+            return
+
+
+class _Described(NamedTuple):
+    """An interface, and after how many blocks of its section it is described."""
+
+    interface: Interface
+    row: int
+
+
+def _of_section(
+    rows: pa.RecordBatch, section: memoryview, order: str, errors: list[pa.RecordBatch], begin: int
+) -> pa.RecordBatch:
+    """The packets in the blocks of a section."""
+    kinds, offsets = _numbers(rows, "block_type"), _numbers(rows, "@offset")
+    good = _numbers(rows, "block_total_length_again.ok").astype(bool)
+    interfaces = _interfaces(rows, kinds, section, order)
+    described_at = np.array([each.row for each in interfaces], np.int64)
+    places = np.flatnonzero(np.isin(kinds, (pcapng.ENHANCED_PACKET, pcapng.PACKET, pcapng.SIMPLE_PACKET)) & good)
+    numbers = _numbers(rows, "body.interface_id")[places].astype(np.int64)
+    known = np.searchsorted(described_at, places)
+    for row in np.flatnonzero(~good):
+        errors.append(_refused(rows, int(row), begin, "block_total_length_again", "disagrees with block_total_length"))
+    for row in places[numbers >= known]:
+        errors.append(_refused(rows, int(row), begin, "body.interface_id", "is of no interface described before it"))
+    places, numbers = places[numbers < known], numbers[numbers < known]
+    content = rows["body.data"].take(pa.array(places)).cast(pa.large_binary())
+    high, low = (_numbers(rows, f"body.timestamp_{half}")[places].astype(np.uint64) for half in ("high", "low"))
+    units, simple = high << np.uint64(32) | low, kinds[places] == pcapng.SIMPLE_PACKET
+    times, timed = np.zeros(places.size, np.int64), ~simple
+    links, snaps = np.zeros(places.size, np.int32), np.zeros(places.size, np.int64)
+    for number in np.unique(numbers):
+        mine, interface = numbers == number, interfaces[number].interface
+        times[mine], fits = nanoseconds(units[mine], interface)
+        timed[mine] &= fits
+        links[mine], snaps[mine] = interface.link_type, interface.snap_length
+    content = _snapped(content, np.where(simple, snaps, 0))
+    sizes = np.asarray(pc.binary_length(content)).astype(np.uint32)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(times, mask=~timed).view(TIME),
+            pa.array(numbers.astype(np.int32)),
+            pa.array(links),
+            pa.array(sizes),
+            rows["body.original_length"].take(pa.array(places)),
+            pa.array(offsets[places] + begin),
+            content,
+        ],
+        schema=_FOUND,
+    )
+
+
+def _interfaces(rows: pa.RecordBatch, kinds: NDArray[Any], section: memoryview, order: str) -> list[_Described]:
+    """The interfaces that a section describes; there are few, so that they are decoded one by one."""
+    offsets, lengths = _numbers(rows, "@offset"), _numbers(rows, "@length")
+    found = []
+    for row in np.flatnonzero(kinds == pcapng.INTERFACE_DESCRIPTION):
+        data = bytes(section[offsets[row] : offsets[row] + lengths[row]])
+        found.append(_Described(described(decode(data, f"net.pcapng.block.{order}").value.body), int(row)))
+    return found
+
+
+def nanoseconds(units: NDArray[Any], interface: Interface) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Times of an interface in nanoseconds since the epoch, and which of them 64 bits hold.
+
+    >>> times, fit = nanoseconds(np.array([5, 1 << 63], np.uint64), Interface(1))
+    >>> times.tolist(), fit.tolist()
+    ([5000, 0], [True, False])
+    """
+    exponent, quick = interface.exponent, np.zeros(units.size, bool)
+    times = np.zeros(units.size, np.int64)
+    shift = interface.shift * SECOND
+    if abs(shift) < _HIGHEST // 2:
+        if interface.binary and exponent <= _FRACTION:
+            whole, part = units >> np.uint64(exponent), units & np.uint64((1 << exponent) - 1)
+            quick = whole < _HIGHEST // 4 // SECOND
+            nanos = whole * np.uint64(SECOND) + (part * np.uint64(SECOND) >> np.uint64(exponent))
+        elif not interface.binary and exponent <= 9:
+            factor = 10 ** (9 - exponent)
+            quick = units < _HIGHEST // 4 // factor
+            nanos = units * np.uint64(factor)
+        else:
+            nanos = units
+        times = np.where(quick, nanos, 0).astype(np.int64) + np.where(quick, shift, 0)
+    fits = quick.copy()
+    for row in np.flatnonzero(~quick):
+        exact = interface.nanoseconds(int(units[row]))
+        if -_HIGHEST <= exact <= _HIGHEST:
+            times[row], fits[row] = exact, True
+    return times, fits
+
+
+def _snapped(content: pa.Array, snaps: NDArray[Any]) -> pa.Array:
+    """Byte strings of at most so many bytes each; 0: as they are. Of a simple packet the padding may be part of it."""
+    sizes = np.asarray(pc.binary_length(content))
+    longer = np.flatnonzero((snaps > 0) & (sizes > snaps))
+    if not longer.size:
+        return content
+    pieces = [content[row].as_py()[: snaps[row]] for row in longer.tolist()]
+    rows = np.arange(len(content))
+    rows[longer] = len(content) + np.arange(longer.size)
+    return pa.concat_arrays([content, pa.array(pieces, content.type)]).take(pa.array(rows))
+
+
+def _numbers(rows: pa.RecordBatch, name: str) -> NDArray[Any]:
+    column = rows[name]
+    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _consumed(rows: pa.RecordBatch) -> int:
+    return int(rows.schema.metadata[b"wirekit.consumed"])
+
+
+def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
+    """Errors of a part that begins at an offset."""
+    for name in ("offset", "at"):
+        index = errors.schema.get_field_index(name)
+        errors = errors.set_column(index, errors.schema.field(index), pc.add(errors[name], begin))
+    return errors
+
+
+def _cut(data: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
+    """Adds why what begins at a position is no whole record, if anything is left."""
+    left = data[position:]
+    error = decode(bytes(left), key, limits=limits).error if left else None
+    if error is not None:
+        errors.append(_error(error, position, len(left)))
+
+
+def _error(error: WireError, position: int, size: int) -> pa.RecordBatch:
+    at = position + min(error.offset or 0, size)
+    return _told(position, size, error.kind, error.path, at, error.reason)
+
+
+def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) -> pa.RecordBatch:
+    offset, size = begin + rows["@offset"][row].as_py(), rows["@length"][row].as_py()
+    return _told(offset, size, "wrong", path, offset, why)
+
+
+def _told(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
+    told = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
+    return pa.RecordBatch.from_pylist([{**told, "depth": 0, "wrapper": None}], schema=ERRORS)

@@ -1,0 +1,123 @@
+"""What a row of columns must hold for a value of the reference engine: lists, alternatives, verdicts.
+
+A column is called by the path of a field; in a value that path is walked. A list on the way gives a list. Alternatives
+of several types have a column each, ``<path>`` and ``<path>:<type>``: of these one at most has a value. What the kernel
+reads once, whatever leads there, is called by its own name, and there is one of it at most.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wirekit.compiler.columns import program
+from wirekit.compiler.columns_shared import parts
+from wirekit.values import Check, Record, Symbol
+
+STATUS = {"ok": True, "bad": False, "absent": None}
+
+
+@functools.cache
+def bases(key: str) -> dict[str, list[str]]:
+    """The names of columns by the path that they stand for; those of the scan are left out."""
+    found: dict[str, list[str]] = {}
+    for name in program(key).schema.names:
+        if not name.startswith("@"):
+            found.setdefault(re.sub(r":[a-z0-9:]+", "", name), []).append(name)
+    return found
+
+
+@functools.cache
+def by_own_name(key: str) -> frozenset[str]:
+    return frozenset(part.name for part in parts(program(key).plan.element).values())
+
+
+def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check]) -> list[str]:
+    """Where a row is not what a record's value and its verdicts say; paths of verdicts begin at the record."""
+    told = {check.path: STATUS[check.status] for check in checks if check.source == 0}
+    found = []
+    for base, names in bases(key).items():
+        got = functools.reduce(merged, (row[name] for name in names))
+        where, start, path = "", value, base
+        first, _, behind = base.partition(".")
+        if first in by_own_name(key):
+            where, start = next(named(first, value, ""), ("", None))
+            path = behind
+        verdict = path.endswith(".ok") or path == "ok"
+        tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
+        if not (judged(told, got, tree) if verdict else same(got, tree)):
+            found.append(f"{base}: {got!r}, not {tree!r}")
+    return found
+
+
+class Cells(list[Any]):
+    """What the elements of a list have at a path, and where the list stands."""
+
+    def __init__(self, where: str, cells: Iterator[Any]) -> None:
+        super().__init__(cells)
+        self.where = where
+
+
+def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
+    """What a value has at a path, as (place, value); lists of it below lists. None where the path leads to nothing,
+    or into what is called by a name of its own.
+    """
+    if isinstance(value, list):
+        return Cells(where, (cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)))
+    if value is None or not path:
+        return None if value is None else (where, value)
+    name, _, rest = path.partition(".")
+    if not isinstance(value, Record) or name not in value or type(value[name]).__name__.lower() in own:
+        return None
+    return cell(value[name], rest, f"{where}.{name}" if where else name, own)
+
+
+def named(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
+    """(place, record) of the records of a name inside a value."""
+    if isinstance(value, Record):
+        if type(value).__name__.lower() == name:
+            yield where, value
+        for field, inner in value.items():
+            yield from named(name, inner, f"{where}.{field}" if where else field)
+
+
+def merged(one: Any, other: Any) -> Any:
+    """Two columns of alternatives as one."""
+    if isinstance(one, list) and isinstance(other, list):
+        return [merged(a, b) for a, b in zip(one, other, strict=True)]
+    assert one is None or other is None, (one, other)
+    return other if one is None else one
+
+
+def same(got: Any, tree: Any) -> bool:
+    """Whether columns have what a value has; a record has columns of its own."""
+    if isinstance(tree, list):
+        return isinstance(got, list) and len(got) == len(tree) and all(map(same, got, tree))
+    wanted = plain(None if tree is None else tree[1])
+    return bool(got == wanted or (got != got and wanted != wanted))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.get("compressed")
+    if isinstance(value, str):
+        return value.encode(errors="surrogateescape").decode(errors="replace")
+    return int(value) if isinstance(value, Symbol) else value
+
+
+def judged(told: Mapping[str, bool | None], got: Any, tree: Any) -> bool:
+    """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text."""
+    if isinstance(tree, Cells) and isinstance(got, list):
+        return len(got) == len(tree) and all(map(functools.partial(judged, told), got, tree))
+    if isinstance(tree, Cells):  # of the list itself
+        return got == told.get(tree.where)
+    if tree is None:
+        return got is None
+    where, value = tree
+    if where in told:
+        return got == told[where]
+    if isinstance(value, str):
+        return got == (value == plain(value))
+    return got in (True, None)

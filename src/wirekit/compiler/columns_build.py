@@ -167,9 +167,8 @@ def _led(key: str, batch: Any) -> tuple[Program, bytes]:
     assert isinstance(layout, ir.Structure)
     told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
     if told is None:
-        raise Misuse(
-            f"{key}: its first fields tell what the records are; give them as {FRONT.decode()}, as columns does"
-        )
+        wanted = f"give them as the metadata {FRONT.decode()}, as columns does"
+        raise Misuse(f"{key}: its first fields tell what the records are; {wanted}")
     try:
         ahead = encode(key, {**json.loads(told), layout.members[-1].name: []})
     except (ValueError, TypeError, WirekitError) as error:

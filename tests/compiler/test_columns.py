@@ -624,15 +624,19 @@ def test_other_schemas_are_misuse(key: str, named: str) -> None:
 
 
 def test_every_schema_gives_columns_or_says_why_not() -> None:
-    good = 0
+    good, told = 0, set()
     for key in wirekit.registry:
         try:
             program(key)
             good += 1
         except Misuse as error:
             said = str(error)
-            assert f"{key} gives no columns: " in said, said
-    assert good > 15
+            if "has many kernels" in said:
+                told.add(key)
+            else:
+                assert f"{key} gives no columns: " in said, said
+    assert told == {"net.pcap"}
+    assert good > 200
 
 
 def test_no_protocol_is_known_to_the_engine() -> None:

@@ -105,9 +105,7 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
     wide = total > LARGE
     inside = made.elements
     if not wide:
-        kinds, *inside = (
-            {name: _SHORT if _extra(name) else dtype for name, dtype in each.items()} for each in (kinds, *inside)
-        )
+        kinds, inside = _shortened(kinds), tuple(map(_shortened, inside))
     for name, dtype in kinds.items():
         arrays[name] = columns_memory.array(rows + _extra(name), dtype)
     if inside:
@@ -162,6 +160,11 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         if column.kind in ("bytes", "text"):
             arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], level.used(column))
     level.state = np.zeros(level.rows, np.uint8)
+
+
+def _shortened(types: dict[str, np.dtype[Any]]) -> dict[str, np.dtype[Any]]:
+    """The types of arrays where offsets of 32 bits do."""
+    return {name: _SHORT if _extra(name) else dtype for name, dtype in types.items()}
 
 
 def _called(made: Kernel, compiled: Any, arrays: dict[str, NDArray[Any]], scalars: tuple[int, int]) -> int:

@@ -120,9 +120,11 @@ class _Json:
         for message in piece.messages:
             self(path, message)
         if piece.batch is not None:
+            import pyarrow.compute as pc
+
             from wirekit.compiler.json_lines import Lines
 
-            self.bad += piece.batch["check"].to_pylist().count("bad")
+            self.bad += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
             fixed = {"file": path, **piece.fixed}
             if self._lines is None or self._lines.fixed != fixed:
                 self._lines = Lines(["file", *Message.NAMES], fixed)

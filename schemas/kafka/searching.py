@@ -6,6 +6,7 @@ within what a segment may hold, a good CRC. What is found is checked in full by 
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from io import BufferedReader
@@ -22,6 +23,7 @@ LOG = re.compile(r"(\d{20})\.log")
 LARGEST_RELATIVE = (1 << 31) - 1
 """How far behind a segment's base offset its messages may lie: indexes hold the difference in 32 bits."""
 
+_SEEK_DATA = getattr(os, "SEEK_DATA", os.SEEK_SET)
 _LEAST_CHUNK, _LARGEST_CHUNK = 4 * 1024, 1024 * 1024
 _ALLOWANCE = 64 * 1024 * 1024
 _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
@@ -54,12 +56,19 @@ class Search:
 
     def beyond_zeros(self, start: int) -> int | None:
         """Where the first byte stands from ``start`` on that is not zero; None if there is none."""
-        while data := self._read(start, _LARGEST_CHUNK):
+        while (written := self._written(start)) is not None and (data := self._read(written, _LARGEST_CHUNK)):
             kept = data.lstrip(b"\0")
             if kept:
-                return start + len(data) - len(kept)
-            start += len(data)
+                return written + len(data) - len(kept)
+            start = written + len(data)
         return None
+
+    def _written(self, start: int) -> int | None:
+        """Where the next bytes stand that were ever written; what was only preallocated need not be read."""
+        try:
+            return self._file.seek(start, _SEEK_DATA)
+        except OSError as error:
+            return None if error.errno == errno.ENXIO else start
 
     def _next(self, at: int) -> int | None:
         chunk = _LEAST_CHUNK

@@ -376,7 +376,7 @@ def test_damaged_bytes_without_a_schema_are_guessed_as_well_as_can_be() -> None:
 def test_context_that_a_schema_does_not_have_is_refused() -> None:
     run = Run("decode", "kafka.response", "--context", "foo=1", "--hex", "00")
     assert run.status == 2
-    assert "it has api, version" in run.err
+    assert "it takes api, version" in run.err
     assert "--context api=…" in Run("decode", "kafka.response", "--hex", "000000060000000700ff").err
 
 
@@ -489,6 +489,19 @@ def test_standard_input_is_read_once(fixtures: Path) -> None:
         assert "standard input can be read only once" in run.err
 
 
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect --rules", "inspect --connections"])
+def test_a_directory_where_files_are_meant(command: str, fixtures: Path) -> None:
+    run = Run(*command.split(), str(fixtures / "pcap"))
+    assert (run.status, run.out) == (2, b"")
+    assert f"{fixtures / 'pcap'} is a directory; name files" in run.err
+
+
+def test_what_is_no_capture_is_called_as_it_was_named(tmp_path: Path) -> None:
+    assert "found -, which begins with 47 49 46" in Run("frames", "-", stdin=b"GIF89a" + bytes(100)).err
+    (tmp_path / "a.pcap").touch()
+    assert Run("frames", str(tmp_path / "a.pcap")).err.endswith("; the file is empty\n")
+
+
 def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:
     whole = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
     data = whole.read_bytes()
@@ -496,7 +509,7 @@ def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path
     damaged.write_bytes(data[:40_000] + bytes(200) + data[40_200:])
     expected, found = Run("frames", str(whole)), Run("frames", str(damaged))
     assert found.status == 1
-    assert "bytes of the file passed over: net.pcapng.block.le: " in found.err
+    assert "bytes passed over: net.pcapng.block.le: " in found.err
     assert len(expected.lines) - 3 <= len(found.lines) < len(expected.lines)
 
 

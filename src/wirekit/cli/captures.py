@@ -75,7 +75,7 @@ class FollowedFile:
 
     def _items(self, path: str) -> Iterator[tuple[Link, Item | None]]:
         try:
-            capture = open_capture(path)
+            capture = open_capture(path, name=self.path)
         except WireError as error:
             say(f"{self.path}: {no_capture(self.path, error)}")
             self.status = 1

@@ -113,7 +113,11 @@ def reopenable(path: str) -> Iterator[str]:
         if stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             yield "/dev/stdin"
             return
-    elif os.path.isdir(path) or os.path.isfile(path):
+    elif os.path.isdir(path):
+        raise click.UsageError(
+            f"{path} is a directory; name files, or give it to `wirekit pipeline` or `wirekit inspect`"
+        )
+    elif os.path.isfile(path):
         yield path
         return
     else:

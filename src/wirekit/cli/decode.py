@@ -144,7 +144,8 @@ def _check_context(schema: str, context: dict[str, Any]) -> None:
     asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})
     unknown = sorted(set(context) - set(asked))
     if unknown:
-        raise click.UsageError(f"{schema} has no context {', '.join(unknown)}; it has {', '.join(asked) or 'none'}")
+        taken = f"it takes {', '.join(asked)}" if asked else "it takes none"
+        raise click.UsageError(f"{schema} takes no context {', '.join(unknown)}; {taken}")
     for key in names:
         for decided, cases in choices_of(registry[key].layout):
             _check_choice(key, decided, cases, context)

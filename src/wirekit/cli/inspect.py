@@ -101,7 +101,7 @@ def _checked(path: str, protocol: str) -> Report:
 def _count(path: str, choice: Choice, count: FileSummary) -> None:
     with reopenable(path) as copy:
         try:
-            capture = open_capture(copy)
+            capture = open_capture(copy, name=path)
         except WireError as error:
             count.unreadable = no_capture(path, error)
             return

@@ -199,7 +199,7 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
     if os.path.isfile(copy) and not os.path.getsize(copy) and stored_kind(path) == CAPTURE:
         say(f"{path}: the file is empty")
         return 1
-    names = [protocol] if protocol else registry.protocols()
+    names = [protocol] if protocol else [name for name in registry.protocols() if registry.protocol(name).stored]
     for read in _readers(names, engine):
         status, known = 0, False
         for piece in _ahead(read(copy)) if engine == "columns" else read(copy):

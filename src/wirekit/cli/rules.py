@@ -22,6 +22,8 @@ def list_rules(protocol: str, form: str) -> int:
     screen = console()
     for name in [registry.protocol(protocol).name] if protocol else registry.protocols():
         rules = rules_of(name)
+        if rules is None and protocol:
+            say(f"{name} has no rules")
         for number, rule in enumerate(_named(rules.rules) if rules is not None else ()):
             if form == "json":
                 print_json({"protocol": name, **_rule_line(rule)})

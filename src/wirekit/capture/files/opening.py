@@ -93,6 +93,8 @@ class Capture:
         section = decode(head, "net.pcapng.start", limits=self.limits)
         if section.error is None and section.value.byte_order is not None:
             return "pcapng", Place(0)
+        if not self.size and self._unpacking is None:
+            header.error.hint = "the file is empty"
         for error in (header.error, section.error):
             if isinstance(error, Short) or (error is not None and error.offset):
                 raise self._unpacking or error  # it is cut, or only its first bytes are right
@@ -172,7 +174,7 @@ def is_capture(data: bytes) -> bool:
     return start.error is None and start.value.byte_order is not None
 
 
-def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Capture:
+def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, name: str = "") -> Capture:
     """Opens a pcap or pcapng file, compressed by gzip or not.
 
     What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
@@ -182,6 +184,7 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None) 
         path: the file.
         limits: ``frame`` is the most that a record may announce, ``decompressed`` the most that a copy may grow to,
             both in bytes; by default those of the protocol ``net``.
+        name: what errors call the file, if not by its path.
 
     Raises:
         Wrong: it is neither; the text names the file.
@@ -189,16 +192,15 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None) 
         Limit: a copy grows beyond its limit.
         OSError: it cannot be read.
     """
-    name = os.fspath(path)
     limits = limits or registry.protocol("net").limits
-    source = open(name, "rb")  # noqa: SIM115  # closed with the capture
+    source = open(path, "rb")  # noqa: SIM115  # closed with the capture
     file: IO[bytes] = source
     try:
         packed = source.peek(2)[:2] == _GZIP
         unpacking = None
         if packed or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             file, unpacking = _copied(source, packed, limits.decompressed)
-        return Capture(name, file, limits, unpacking)
+        return Capture(name or os.fspath(path), file, limits, unpacking)
     except BaseException:
         file.close()
         source.close()

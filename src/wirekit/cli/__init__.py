@@ -5,6 +5,7 @@ Exit status: 0 all decoded, 1 something did not (said where and why), 2 usage. C
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -15,6 +16,8 @@ import wirekit
 from wirekit.cli.common import say
 from wirekit.errors import Misuse, WirekitError
 
+COLLECT = 50_000
+"""New objects after which unused ones are looked for. Layouts are thousands of objects, and records hold no cycles."""
 COMMANDS = {
     "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
     "encode": "The JSON that decode prints, back to bytes.",
@@ -50,6 +53,7 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
+    gc.set_threshold(COLLECT)
     _prepare_streams()
     sys.exit(_run(arguments))
 

@@ -6,10 +6,8 @@ import importlib
 import importlib.util
 import os
 import re
-import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -122,6 +120,9 @@ def reopenable(path: str) -> Iterator[str]:
         return
     else:
         source = open(path, "rb")  # noqa: SIM115  # closed below
+    import shutil
+    import tempfile
+
     with tempfile.NamedTemporaryFile(prefix="wirekit_") as copy:
         with source:
             shutil.copyfileobj(source, copy)

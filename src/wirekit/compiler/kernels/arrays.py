@@ -101,7 +101,7 @@ def _strings(kind: str) -> Any:
     def copied(table: Any, places: Any, held: Any, buffer: Any, row: int) -> None:
         for at in range(0, places.size, 3):
             ends, length = offsets(table, places[at + 1]), held[at + 1]
-            begin = int(ends[row])
+            begin: Any = np.int64(ends[row])
             ends[row + np.uint64(1)] = begin + length
             if places[at + 2] >= 0:
                 octets(table, places[at + 2])[row] = held[at + 2]

@@ -87,9 +87,8 @@ def _number(size: int, little: bool, signed: bool, real: bool) -> Any:
 
 
 def _loaded(size: int, little: bool, signed: bool, real: bool) -> Any:
-    given: Any = (
-        {4: types.float32, 8: types.float64}[size] if real else types.int64 if signed or size < 8 else types.uint64
-    )
+    whole = types.int64 if signed or size < 8 else types.uint64
+    given: Any = {4: types.float32, 8: types.float64}[size] if real else whole
 
     @intrinsic
     def load(typing: Any, buffer: Any, position: Any) -> Any:
@@ -106,9 +105,7 @@ def _loaded(size: int, little: bool, signed: bool, real: bool) -> Any:
                 return builder.bitcast(value, context.get_value_type(given))
             if size == 8:
                 return value
-            if signed:
-                return builder.sext(value, ir.IntType(64))
-            return builder.zext(value, ir.IntType(64))
+            return builder.sext(value, ir.IntType(64)) if signed else builder.zext(value, ir.IntType(64))
 
         return given(buffer, types.int64), lower
 

@@ -78,6 +78,13 @@ class Walk:
     depth: int = 0
     wrapper: int | None = None
 
+    @property
+    def held_in(self) -> str:
+        """The path of the field that may hold more records."""
+        kernel = self.made.kernel
+        holder = kernel.packing or kernel.contents
+        return kernel.columns[holder.column].path if holder is not None else ""
+
     def records(self, data: bytes, begin: int, end: int) -> Expected:
         """Walks over records, and on behind a bad one whose length tells where it ends."""
         stop = isinstance(self.several, RecordsToEnd) and self.several.short_tail == "stop"
@@ -116,14 +123,12 @@ class Walk:
 
     def failed(self, error: WireError, begin: int, end: int) -> Error:
         assert error.offset is not None
-        deeper = error.path.count(".content")
+        deeper = error.path.count(f"{self.held_in}.content") if self.held_in else 0
         return self.error(begin, end, error.kind, error.path, error.offset, error.reason, deeper)
 
     def good(self, found: Expected, value: Any, session: Session, begin: int, end: int) -> None:
         """Adds the row of a record, or what it holds."""
-        kernel = self.made.kernel
-        holder = kernel.packing or kernel.contents
-        path = kernel.columns[holder.column].path if holder is not None else ""
+        kernel, path = self.made.kernel, self.held_in
         opened = [data for data, place in session.sources if path and place == f"{path}.content"]
         if opened and kernel.packing is not None:
             wrapper = begin if self.wrapper is None else self.wrapper

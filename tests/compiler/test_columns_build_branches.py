@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.agreement.law import rebuild
-from tests.compiler.test_columns_branches import CHECKED, FIXTURES, PROTOCOL, SHAPES, sized
+from tests.compiler.test_columns_branches import FIXTURES, PROTOCOL, SHAPES, sized
+from tests.compiler.test_columns_messages import CHECKED
 from wirekit.compiler.columns import scan
 from wirekit.errors import Misuse
 from wirekit.registry import register

@@ -424,9 +424,7 @@ def test_two_columns_of_a_name_and_other_things() -> None:
         wirekit.build_columns(SETS, produced(1, 1), codec="zstd")
     with pytest.raises(Misuse, match="unexpected keyword argument 'kodek'"):
         wirekit.build_columns(SETS, produced(1, 1), kodek="gzip")
-    with pytest.raises(Misuse, match=r"pulsar\.command gives no columns"):
-        build(named(), "pulsar.command")
-    with pytest.raises(Misuse, match=r"not built from columns: body\.topics is a list"):
+    with pytest.raises(Misuse, match="is not built from columns"):
         build(named(), "kafka.metadata.request.v0")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +12,12 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.agreement.law import rebuild
-from tests.compiler.test_columns_branches import FIXTURES, PROTOCOL, SHAPES, sized
-from tests.compiler.test_columns_messages import CHECKED
+from tests.compiler.test_columns_branches import FIXTURES, PROTOCOL, SHAPES, packets_of, sized
 from wirekit.compiler.columns import scan
 from wirekit.errors import Misuse
 from wirekit.registry import register
 
+ETHERNET = 14  # bytes of its header
 WAYS = sized(b"\x00\x07ab!", b"\x01\x01\x08cd", b"\x01\x02xy", b"\x02\x09\x0aef??", b"\x05rest", b"\x00\x07a")
 
 
@@ -66,16 +65,13 @@ def test_any_ways(bodies: list[bytes]) -> None:
     assert rebuild("branchtest.ways", data) == "built"
 
 
-@pytest.mark.skipif(CHECKED, reason="compiling takes minutes")
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap")), ids=lambda path: path.stem)
-def test_captures_come_back(path: Path) -> None:
-    data = path.read_bytes()
-    batch = wirekit.columns("net.pcap", data)
-    assert batch["tcp.source_port"].null_count < batch.num_rows
-    assert wirekit.build_columns("net.pcap", batch) == data
-    some = batch.slice(1, 3)
-    again = wirekit.columns("net.pcap", wirekit.build_columns("net.pcap", some))
-    assert again.drop_columns(["@offset"]).equals(some.drop_columns(["@offset"]))
+def test_captured_packets_come_back() -> None:
+    """Of whole files the kernel takes minutes to compile; ``make agreement KEYS=net.pcap`` has them."""
+    captured = [packet[16:] for path in sorted(FIXTURES.glob("*.pcap")) for packet in packets_of(path)[1]]
+    packets = [packet[ETHERNET:] for packet in captured if packet[12:ETHERNET] == b"\x08\x00"]
+    assert len(packets) > 100
+    for packet in packets:
+        assert rebuild("net.ipv4", packet) == "built"
 
 
 @pytest.mark.parametrize(

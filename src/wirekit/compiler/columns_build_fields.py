@@ -236,6 +236,8 @@ class Fields(Choices):
                 self.fail(f"given[{slot}] == {MISSING}", path, "there is no such column, and no default")
             if not null:
                 self.fail(f"given[{slot}] == {NULLS} and v{slot}[i] == 0", path, "is null, which the layout has not")
+        if node.text:
+            self.decoded(column.path)
         self.put(f"{start} = {length} = np.int64(0)")
         self.put(f"if {self.there(column)}:")
         self.depth += 1
@@ -253,8 +255,6 @@ class Fields(Choices):
             self.depth -= 1
             if node.length is not None:
                 self.sized(node, column, start, length, scope)
-        if node.text:
-            self.decoded(column.path)
         self.uses.add("copy")
         self.put(f"copy(o, p, d{slot}, {start}, {length})")
         self.put(f"p += {length}")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from wirekit.compiler.build import assembled, record_batch
+from wirekit.compiler.build.inputs import taken
 from wirekit.compiler.columns import program
-from wirekit.compiler.columns_build import assembled, record_batch
-from wirekit.compiler.columns_inputs import taken
 from wirekit.compression import compress
 from wirekit.errors import Misuse
 from wirekit.schemas.kafka.messages import COMPRESSIONS

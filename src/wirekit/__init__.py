@@ -16,9 +16,9 @@ from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_jso
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
+    from wirekit.compiler.build import build_columns
     from wirekit.compiler.columns import columns
-    from wirekit.compiler.columns_build import build_columns
-    from wirekit.compiler.columns_rows import rows
+    from wirekit.compiler.columns.rows import rows
     from wirekit.conversation import NEED_DATA, Conversation
 
 __all__ = [
@@ -60,9 +60,9 @@ __version__ = "0.1.0"
 _LATER = {
     "Conversation": "wirekit.conversation",
     "NEED_DATA": "wirekit.conversation",
-    "build_columns": "wirekit.compiler.columns_build",
+    "build_columns": "wirekit.compiler.build",
     "columns": "wirekit.compiler.columns",
-    "rows": "wirekit.compiler.columns_rows",
+    "rows": "wirekit.compiler.columns.rows",
 }
 
 

@@ -483,7 +483,7 @@ def _too_deep(key: str) -> Misuse:
 def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generated: bool) -> tuple[bytes, str]:
     scope = Scope.root(params)
     if generated and isinstance(value, dict):
-        from wirekit.compiler import rows_direct
+        from wirekit.compiler.rows import direct as rows_direct
 
         data = _rows_built(schema, value, params, bounds, rows_direct.unit)
         if data is not None:
@@ -491,7 +491,7 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
     if isinstance(value, (Mapping, list, str)):
         value = _loaded(schema, value, params, generated)
     if generated:
-        from wirekit.compiler import rows_build
+        from wirekit.compiler.rows import build as rows_build
 
         data = _rows_built(schema, value, params, bounds, rows_build.unit)
         if data is not None:
@@ -502,7 +502,7 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
 def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
     """The value for its JSON form; generated code loads what is plain, the nodes the rest."""
     if generated:
-        from wirekit.compiler import rows_load
+        from wirekit.compiler.rows import load as rows_load
 
         try:
             return rows_load.unit(schema.key)(rows_load.State(params), obj)
@@ -551,7 +551,7 @@ def _rows_built(
     schema: Schema, value: Any, params: Params, limits: Limits, unit_of: Callable[[str], Callable[..., None]]
 ) -> bytes | None:
     """What the generated code builds; None when the value is not as it should be, for the reference engine to say."""
-    from wirekit.compiler import rows_build
+    from wirekit.compiler.rows import build as rows_build
 
     unit = unit_of(schema.key)
     buffer = bytearray()

@@ -30,7 +30,7 @@ def generated(key: str) -> bool:
 def columnar(key: str) -> bool:
     """Whether a schema gives columns."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns_front import is_told
+    from wirekit.compiler.columns.front import is_told
 
     try:
         return is_told(wirekit.registry[key].layout) or program(key) is not None
@@ -58,7 +58,7 @@ LOST = ("no column has", "bytes are lost", "was not whole", "was damaged")
 def computed(key: str) -> frozenset[str]:
     """The columns of lengths, checksums, and fields that tell of others."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns_front import is_told
+    from wirekit.compiler.columns.front import is_told
 
     return frozenset() if is_told(wirekit.registry[key].layout) else frozenset(_computed(program(key).plan.element, ""))
 
@@ -79,8 +79,8 @@ def rebuild(key: str, data: bytes) -> str:
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
     built then gives the same columns, but for what is computed, and the same bytes again.
     """
+    from wirekit.compiler.build import assembled
     from wirekit.compiler.columns import scan
-    from wirekit.compiler.columns_build import assembled
 
     batch, errors = scan(key, data, wrappers=True)
     if errors.num_rows:

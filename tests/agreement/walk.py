@@ -12,11 +12,11 @@ import pyarrow as pa
 import wirekit
 from tests.compiler.cells import differences
 from wirekit.compiler.columns import scan
-from wirekit.compiler.columns_front import is_told
-from wirekit.compiler.columns_plan import start
-from wirekit.compiler.columns_programs import Program, led_program, program
-from wirekit.compiler.columns_reference import of_held
-from wirekit.compiler.columns_run import as_array
+from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.plan import start
+from wirekit.compiler.columns.programs import Program, led_program, program
+from wirekit.compiler.columns.reference import of_held
+from wirekit.compiler.columns.run import as_array
 from wirekit.engine import Params
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import Record

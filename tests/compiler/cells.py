@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler.columns import program
-from wirekit.compiler.columns_shared import parts
+from wirekit.compiler.columns.shared import parts
 from wirekit.values import Check, Record, Symbol
 
 STATUS = {"ok": True, "bad": False, "absent": None}

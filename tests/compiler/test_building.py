@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
-from wirekit.compiler import rows_build
 from wirekit.compiler.lower import lower
+from wirekit.compiler.rows import build as rows_build
 from wirekit.engine import Params, encoded
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol

@@ -21,7 +21,7 @@ import wirekit
 from tests.agreement.walk import compare
 from tests.fuzz.test_any_bytes import FIXTURES, samples
 from wirekit import compiler
-from wirekit.compiler import columns_cache
+from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import program, scan, source
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
@@ -326,7 +326,7 @@ def test_any_contiguous_buffer_will_do() -> None:
 
 
 def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wirekit.compiler import columns_run
+    from wirekit.compiler.columns import run as columns_run
 
     entry = wirekit.encode("kafka.message_set", {"messages": [message(1, 0, b"v")]})
     bad = entry[:16] + b"\x09" + entry[17:]
@@ -690,7 +690,7 @@ def run(script: str, *arguments: str, **environment: str) -> str:
 
 SCANS = """
 import struct, wirekit
-from wirekit.compiler import columns_cache
+from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import source
 batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
 function = columns_cache.function(source("kafka.offset_index"), "int32", "scan_block")

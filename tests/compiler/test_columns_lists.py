@@ -13,7 +13,7 @@ import pytest
 import wirekit
 from tests.agreement.walk import compare
 from tests.compiler.test_columns import run
-from wirekit.compiler import columns_cache
+from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import program, scan
 from wirekit.registry import Layout, Protocol, register
 from wirekit.wire import (
@@ -230,7 +230,7 @@ def test_random_bytes(key: str) -> None:
 
 
 def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
-    from wirekit.compiler import columns_run
+    from wirekit.compiler.columns import run as columns_run
 
     lists = [[{"number": n} for n in range(count % 200)] for count in range(900)]
     data = wirekit.encode("liststest.lists", [{"inner": each} for each in lists])

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, KEYS, samples
-from wirekit.compiler import rows_build, rows_direct, rows_load
+from wirekit.compiler.rows import build as rows_build
+from wirekit.compiler.rows import direct as rows_direct
+from wirekit.compiler.rows import load as rows_load
 from wirekit.engine import Params
 from wirekit.values import Record, Symbol
 

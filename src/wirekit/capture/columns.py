@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from wirekit.capture.files.blocks import described
 from wirekit.capture.files.items import SECOND, Interface
 from wirekit.compiler.columns import opened, scan
-from wirekit.compiler.columns_errors import ERRORS, NO_ERRORS
-from wirekit.compiler.columns_kernel import field_metadata
+from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
+from wirekit.compiler.columns.kernel import field_metadata
 from wirekit.engine import decode
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry

@@ -8,7 +8,10 @@ from typing import IO, Any
 import click
 
 from wirekit.cli.common import context_option, parse_context
-from wirekit.compiler import ir, rows, rows_build, rows_direct, rows_load, trace
+from wirekit.compiler import ir, rows, trace
+from wirekit.compiler.rows import build as rows_build
+from wirekit.compiler.rows import direct as rows_direct
+from wirekit.compiler.rows import load as rows_load
 from wirekit.errors import lacking
 from wirekit.registry import registry
 
@@ -59,7 +62,7 @@ def _kernel(key: str, engine: str, *told: Any) -> str:
     """The source of the kernel of a columns engine."""
     registry[key]
     try:
-        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'columns_build')}")
+        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'build')}")
     except ModuleNotFoundError as error:
         raise lacking(f"--engine {engine}", error) from error
     source: str = module.source(key, *told)

@@ -2,7 +2,7 @@
 
 A line is an object whose fields are columns of the batch or constants. Numbers and times are written as integers,
 ``binary`` as hex, text and dictionaries of text as strings, flags as ``true`` and ``false``, nulls as ``null``. For
-each list of column types a kernel is generated, as ``columns_code`` does for decoding, and kept by ``columns_cache``.
+each list of column types a kernel is generated, as ``columns.code`` does for decoding, and kept by ``cache``.
 Nothing here knows a protocol.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import columns_cache
+from wirekit.compiler import cache as columns_cache
 from wirekit.errors import Misuse
 from wirekit.values import json_text, to_json
 

@@ -1,6 +1,6 @@
 """What both halves of the rows engine write Python with: functions line by line, names, expressions, scopes.
 
-Nothing here knows whether the code will decode or build; ``rows`` and ``rows_build`` write one function a node each.
+Nothing here knows whether the code will decode or build; ``rows`` and ``rows.build`` write one function a node each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What turns the arrays of a block of memory, as a kernel filled them, into the body of an Arrow message.
 
 One block holds the message's head, a template with the numbers left open, and behind it all arrays. ``finish`` packs
-bytes that are 0 or 1 to bits, counts nulls, and fills in the numbers. ``wirekit.compiler.columns_block`` makes the
+bytes that are 0 or 1 to bits, counts nulls, and fills in the numbers. ``wirekit.compiler.columns.block`` makes the
 template and the tables.
 """
 

@@ -1,7 +1,7 @@
 """Walks a protobuf message by tables of its fields, for the generated columnar kernels.
 
 ``walk`` reads a message that takes a range of the buffer and leaves what it found in ``found``; ``ready`` and ``keep``
-add that to the columns once the record around it is good. ``wirekit.compiler.columns_protobuf`` makes the tables and
+add that to the columns once the record around it is good. ``wirekit.compiler.columns.protobuf`` makes the tables and
 the arrays, and says what is in them. The rules are those of ``wirekit.wire.protobuf``: the last value of a field wins,
 a field that the tables do not know, or of another wire type, is stepped over.
 
@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from wirekit.compiler import columns_protobuf as layout
+from wirekit.compiler.columns import protobuf as layout
 from wirekit.compiler.kernels.arrays import address, inlined, int64_rows, uint8_on, uint64_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
 from wirekit.wire import protobuf

@@ -1,7 +1,7 @@
 """Writes a protobuf message by a table of its fields, for the generated kernels that build from columns.
 
 ``sized`` says how many bytes the message of a row takes, ``written`` writes it.
-``wirekit.compiler.columns_build_tables`` makes the table and says what is in it; its addresses are those of arrays that
+``wirekit.compiler.build.tables`` makes the table and says what is in it; its addresses are those of arrays that
 who calls keeps alive. The rules are those of ``wirekit.wire.protobuf``: fields by number, each in the shortest form.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from wirekit.compiler.columns_build_tables import (
+from wirekit.compiler.build.inputs import MISSING, WHOLE
+from wirekit.compiler.build.tables import (
     ABSENT,
     BEFORE,
     CHOSEN,
@@ -55,7 +56,6 @@ from wirekit.compiler.columns_build_tables import (
     VALUES,
     WIDTH,
 )
-from wirekit.compiler.columns_inputs import MISSING, WHOLE
 from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.reads import copy
 from wirekit.compiler.kernels.writes import (  # type: ignore[attr-defined]

@@ -1,0 +1,240 @@
+"""Columns to bytes: the inverse of the columns engine, by a kernel that is generated from the same IR.
+
+``build.code`` writes the kernel, ``build.run`` runs it over the columns, ``build.contents``
+puts rows back into the records that held them. Here what stands in front of the records is written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+import json
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler import ir
+from wirekit.compiler.build.code import builder
+from wirekit.compiler.build.contents import closed
+from wirekit.compiler.build.kernel import Builder
+from wirekit.compiler.build.run import run
+from wirekit.compiler.build.tables import leaves
+from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.build.inputs import Rows
+from wirekit.compiler.columns.plan import Lead, Records
+from wirekit.compiler.columns.programs import Program, led_program, program
+from wirekit.errors import Misuse, WirekitError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FRONT = b"wirekit.front"
+
+_builders: dict[int, Builder] = {}  # by what is built, which lives as long as the process
+_known: dict[int, frozenset[str]] = {}
+_lock = threading.Lock()
+
+
+def build_columns(key: str, batch: Any, **options: Any) -> bytes:
+    """The bytes of the records that the rows of a batch are: the inverse of ``columns``.
+
+    Lengths, counts, checksums and constants are computed. One that was read and found bad stays as it was, as long as
+    the batch has both its column and its verdict (``message.crc`` and ``message.crc.ok``). A column that is not there
+    takes the layout's default. Of the columns of the scan ``@gap`` is looked at; ``@index`` and ``@offset`` tell which
+    rows are messages of one record.
+
+    Args:
+        key: the key of a schema that gives columns.
+        batch: a ``pyarrow.RecordBatch`` or ``Table`` with columns as ``columns`` has them, in any order; integers of
+            any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries;
+            times as integers or as timestamps of any unit, with a time zone.
+        options: what the protocol offers for this layout, for example ``codec="gzip"`` for a Kafka message set.
+
+    Returns:
+        What ``encode`` would give for the rows as records.
+
+    Raises:
+        Misuse: for a schema that gives no columns, a column of another type or name, one that is missing and has no
+            default, a null or a value that the layout does not have; the text has the column and the row.
+
+    >>> import pyarrow as pa, wirekit
+    >>> batch = pa.RecordBatch.from_pydict({"relative_offset": [1, 4], "position": [0, 120]})
+    >>> wirekit.build_columns("kafka.offset_index", batch).hex()
+    '00000001000000000000000400000078'
+    """
+    from wirekit.registry import registry
+
+    schema, protocol = registry[key], registry.protocol(key)
+    place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
+    if place is None:
+        if options:
+            raise Misuse(f"{key} is built without options; {', '.join(options)} means nothing to it")
+        return assembled(schema.key, batch)
+    module, name = place.split(":")
+    function = getattr(importlib.import_module(module), name)
+    try:
+        inspect.signature(function).bind(schema.key, batch, **options)
+    except TypeError as error:
+        raise Misuse(f"{key}: {error}; it takes {inspect.signature(function)}") from None
+    built: bytes = function(schema.key, batch, **options)
+    return built
+
+
+def record_batch(key: str, batch: Any, made: Program | None = None) -> pa.RecordBatch:
+    """A batch or table as one batch whose columns are known to the layout.
+
+    Args:
+        made: what the key stands for, if that depends on the batch.
+
+    Raises:
+        Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
+    """
+    batch = _whole(key, batch)
+    names, known = batch.schema.names, _names(made or program(key))
+    for name in names:
+        if names.count(name) > 1:
+            raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
+        if name not in known and not name.startswith("@"):
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+            raise Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
+    return batch
+
+
+def _whole(key: str, batch: Any) -> pa.RecordBatch:
+    if isinstance(batch, pa.Table):
+        try:
+            batch = pa.concat_batches(batch.to_batches()) if batch.num_rows else batch.schema.empty_table()
+        except pa.ArrowInvalid as error:
+            raise Misuse(f"{key}: the table is too large for one batch ({error}); give large_binary columns") from None
+        if isinstance(batch, pa.Table):
+            batch = pa.RecordBatch.from_pylist([], schema=batch.schema)
+    if not isinstance(batch, pa.RecordBatch):
+        raise Misuse(f"{key}: columns are built from a RecordBatch or Table, not from a {type(batch).__name__}")
+    return batch
+
+
+def _names(made: Program) -> frozenset[str]:
+    """The columns that a layout may have."""
+    found = _known.get(id(made))
+    if found is None:
+        found = _known[id(made)] = frozenset(_named(made, ""))
+    return found
+
+
+def _named(made: Program, within: str) -> Iterator[str]:
+    yield from (f"{within}{name}" for name in made.schema.names)
+    yield from (f"{within}{place.path}" for message in made.kernel.messages for place in leaves(message))
+    if made.contents is not None and made.held is not None:
+        yield from _named(made.contents, f"{within}{made.held.path}.")
+    if made.kernel.contents is not None:
+        yield f"{within}{made.kernel.columns[made.kernel.contents.column].path}.ok"
+
+
+def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
+    """The bytes of a batch, record after record, with what the layout has in front of them.
+
+    Args:
+        first: the number of its first row, for errors.
+
+    Raises:
+        Misuse: as ``build_columns``.
+    """
+    made, ahead = _led(key, batch)
+    built = _building(key, made)
+    batch = record_batch(key, batch, made)
+    rows: Rows = first
+    given: dict[str, NDArray[Any]] = {}
+    if made.kernel.contents is not None:
+        batch, rows, given = closed(key, made, built, _inner(key, made), batch, first)
+    front = sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
+    out, end = run(key, built, batch, rows, front=front, given=given)
+    _lead(key, made.plan, out, end, batch.num_rows)
+    return ahead + out[:end].tobytes()
+
+
+def _led(key: str, batch: Any) -> tuple[Program, bytes]:
+    """What a key stands for; where something in front of the records tells that, with the bytes of it."""
+    from wirekit.engine import encode
+    from wirekit.registry import registry
+
+    layout = registry[key].layout
+    if not is_told(layout):
+        return program(key), b""
+    assert isinstance(layout, ir.Structure)
+    told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
+    if told is None:
+        wanted = f"give them as the metadata {FRONT.decode()}, as columns does"
+        raise Misuse(f"{key}: its first fields tell what the records are; {wanted}")
+    try:
+        ahead = encode(key, {**json.loads(told), layout.members[-1].name: []})
+    except (ValueError, TypeError, WirekitError) as error:
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} does not hold its first fields: {error}") from None
+    made, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if made is None:
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} tells of records that are not known")
+    return made, ahead
+
+
+def building(key: str) -> Builder:
+    """The kernel that builds a schema's records, written when first asked for; nothing is compiled yet.
+
+    Raises:
+        Misuse: when the schema gives no columns, or has something that they cannot build.
+    """
+    return _building(key, program(key))
+
+
+def _building(key: str, made: Program) -> Builder:
+    with _lock:
+        found = _builders.get(id(made))
+        if found is None:
+            kernel = made.kernel
+            found = _builders[id(made)] = builder(key, made.plan.element, kernel.columns, gaps=kernel.gaps)
+    return found
+
+
+def _inner(key: str, made: Program) -> Builder | None:
+    """The kernel that builds the records that a schema's records hold; None where they hold none."""
+    if made.contents is None or made.held is None:
+        return None
+    with _lock:
+        found = _builders.get(id(made.contents))
+        if found is None:
+            columns = made.contents.kernel.columns
+            found = builder(key, made.held.element, columns, gaps=False, within=made.held.path)
+            _builders[id(made.contents)] = found
+    return found
+
+
+def source(key: str) -> str:
+    """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it."""
+    return building(key).source
+
+
+def _lead(key: str, plan: Records, out: NDArray[Any], end: int, rows: int) -> None:
+    """Writes what stands in front of the records, now that they are there."""
+    position = 0
+    for lead in plan.lead:
+        if lead.number is None:
+            continue
+        value = _value(lead, rows, end - position - lead.number.size)
+        if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
+            low = lead.measure.least if lead.measure else lead.number.low
+            what = "records" if lead.role == "count" else "bytes"
+            raise Misuse(f"{key}: {lead.path}: {value} {what} is not in {low}..{lead.number.high}; build fewer rows")
+        order: Any = "little" if lead.number.little else "big"
+        data = value.to_bytes(lead.number.size, order, signed=lead.number.signed)
+        out[position : position + len(data)] = np.frombuffer(data, np.uint8)
+        position += len(data)
+
+
+def _value(lead: Lead, rows: int, behind: int) -> int:
+    if lead.role == "count":
+        return rows
+    if lead.measure is not None:
+        return behind + lead.measure.add
+    return int(lead.value)

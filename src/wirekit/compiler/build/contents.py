@@ -1,0 +1,189 @@
+"""Records that others hold, from rows: those of one record go back into it, compressed where it says so.
+
+Rows belong together where ``@index`` ascends and ``@offset``, if there is one, stays. What the field that holds them is
+written as depends on the fields in front of it: a first run of the kernel finds that out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.build.kernel import CHOSEN, Builder
+from wirekit.compiler.build.run import run
+from wirekit.compiler.build.inputs import Rows
+from wirekit.errors import Misuse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.compiler.columns.programs import Program
+
+INDEX, OFFSET = "@index", "@offset"
+Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
+
+
+def closed(key: str, made: Program, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int) -> Closed:
+    """The records that hold others, a row each: what they hold as bytes, their rows, what the kernel must know.
+
+    Args:
+        inner: builds what is inside.
+        first: the number of the first row, for errors.
+
+    Raises:
+        Misuse: for rows that do not belong together, or hold what the layout has not.
+    """
+    rows = _Rows(key, made, batch, first)
+    begins = ends = np.zeros(rows.firsts.size, np.int64)
+    data: Any = b""
+    if inner is not None and rows.inside.any():
+        data, begins, ends = rows.built(inner)
+    frames = rows.frames()
+    given: dict[str, NDArray[Any]] = {"rows0": rows.counts}
+    given |= {name: np.zeros(frames.num_rows, kind) for name, kind in CHOSEN.items()}
+    run(key, built, frames, rows.numbers, given=given, choosing=True)
+    content, plain = rows.content(frames, given, memoryview(data), begins, ends)
+    at = frames.schema.get_field_index(rows.path)
+    field = pa.field(rows.path, content.type)
+    frames = frames.append_column(field, content) if at < 0 else frames.set_column(at, field, content)
+    return frames, rows.numbers, {**given, "plain0": plain}
+
+
+class _Rows:
+    """The rows of a batch, and which of them stand in one record."""
+
+    def __init__(self, key: str, made: Program, batch: pa.RecordBatch, first: int) -> None:
+        contents = made.kernel.contents
+        assert contents is not None
+        self.key, self.batch, self.first = key, batch, first
+        self.path, self.codecs = made.kernel.columns[contents.column].path, contents.codecs
+        self.verdict = f"{self.path}.ok"
+        names = batch.schema.names
+        self.inner = [name for name in names if name.startswith(f"{self.path}.") and name != self.verdict]
+        filled = np.zeros(batch.num_rows, bool)
+        for name in self.inner:
+            filled |= pc.is_valid(batch[name]).to_numpy(zero_copy_only=False)
+        index = np.where(filled, 0, -1) if INDEX not in names else self._whole(INDEX)
+        self.inside = index >= 0
+        self._fails(filled & ~self.inside, self.inner, f"has a value, but {INDEX} says that no record is inside")
+        new = np.ones(batch.num_rows, bool)
+        new[1:] = ~(self.inside[1:] & self.inside[:-1] & (index[1:] > index[:-1]))
+        if OFFSET in names:
+            offset = self._whole(OFFSET)
+            new[1:] |= offset[1:] != offset[:-1]
+        self.firsts = np.flatnonzero(new)
+        self.groups = np.cumsum(new) - 1
+        sizes = np.diff(np.append(self.firsts, batch.num_rows))
+        self.counts = np.where(self.inside[self.firsts], sizes, -1)
+        self.numbers = first + self.firsts
+
+    def _whole(self, name: str) -> NDArray[Any]:
+        column = self.batch.column(name)
+        if not pa.types.is_integer(column.type) and not pa.types.is_null(column.type):
+            raise Misuse(f"{self.key}: the column {name} is {column.type}; give it as int64")
+        return column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+
+    def _fails(self, wrong: NDArray[Any], names: list[str], text: str) -> None:
+        """Raises for the first row that is wrong, and the first of the columns that has a value there."""
+        if not wrong.any():
+            return
+        row = int(np.flatnonzero(wrong)[0])
+        name = next((name for name in names if self.batch.column(name)[row].is_valid), names[0])
+        raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
+
+    def built(self, inner: Builder) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
+        """What is inside: its bytes, and where those of each record begin and end."""
+        batch, rows = self.batch.select(self.inner), np.flatnonzero(self.inside)
+        if rows.size != batch.num_rows:
+            batch = batch.take(pa.array(rows))
+        ends = np.zeros(rows.size, np.int64)
+        out, end = run(self.key, inner, batch, self.first + rows, ends=ends)
+        counts = np.maximum(self.counts, 0)
+        lasts = np.concatenate([[0], ends])[np.cumsum(counts)]
+        begins = np.concatenate([[0], lasts[:-1]])
+        return out[:end].tobytes(), begins, lasts
+
+    def frames(self) -> pa.RecordBatch:
+        """The first row of each record, without what is inside; the others say the same of it."""
+        names = [name for name in self.batch.schema.names if name not in self.inner and name != INDEX]
+        batch = self.batch.select(names)
+        if self.firsts.size == batch.num_rows:
+            return batch
+        frames = batch.take(pa.array(self.firsts))
+        for name in names:
+            column, wanted = batch.column(name), frames.column(name).take(pa.array(self.groups))
+            if not column.equals(wanted):
+                row = next(row for row in range(len(column)) if not column[row : row + 1].equals(wanted[row : row + 1]))
+                text = f"is not what row {self.first + int(self.firsts[self.groups[row]])} has, of the same record"
+                raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
+        return frames
+
+    def content(
+        self,
+        frames: pa.RecordBatch,
+        given: dict[str, NDArray[Any]],
+        data: memoryview,
+        begins: NDArray[Any],
+        ends: NDArray[Any],
+    ) -> tuple[pa.Array, NDArray[Any]]:
+        """The bytes that the field takes, and how many there are before compression; -1 where that tells nothing.
+
+        A codec that did not open the bytes does not compress them either: ``codec0`` is 0 there.
+        """
+        column = self._bytes(frames)
+        filled = column.is_valid().to_numpy(zero_copy_only=False)
+        failed = self._failed(frames)
+        codec, listed = given["codec0"], given["listed0"] == 1
+        has = self.counts >= 0
+        self._refused(has & failed, self.verdict, "what it held was damaged, or more or less than announced")
+        self._refused(has & filled, self.path, "has bytes, where records are inside")
+        self._refused(has & ~listed, INDEX, "the layout has no records here")
+        self._refused(listed & ~has & filled & ~failed, self.path, "has bytes, where the layout has records")
+        codec[failed] = 0
+        opaque = (given["opaque0"] != 0) & (codec == 0)
+        sizes = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        plain = np.where(has, ends - begins, sizes)
+        pieces: list[bytes] = []
+        places = np.flatnonzero(has | (codec != 0))
+        for at in places.tolist():
+            piece = data[int(begins[at]) : int(ends[at])] if has[at] else column[at].as_py() or b""
+            pieces.append(self._packed(int(codec[at]), piece, at))
+        if places.size:
+            take = np.arange(len(column))
+            take[places] = len(column) + np.arange(places.size)
+            column = pa.concat_arrays([column, pa.array(pieces, column.type)]).take(pa.array(take))
+        return column, np.where(opaque, -1, plain)
+
+    def _packed(self, codec: int, piece: Any, at: int) -> bytes:
+        from wirekit.compression import compress
+
+        if not codec:
+            return bytes(piece)
+        return compress(self.codecs[codec - 1], bytes(piece))
+
+    def _bytes(self, frames: pa.RecordBatch) -> pa.Array:
+        index = frames.schema.get_field_index(self.path)
+        if index < 0:
+            return pa.nulls(frames.num_rows, pa.large_binary())
+        column = frames.column(index)
+        try:
+            return column.cast(pa.large_binary())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise Misuse(f"{self.key}: the column {self.path} is {column.type}; give it as binary") from None
+
+    def _failed(self, frames: pa.RecordBatch) -> NDArray[Any]:
+        """Where the field could not be read when it was."""
+        index = frames.schema.get_field_index(self.verdict)
+        if index < 0:
+            return np.zeros(frames.num_rows, bool)
+        column = frames.column(index)
+        if not pa.types.is_boolean(column.type) and not pa.types.is_null(column.type):
+            raise Misuse(f"{self.key}: the column {self.verdict} is {column.type}; give it as bool")
+        return ~column.cast(pa.bool_()).fill_null(True).to_numpy(zero_copy_only=False)
+
+    def _refused(self, wrong: NDArray[Any], name: str, text: str) -> None:
+        if wrong.any():
+            raise Misuse(f"{self.key}: row {int(self.numbers[np.flatnonzero(wrong)[0]])}: {name}: {text}")

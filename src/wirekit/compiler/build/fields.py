@@ -1,0 +1,324 @@
+"""The fields of a record in the kernel that builds: numbers, bit fields, constants, byte strings.
+
+Their columns are those that the scanning kernel of the same layout fills. What has no column there cannot be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.build.kernel import INDENT, unfit
+from wirekit.compiler.build.tables import Built
+from wirekit.compiler.columns.choices import Choices
+from wirekit.compiler.columns.code import bit_column, named_dtype, none_of, reader, wide
+from wirekit.compiler.columns.expressions import LONGEST, Scope, Value, expression
+from wirekit.compiler.build.inputs import MISSING, NULLS, WHOLE
+from wirekit.compiler.columns.kernel import Column
+from wirekit.compiler.expressions import Literal
+from wirekit.values import SymbolTable
+
+
+@dataclass(slots=True)
+class Fields(Choices):
+    """One method a kind of field; ``default`` is code for what stands for a column that is not there, or None.
+
+    Attributes:
+        columns: all that the scanning kernel has, by path.
+        read: those that are read, by slot.
+        most: bytes that a record takes at most, without its byte strings and messages.
+        walked: (number, path) of the messages that are written.
+        opened: the path of the field that holds records, or "".
+        maybe: whether what is written now stands behind a condition.
+        always: slots of columns that every record reads.
+        watched: (slot, path) of what only some records read: the others must not have a value.
+        computed: slots of the columns of lengths and checksums.
+        constants: slots of those of constants.
+    """
+
+    key: str
+    columns: dict[str, Column]
+    lines: list[str] = field(default_factory=list)
+    depth: int = INDENT
+    names: int = 0
+    reasons: list[tuple[str, str]] = field(default_factory=list)
+    uses: set[str] = field(default_factory=set)
+    read: dict[int, Column] = field(default_factory=dict)
+    most: int = 0
+    messages: list[Built] = field(default_factory=list)
+    walked: list[tuple[int, str]] = field(default_factory=list)
+    opened: str = ""
+    maybe: bool = False
+    always: set[int] = field(default_factory=set)
+    watched: dict[int, str] = field(default_factory=dict)
+    computed: set[int] = field(default_factory=set)
+    constants: set[int] = field(default_factory=set)
+
+    def put(self, line: str) -> None:
+        self.lines.append("    " * self.depth + line)
+
+    def fresh(self, stem: str) -> str:
+        self.names += 1
+        return f"{stem}{self.names}"
+
+    def fail(self, condition: str, path: str, text: str) -> None:
+        """Ends the building if the condition holds."""
+        reason = (path, text)
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        self.put(f"if {condition}:")
+        self.put(f"    reason = -{self.reasons.index(reason) + 1}")
+        self.put("    break")
+
+    def column(self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None) -> Column:
+        """A column of that name; from here on its arrays are arguments.
+
+        Args:
+            kind, dtype, table: what it holds, where alternatives may have columns of one path: it may be wider.
+        """
+        column = self.columns.get(path)
+        if kind and (column is None or not _holds(column, kind, dtype, table)):
+            several = (each for name, each in self.columns.items() if name.startswith(f"{path}:"))
+            column = next(each for each in several if _holds(each, kind, dtype, table))
+        assert column is not None
+        self.read[column.slot] = column
+        if not self.maybe:
+            self.always.add(column.slot)
+        elif not path.endswith(".ok"):
+            self.watched[column.slot] = column.path
+            self.put(f"seen[{column.slot}] = row")
+        return column
+
+    def numbers(self, number: ir.Number, path: str) -> Column:
+        """The column of a number."""
+        return self.column(
+            path, "number", f"{'float' if number.real else 'int' if number.signed else 'uint'}{8 * number.size}"
+        )
+
+    def there(self, column: Column) -> str:
+        """The condition that the column has a value in this row."""
+        slot = column.slot
+        return f"(given[{slot}] == {WHOLE} or (given[{slot}] == {NULLS} and v{slot}[i] != 0))"
+
+    def room(self, size: str) -> None:
+        """Ends the building for now if so many bytes have no room."""
+        self.put(f"room -= {size}")
+        self.put("if room < 0:")
+        self.put("    reason = np.int64(1)")
+        self.put("    break")
+
+    def expression(self, tree: Any, scope: Scope, path: str) -> tuple[str, int, int]:
+        return expression(self.key, tree, scope, path)
+
+    def value(self, column: Column, default: str | None) -> str:
+        """The variable with the number of this row, or the default where there is no such column."""
+        slot, variable = column.slot, self.fresh("n")
+        kind = "uint64" if column.dtype == "uint64" else column.dtype if column.dtype[0] == "f" else "int64"
+        if default is None:
+            self.fail(f"given[{slot}] == {MISSING}", column.path, "there is no such column, and no default")
+        else:
+            self.put(f"{variable} = np.{kind}({default})")
+            self.put(f"if given[{slot}] != {MISSING}:")
+            self.depth += 1
+        self.fail(f"given[{slot}] == {NULLS} and v{slot}[i] == 0", column.path, "is null, which the layout has not")
+        self.put(f"{variable} = np.{kind}(c{slot}[i])")
+        self.depth -= default is not None
+        return variable
+
+    def number(self, number: ir.Number, value: str) -> None:
+        """Writes a number that is known to fit."""
+        function = f"put_{reader(number)}"
+        self.uses.add(function)
+        self.put(f"{function}(o, p, {value})")
+        self.put(f"p += {number.size}")
+        self.most += number.size
+
+    def default(self, node: ir.Optional, scope: Scope, path: str) -> Any:
+        """What stands for a column that is not there."""
+        if isinstance(node.default, Literal):
+            return node.default.value
+        return self.expression(node.default, scope, path)[0]
+
+    def plain(self, node: ir.Number | ir.Boolean | ir.Named | ir.BitFields, path: str, default: Any) -> Value:
+        """A number, whatever it means."""
+        match node:
+            case ir.Number():
+                column = self.numbers(node, path)
+                value = self.value(column, _literal(default))
+                if not (node.real or wide(node)) and int(column.dtype.lstrip("uint")) > 8 * node.size:
+                    self.within(node, value, column.path)
+                self.number(node, value)
+                return _known(node, value)
+            case ir.Boolean(number=ir.Number(real=False) as number):
+                value = self.value(self.column(path, "flag", "uint8"), _literal(default))
+                self.number(number, value)
+                return Value(value, 0, 1)
+            case ir.Named(number=ir.Number(real=False) as number):
+                return self.named(node, number, path, default)
+            case ir.BitFields(number=ir.Number(real=False) as number):
+                return self.bits(node, number, path, default)
+        raise unfit(self.key, path, node)
+
+    def within(self, number: ir.Number, value: str, path: str) -> None:
+        """Refuses a value that the number cannot hold."""
+        text = f"expected a number in {number.low}..{number.high}"
+        self.fail(f"{value} < {number.low} or {value} > {number.high}", path, text)
+
+    def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
+        column = self.column(path, "number", named_dtype(8 * number.size + (not number.signed)), node.table)
+        value = self.value(column, _literal(default))
+        if node.closed:
+            text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
+            self.fail(none_of(value, node.table), path, text)
+        elif not wide(number):
+            self.within(number, value, path)
+        self.number(number, value)
+        return _known(number, value)
+
+    def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
+        columns = [self.column(f"{path}.{bit.name}", *bit_column(bit)) for bit in node.fields]
+        kind = "uint64" if wide(number) else "int64"
+        known = dict(default) if isinstance(default, Mapping) else {}
+        if isinstance(default, int):
+            known = {bit.name: default >> bit.shift & (1 << bit.width) - 1 for bit in node.fields}
+        some = ""
+        if any(known.values()):  # they hold when nothing is told about the field at all
+            some = self.fresh("h")
+            self.put(f"{some} = {' or '.join(f'given[{column.slot}] != {MISSING}' for column in columns)}")
+        whole, inside = self.fresh("n"), {}
+        self.put(f"{whole} = np.{kind}(0)")
+        for bit, column in zip(node.fields, columns, strict=True):
+            number_of = known.get(bit.name, 0)
+            value = self.value(column, f"0 if {some} else {int(number_of)}" if number_of else "0")
+            text = f"expected a number in 0..{(1 << bit.width) - 1}"
+            self.fail(f"{value} < 0 or {value} > {(1 << bit.width) - 1}", column.path, text)
+            self.put(f"{whole} |= np.{kind}({value}) << np.{kind}({bit.shift})")
+            inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)
+        self.number(number, whole)
+        return Value(inside=inside)
+
+    def constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
+        """What always holds one value has it, unless the batch says that it was another one."""
+        number = node.node
+        while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
+            number = number.node if isinstance(number, ir.Optional) else number.number
+        if not isinstance(number, ir.Number) or number.real:
+            raise unfit(self.key, path, node, "of a field that is no plain number")
+        if path in self.columns:
+            self.constants.add(self.column(path).slot)
+        value = self.fresh("n")
+        self.put(f"{value} = {self.expression(node.value, scope, path)[0]}")
+        if not node.fatal:
+            self.kept(path, value)
+        self.number(number, value)
+        return _known(number, value)
+
+    def kept(self, path: str, value: str) -> None:
+        """A number that was read and found bad stays as it was."""
+        verdict = self.columns.get(f"{path}.ok")
+        if verdict is not None:
+            told, stored = self.column(verdict.path), self.column(path)
+            bad = f"{self.there(told)} and c{told.slot}[i] == 0"
+            self.put(f"if {bad} and {self.there(stored)}:")
+            self.put(f"    {value} = np.{'uint' if stored.dtype == 'uint64' else 'int'}64(c{stored.slot}[i])")
+
+    def blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
+        """Bytes or text; ``null`` when that means none, too."""
+        column = self.column(path, "text" if node.text else "bytes")
+        slot, start, length = column.slot, self.fresh("s"), self.fresh("l")
+        nullable = isinstance(node.length, ir.Number) and node.null is not None
+        by_number = isinstance(node.length, ir.Number)
+        none_is_empty = not by_number and not node.text
+        if not nullable:
+            if not none_is_empty:
+                self.fail(f"given[{slot}] == {MISSING}", path, "there is no such column, and no default")
+            if not null:
+                self.fail(f"given[{slot}] == {NULLS} and v{slot}[i] == 0", path, "is null, which the layout has not")
+        if node.text:
+            self.decoded(column.path)
+        self.put(f"{start} = {length} = np.int64(0)")
+        self.put(f"if {self.there(column)}:")
+        self.depth += 1
+        self.put(f"{start} = o{slot}[i]")
+        self.put(f"{length} = o{slot}[i + np.uint64(1)] - {start}")
+        out = f"{start} < 0 or {length} < 0 or {length} > d{slot}.size - {start}"
+        self.fail(out, path, "its offsets point outside of its data")
+        if isinstance(node.length, ir.Number):
+            if not wide(node.length):
+                text = f"expected at most {node.length.high} bytes"
+                self.fail(f"{length} > {node.length.high}", path, text)
+            self.depth -= 1
+            self.prefix(node, node.length, column, length, nullable)
+        else:
+            self.depth -= 1
+            if node.length is not None:
+                self.sized(node, column, start, length, scope)
+        self.uses.add("copy")
+        self.put(f"copy(o, p, d{slot}, {start}, {length})")
+        self.put(f"p += {length}")
+        if not node.explained:
+            self.put(f"gap0 += {length}")
+        return Value(f"np.int64({length})", 0, LONGEST, length=length, unfit="a byte string")
+
+    def prefix(self, node: ir.Blob, number: ir.Number, column: Column, length: str, nullable: bool) -> None:
+        told = length
+        if nullable and node.null != 0:
+            told = self.fresh("t")
+            self.put(f"{told} = {length} if {self.there(column)} else np.int64({node.null})")
+        self.number(number, told)
+
+    def sized(self, node: ir.Blob, column: Column, start: str, length: str, scope: Scope) -> None:
+        """A byte string whose length an expression tells: zeros where there is no such column."""
+        assert node.length is not None
+        assert not isinstance(node.length, ir.Number)
+        wanted, low, _ = self.expression(node.length, scope, column.path)
+        size = self.fresh("t")
+        self.put(f"{size} = np.int64({wanted})")
+        if low < 0:
+            self.fail(f"{size} < 0", column.path, "its length would be less than 0")
+        if not node.filler:
+            missing = "" if node.text else f"given[{column.slot}] != {MISSING} and "
+            self.fail(f"{missing}{length} != {size}", column.path, "its length is not what the layout says")
+        self.uses.add("zeros")
+        self.put(f"if {length} != {size}:")
+        self.depth += 1
+        self.room(size)
+        self.put(f"zeros(o, p, {size})")
+        self.put(f"p += {size}")
+        self.put(f"{length} = np.int64(0)")
+        self.depth -= 1
+
+    def decoded(self, path: str) -> None:
+        """Of a text that was not UTF-8 the bytes are not known any more."""
+        verdict = self.columns.get(f"{path}.ok")
+        if verdict is not None:
+            told = self.column(verdict.path)
+            text = f"was no UTF-8, so its bytes are lost; without the column {told.path} it is written as it stands"
+            self.fail(f"{self.there(told)} and c{told.slot}[i] == 0", path, text)
+
+
+def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> bool:
+    """Whether a column holds such values, or wider ones."""
+    if (column.kind, column.table) != (kind, table):
+        return False
+    if column.dtype == dtype or kind != "number":
+        return True
+    has, wants = column.dtype.rstrip("0123456789"), dtype.rstrip("0123456789")
+    bits, wanted = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
+    return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= wanted + (has != wants)
+
+
+def _literal(default: Any) -> str | None:
+    """A default as code."""
+    if isinstance(default, int):
+        return str(int(default))
+    return default if isinstance(default, str) else repr(default) if isinstance(default, float) else None
+
+
+def _known(number: ir.Number, value: str) -> Value:
+    """What expressions can read of a number."""
+    if number.real or wide(number):
+        return Value(value, unfit="a float" if number.real else "an unsigned number of 64 bits")
+    return Value(value, number.low, number.high)

@@ -1,0 +1,203 @@
+"""Arrow columns as the plain arrays that the building kernel reads: types, offsets, validity, names for numbers.
+
+A slice or a column of another width is taken as it is; nothing is copied but what has to change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.kernel import Column
+from wirekit.errors import Misuse
+from wirekit.values import SymbolTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NOTHING = np.zeros(0, np.uint8)
+MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
+
+
+Rows: TypeAlias = "int | NDArray[Any]"
+"""The number of the first of consecutive rows, or those of all."""
+
+
+def row_of(first: Rows, row: int) -> int:
+    """The number of a row."""
+    return first + row if isinstance(first, int) else int(first[row])
+
+
+@dataclass(slots=True)
+class Input:
+    """A column for the kernel.
+
+    Attributes:
+        given: MISSING, WHOLE or NULLS.
+        arrays: by name, as the kernel has them.
+        total: bytes of its byte strings.
+    """
+
+    given: int
+    arrays: dict[str, NDArray[Any]]
+    total: int = 0
+
+
+def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> Input:
+    """The arrays of a column; empty ones where the batch has none.
+
+    Args:
+        first: the number of its first row, or those of all rows, for errors.
+
+    Raises:
+        Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
+    """
+    if column.listed:
+        return _lists(key, column, array, first)
+    slot = column.slot
+    if array is None:
+        if column.kind in ("bytes", "text"):
+            empty: dict[str, NDArray[Any]] = {f"d{slot}": NOTHING, f"o{slot}": np.zeros(0, np.int64)}
+        else:
+            empty = {f"c{slot}": np.zeros(0, column.dtype)}
+        return Input(MISSING, {**empty, f"v{slot}": NOTHING})
+    if isinstance(array.type, pa.DictionaryType):
+        array = array.dictionary_decode()
+    valid = {f"v{slot}": _bits(array, 0)} if array.null_count else {f"v{slot}": NOTHING}
+    given = NULLS if array.null_count else WHOLE
+    if column.kind in ("bytes", "text"):
+        offsets, data, total = _strings(key, column, array, first)
+        return Input(given, {f"d{slot}": data, f"o{slot}": offsets, **valid}, total)
+    values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
+    return Input(given, {f"c{slot}": values, **valid})
+
+
+def _lists(key: str, column: Column, array: pa.Array | None, first: Rows) -> Input:
+    """The values of all lists, where each list begins among them, and which rows have one, if not all do."""
+    inner, ends, there = replace(column, listed=False), f"l{column.slot}", f"g{column.slot}"
+    if array is None:
+        found = taken(key, inner, None)
+        return Input(found.given, found.arrays | {ends: np.zeros(0, np.int64), there: NOTHING})
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.list_(pa.null()))
+    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
+        raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as a list")
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False), out=offsets[1:])
+    try:
+        found = taken(key, inner, array.flatten())
+    except Misuse as error:
+        raise Misuse(str(error).replace(": row ", ": of the elements of all rows, ", 1)) from None
+    lists = {ends: offsets, there: _bits(array, 0) if array.null_count else NOTHING}
+    return Input(found.given, found.arrays | lists, found.total)
+
+
+def _bits(array: pa.Array, which: int) -> NDArray[Any]:
+    """A buffer of bits as a byte each: 0 the validity, 1 the values of booleans."""
+    buffer = array.buffers()[which]
+    if buffer is None:  # of the type null, no row has a value
+        return np.zeros(len(array), np.uint8)
+    first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
+    bits = np.unpackbits(np.frombuffer(buffer, np.uint8)[first:last], bitorder="little")
+    return bits[array.offset % 8 :][: len(array)]
+
+
+def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[NDArray[Any], NDArray[Any], int]:
+    """Offsets, data, and how many bytes of them there are."""
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(array) + 1, np.int64), NOTHING, 0
+    narrow = pa.types.is_binary(kind) or pa.types.is_string(kind)
+    wide = pa.types.is_large_binary(kind) or pa.types.is_large_string(kind)
+    other = pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind) or pa.types.is_string_view(kind)
+    if not (narrow or wide or other):
+        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as binary or string")
+    if other:
+        array, narrow = array.cast(pa.large_binary()), False
+    if column.kind == "text" and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
+    _, ends, bytes_ = array.buffers()
+    offsets: NDArray[Any] = np.frombuffer(ends, np.int32 if narrow else np.int64)[array.offset :][: len(array) + 1]
+    data = NOTHING if bytes_ is None else np.frombuffer(bytes_, np.uint8)
+    total = int(offsets[-1]) - int(offsets[0])
+    if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
+        raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
+    return offsets.astype(np.int64, copy=False), data, total
+
+
+def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
+    if pa.types.is_integer(array.type) or pa.types.is_null(array.type):
+        array = array.cast(pa.bool_())
+    if not pa.types.is_boolean(array.type):
+        raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as bool")
+    return _bits(array, 1)
+
+
+def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[Any]:
+    kind, dtype = array.type, np.dtype(column.dtype)
+    if column.table is not None and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        array = _numbered(key, column, column.table, array, first)
+        kind = array.type
+    if column.unit is not None and pa.types.is_timestamp(kind):
+        array = _counted(key, column, array, first)
+        kind = array.type
+    fits = pa.types.is_integer(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
+    if not fits and not (dtype.kind == "f" and pa.types.is_floating(kind)):
+        wanted = "names or integers" if column.table is not None else str(dtype)
+        wanted = wanted if column.unit is None else f"timestamp[{column.unit}, tz=UTC] or {wanted}"
+        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as {wanted}")
+    wanted_type = pa.from_numpy_dtype(dtype)
+    if kind != wanted_type:
+        array = _cast(key, column, array, wanted_type, first)
+    return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset :][: len(array)]
+
+
+def _counted(key: str, column: Column, array: pa.Array, first: Rows) -> pa.Array:
+    """Times as the integers that the wire has."""
+    if array.type.tz is None:
+        raise Misuse(f"{key}: the column {column.path} is {array.type}, without a time zone; give it with UTC")
+    if array.type.unit != column.unit:
+        array = _cast(key, column, array, pa.timestamp(column.unit, array.type.tz), first)
+    return array.view(pa.from_numpy_dtype(np.dtype(column.dtype)))
+
+
+def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: Rows) -> pa.Array:
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
+        raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {_shown(array, row)} is no {kind}") from None
+
+
+def _shown(array: pa.Array, row: int) -> str:
+    if pa.types.is_timestamp(array.type):  # for which Python may have no date
+        return f"{array.view(pa.int64())[row]} {array.type.unit}"
+    return str(array[row])
+
+
+def _casts(array: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        array.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:
+    """The numbers of names; what is no name may be a number in digits."""
+    known = {symbol.symbol or "": int(symbol) for symbol in table}
+    numbers: dict[str | None, int | None] = {None: None}
+    for name in pc.unique(array).to_pylist():
+        if name is None:
+            continue
+        if name not in known and not name.removeprefix("-").isdecimal():
+            row = pc.index(array, name).as_py()
+            text = f"{name!r} is no name of {table.name}: {', '.join(known)}"
+            raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {text}")
+        numbers[name] = known[name] if name in known else int(name)
+    encoded = array.dictionary_encode()
+    return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)

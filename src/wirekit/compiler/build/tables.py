@@ -1,0 +1,223 @@
+"""The columns of a protobuf message as the table that ``kernels.protobuf_writes`` writes messages by.
+
+A table begins with the place of each slot's entry, -1 where it has none; then come the entries, a message's in front
+of those of its fields. Only what a batch gives, what must be there, and what the rest of the record needs has one: so
+a message type of hundreds of fields costs as much as those that are used.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.build.inputs import Rows, taken
+from wirekit.compiler.columns.kernel import Column
+from wirekit.compiler.columns.protobuf import DTYPES, Place, Tables
+from wirekit.wire.protobuf import BYTES, VARINT, Field, Message
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# The numbers of an entry: of the field, of its column, of the row at hand.
+SLOT, TAG, KIND, END, FLAGS, PARENT, SELECTOR = range(7)
+GIVEN, COUNT, VALUES, VALID, DATA, DATA_SIZE, ROWS, LISTS, LIST_VALID = range(7, 16)
+TOLD, NUMBER, THERE, SIZE, CHOSEN, BEFORE = range(16, 22)
+WIDTH = 22
+KIND_VARINT, KIND_32, KIND_64, KIND_BYTES, KIND_MESSAGE, KIND_EMPTY = range(6)
+REPEATED, REQUIRED, LISTED = 1, 2, 4
+# How a message cannot be written: this, and ``FAULTS`` times the slot of the field.
+ABSENT, NO_ELEMENT, UNEVEN, OUTSIDE = range(1, 5)
+FAULTS = 8
+ROOM = 4  # bytes of a tag and a number that is small, for a first guess
+
+
+@dataclass(slots=True)
+class Built:
+    """A message that a kernel writes.
+
+    Attributes:
+        tables: its fields.
+        message: its type.
+        told: slots of fields that follow from what is behind the message.
+    """
+
+    tables: Tables
+    message: Message
+    told: set[int] = field(default_factory=set)
+
+    @property
+    def root(self) -> int:
+        """Where the entry of the message itself stands."""
+        return len(self.tables.places)
+
+    def fault(self, code: int) -> tuple[str, str]:
+        """(path, text) of what ``sized`` gave, as a number above 0."""
+        slot, how = divmod(code, FAULTS)
+        place = self.tables.places[slot]
+        if how == UNEVEN:
+            return place.path, f"is not as long as the others of {self.tables.places[place.owner].path}"
+        return place.path, _FAULTS[how]
+
+
+_FAULTS = {
+    ABSENT: "is not there, which the message requires",
+    NO_ELEMENT: "has a null in a list, which the message has not",
+    OUTSIDE: "its offsets point outside of its data",
+}
+
+
+@dataclass(slots=True)
+class Table:
+    """A message's columns for the kernel.
+
+    Attributes:
+        memory: the table.
+        arrays: what it has the addresses of.
+        total: bytes that the message takes in all rows, as a first guess.
+    """
+
+    memory: NDArray[Any]
+    arrays: list[NDArray[Any]] = field(default_factory=list)
+    total: int = 0
+
+
+def leaves(made: Tables) -> Iterator[Place]:
+    """The fields of a message that have columns."""
+    return (place for slot, place in enumerate(made.places) if is_leaf(place, slot))
+
+
+def is_leaf(place: Place, slot: int) -> bool:
+    """Whether a field has a column: it is no message, or in a list and without fields."""
+    each = place.field
+    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
+
+
+def column_of(place: Place) -> Column:
+    """The column of a field."""
+    each = place.field
+    assert each is not None
+    kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
+    dtype = "uint8" if kind == "flag" else DTYPES.get(each.kind, "")
+    return Column(place.path, kind, dtype, True, each.table, 0, place.unit, each.repeated or place.owner >= 0)
+
+
+def table(key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> Table:
+    """The table for a batch.
+
+    Raises:
+        Misuse: for a column of another type, or a value that does not fit.
+    """
+    maker = _Maker(key, built, batch, first)
+    maker.message(0, built.message, 0)
+    places = np.full(built.root, -1, np.int64)
+    for number, entry in enumerate(maker.entries):
+        places[entry[SLOT]] = built.root + WIDTH * number
+    memory = np.concatenate([places, np.array(maker.entries, np.int64).ravel()])
+    return Table(memory, maker.arrays, maker.total)
+
+
+class _Maker:
+    """Makes the entries of a table, one after the other."""
+
+    def __init__(self, key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> None:
+        self.key, self.built, self.batch, self.first = key, built, batch, first
+        self.places = built.tables.places
+        slots = built.tables.slots
+        self.given = {slots[name]: at for at, name in enumerate(batch.schema.names) if name in slots}
+        self.wanted = sorted({*self.given, *built.told})
+        self.entries: list[list[int]] = []
+        self.arrays: list[NDArray[Any]] = []
+        self.numbers: dict[int, NDArray[Any]] = {}
+        self.total = 0
+
+    def message(self, slot: int, message: Message, flags: int, outer: int = 0) -> None:
+        """Adds the entry of a message, and those of what is in it; ``outer`` is the one around it."""
+        place, here = self.places[slot], self._at()
+        entry = self._entry(slot, KIND_MESSAGE, flags, outer)
+        end = place.end if place.field is not None else len(self.places)
+        inner = slot + 1
+        fields: dict[str, int] = {}
+        selected: set[int] = set()
+        while inner < end:
+            each, behind = self.places[inner].field, self.places[inner].end
+            assert each is not None
+            used = bisect_left(self.wanted, inner) < bisect_left(self.wanted, behind)
+            if used or each.required or each.number in selected:
+                fields[each.name] = self._at()
+                self._field(inner, each, here)
+                if each.name == message.selector:
+                    selected = set(np.unique(self.numbers.get(inner, np.zeros(0, np.uint64))).tolist())
+            inner = behind
+        if message.selector in fields:
+            entry[SELECTOR] = fields[message.selector]
+        entry[END] = self._at()
+
+    def _field(self, slot: int, each: Field, outer: int) -> None:
+        place = self.places[slot]
+        flags = REPEATED * each.repeated | REQUIRED * each.required | LISTED * (each.repeated or place.owner >= 0)
+        if each.message is not None and not is_leaf(place, slot):
+            self.message(slot, each.message, flags, outer)
+            return
+        kind = KIND_EMPTY if each.message is not None else KIND_VARINT if each.wire_type == VARINT else KIND_BYTES
+        if each.fixed:
+            kind = KIND_32 if each.fixed[1] in "fIi" else KIND_64
+        entry = self._entry(slot, kind, flags, outer)
+        entry[END] = self._at()
+        if slot in self.given:
+            self._column(entry, place, each, self.batch.column(self.given[slot]))
+
+    def _at(self) -> int:
+        """Where the next entry stands."""
+        return self.built.root + WIDTH * len(self.entries)
+
+    def _entry(self, slot: int, kind: int, flags: int, outer: int) -> list[int]:
+        each = self.places[slot].field
+        entry = [0] * WIDTH
+        entry[PARENT] = outer
+        entry[SLOT], entry[KIND], entry[FLAGS], entry[SELECTOR] = slot, kind, flags, -1
+        if each is not None:
+            entry[TAG] = each.number << 3 | each.wire_type
+        self.entries.append(entry)
+        return entry
+
+    def _column(self, entry: list[int], place: Place, each: Field, array: pa.Array) -> None:
+        rows = len(array)
+        found = taken(self.key, column_of(place), array, self.first)
+        arrays = found.arrays
+        entry[GIVEN] = found.given
+        if each.wire_type == BYTES and each.message is None:
+            entry[VALUES], entry[DATA], entry[DATA_SIZE] = *self._kept(arrays["o0"], arrays["d0"]), arrays["d0"].size
+            entry[COUNT] = arrays["o0"].size - 1
+        else:
+            values = self.numbers[entry[SLOT]] = _raw(each, arrays["c0"])
+            (entry[VALUES],) = self._kept(values)
+            entry[COUNT] = values.size
+        (entry[VALID],) = self._kept(arrays["v0"])
+        self.total += found.total + ROOM * (max(entry[COUNT], 0) + rows)
+        if "l0" in arrays:
+            entry[ROWS] = rows
+            (entry[LISTS],) = self._kept(arrays["l0"])
+            if arrays["g0"].size:
+                (entry[LIST_VALID],) = self._kept(arrays["g0"])
+
+    def _kept(self, *arrays: NDArray[Any]) -> tuple[int, ...]:
+        """The addresses of arrays."""
+        self.arrays += arrays
+        return tuple(each.__array_interface__["data"][0] for each in arrays)
+
+
+def _raw(each: Field, values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as they are written, in 64 bits: what a varint stands for, or the bytes of one of fixed size."""
+    if values.dtype.kind == "f":
+        return values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
+    if values.dtype.kind == "u":
+        return (values != 0 if each.kind == "bool" else values).astype(np.uint64)
+    signed = values.astype(np.int64)
+    if each.kind in ("sint32", "sint64"):
+        signed = (signed << 1) ^ (signed >> 63)
+    return signed.view(np.uint64)

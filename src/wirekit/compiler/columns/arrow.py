@@ -1,0 +1,185 @@
+"""The arrays that a kernel filled become Arrow columns, without being copied once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns.kernel import Column, Repeated
+from wirekit.compiler.columns.programs import Program
+from wirekit.compiler.columns.protobuf import arrays as message_arrays
+from wirekit.compiler.columns.run import LARGE, Level
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
+    """The rows of all levels, each in its place."""
+    sizes = {
+        column.slot: sum(level.used(column) for level in levels)
+        for column in made.kernel.columns
+        if column.kind in ("bytes", "text")
+    }
+    order, positions = _order(levels, wrappers)
+    parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
+    if wrappers and made.kernel.packing is not None:
+        parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
+    return parts[0] if order is None else _taken(parts, order)
+
+
+def _taken(parts: list[pa.RecordBatch], order: NDArray[Any]) -> pa.RecordBatch:
+    """Rows of all parts; without a copy where one part has them, in this order."""
+    first = 0
+    for part in parts:
+        last = first + part.num_rows
+        if order.size and first <= order[0] and order[-1] < last and bool((np.diff(order) == 1).all()):
+            return part.slice(int(order[0]) - first, order.size)
+        first = last
+    return pa.concat_batches(parts).take(pa.array(order))
+
+
+def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
+    """A level's batch with the two columns that tell of wrappers."""
+    level = levels[depth]
+    left = level.left if level.left.size else np.full(level.rows, -1, np.int64)
+    parents = np.zeros(level.rows, np.int64)
+    if depth:
+        parents = positions[depth - 1][level.parents[level.ranges_of_rows()]]
+    part = part.append_column("@parent", pa.array(parents, mask=np.full(level.rows, depth == 0)))
+    return part.append_column("@left", pa.array(left, mask=left < 0))
+
+
+def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
+    """Which row of all levels stands where in the result (None: as they are), and each row's place by level."""
+    if len(levels) == 1 and not levels[0].state.any():
+        return None, []
+    kept = [(level.state == 0) | ((level.state == 1) & wrappers) for level in levels]
+    taken = [each.astype(np.int64) for each in kept]
+    for depth in range(len(levels) - 1, 0, -1):
+        level = levels[depth]
+        before = np.concatenate([[0], np.cumsum(taken[depth])])
+        lasts = np.append(level.arrays["first"][1:], level.rows)
+        taken[depth - 1][level.parents] += before[lasts] - before[level.arrays["first"]]
+    positions: list[NDArray[Any]] = []
+    order = np.empty(int(taken[0].sum()), np.int64)
+    skipped = 0
+    for depth, level in enumerate(levels):
+        before = np.cumsum(taken[depth]) - taken[depth]
+        if depth:
+            ranges = level.ranges_of_rows()
+            bases = positions[-1][level.parents] + kept[depth - 1][level.parents]
+            before = bases[ranges] + before - before[level.arrays["first"][ranges]]
+        positions.append(before)
+        rows = np.flatnonzero(kept[depth])
+        order[before[rows]] = skipped + rows
+        skipped += level.rows
+    return order, positions
+
+
+def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
+    """The columns of one level."""
+    code, rows, filled = made.kernel, level.rows, level.arrays
+    arrays: list[pa.Array] = []
+    for column in code.columns:
+        arrays.append(_array(column, level, sizes))
+        if code.packing is not None and column.slot == code.packing.column:
+            codec = filled["k0"]
+            arrays.append(pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_()))
+    offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
+    arrays += [_numbers(offset, pa.int64()), _numbers(filled["length"], pa.int64())]
+    if code.gaps:
+        arrays.append(_numbers(filled["gap"], pa.int64()))
+    if code.packing is not None:
+        arrays.append(_numbers(np.full(rows, depth, np.int32), pa.int32()))
+        roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
+        arrays.append(roots)
+    schema = made.schema
+    if level.trays:
+        schema, arrays = _with_messages(made, level, schema, arrays)
+    if any(size > LARGE for size in sizes.values()):
+        named = zip(schema, arrays, strict=True)
+        schema = pa.schema([field.with_type(array.type) for field, array in named])
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def batch_of(made: Program, level: Level) -> pa.RecordBatch:
+    """The rows of one level alone."""
+    byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
+    return _batch(made, level, 1, {each.slot: level.used(each) for each in byte_columns})
+
+
+def _with_messages(
+    made: Program, level: Level, schema: pa.Schema, arrays: list[pa.Array]
+) -> tuple[pa.Schema, list[pa.Array]]:
+    """The columns of the messages in front of those that follow them."""
+    fields = list(schema)
+    for tray in reversed(level.trays):
+        at = tray.made.at
+        good = _all_good(at, made.kernel.columns[at].nullable, level)
+        found = list(message_arrays(tray, level.buffer, level.rows, good))
+        fields[at:at] = [each for each, _ in found]
+        arrays[at:at] = [array for _, array in found]
+    return pa.schema(fields), arrays
+
+
+def _all_good(slot: int, nullable: bool, level: Level) -> bool:
+    """Whether a verdict is true wherever there is one."""
+    good = level.arrays[f"c{slot}"]
+    return bool(good.all()) or (nullable and bool((good >= level.arrays[f"v{slot}"]).all()))
+
+
+def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = None) -> pa.Array:
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
+
+
+def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+    """An Arrow array over what the kernel filled."""
+    array, nullable, group = _values(column, level, sizes), column.nullable, column.within
+    while group is not None:
+        array = _listed(array, group, level, nullable=nullable)
+        nullable, group = group.nullable, group.outer
+    return array
+
+
+def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -> pa.Array:
+    """Elements as lists."""
+    offsets, rows, valid = level.arrays[f"lo{group.number}"], level.elements(group.outer), None
+    large = len(array) > LARGE
+    if group.nullable:
+        valid = pa.py_buffer(np.packbits(level.arrays[f"lv{group.number}"][:rows], bitorder="little"))
+    kind = (pa.large_list if large else pa.list_)(pa.field("item", array.type, nullable))
+    held = offsets[: rows + 1].astype(np.int64 if large else np.int32, copy=False)
+    return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(held)], -1, 0, [array])
+
+
+def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+    """The values of a column, one a row or an element."""
+    rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
+    valid = None
+    if column.nullable:
+        valid = pa.py_buffer(np.packbits(arrays[f"v{slot}"], bitorder="little"))
+    if column.kind == "number":
+        return _numbers(arrays[f"c{slot}"], pa.from_numpy_dtype(arrays[f"c{slot}"].dtype), valid)
+    if column.kind == "flag":
+        bits = np.packbits(arrays[f"c{slot}"], bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), rows, [valid, pa.py_buffer(bits)])
+    offsets, data = arrays[f"o{slot}"], arrays[f"d{slot}"]
+    large = sizes[slot] > LARGE
+    kind = pa.large_binary() if large else pa.binary()
+    used = data[: int(offsets[rows])]
+    buffers = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False)), pa.py_buffer(used)]
+    array = pa.Array.from_buffers(kind, rows, buffers)
+    return _text(array, level, column, made_large=large) if column.kind == "text" else array
+
+
+def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
+    """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
+    kind = pa.large_string() if made_large else pa.string()
+    if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
+        return pa.Array.from_buffers(kind, len(array), array.buffers())
+    values: Sequence[bytes | None] = array.to_pylist()
+    return pa.array([None if value is None else value.decode(errors="replace") for value in values], kind)

@@ -1,0 +1,175 @@
+"""What did not decode: rows of errors, in the words of the reference engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns.kernel import Kernel
+from wirekit.compiler.columns.reference import Reference, whole
+from wirekit.compiler.columns.run import Level
+from wirekit.errors import WireError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ERRORS = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("length", pa.int64(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("at", pa.int64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("depth", pa.int32(), nullable=False),
+        pa.field("wrapper", pa.int64()),
+        pa.field("at_depth", pa.int32(), nullable=False),
+    ]
+)
+NO_ERRORS = pa.RecordBatch.from_pylist([], schema=ERRORS)
+CHUNK = 1 << 16  # errors that are Python objects at a time
+
+
+@dataclass(slots=True)
+class Found:
+    """What went wrong at a level.
+
+    Attributes:
+        parts: errors of records, with the number of the range of each.
+        more: the same, one by one.
+        front: what is wrong in front of the records, by the number of the range.
+    """
+
+    parts: list[tuple[pa.RecordBatch, NDArray[Any]]] = field(default_factory=list)
+    more: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    front: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, which: int, row: dict[str, Any]) -> None:
+        """One more error of a record."""
+        self.more.append((which, row))
+
+    def table(self) -> tuple[pa.RecordBatch, NDArray[Any]]:
+        """The errors of records, and the number of the range of each."""
+        parts = [*self.parts, _made(self.more)] if self.more or not self.parts else self.parts
+        if len(parts) > 1:
+            parts = [(pa.concat_batches([rows for rows, _ in parts]), np.concatenate([which for _, which in parts]))]
+        self.parts, self.more = parts, []
+        return parts[0]
+
+    def forget(self, gone: NDArray[Any]) -> None:
+        """Takes back what was found in ranges."""
+        rows, which = self.table()
+        self.parts = [(rows.filter(pa.array(~gone[which])), which[~gone[which]])]
+        self.front = {which: row for which, row in self.front.items() if not gone[which]}
+
+    def told(self) -> list[pa.RecordBatch]:
+        """All rows."""
+        front = pa.RecordBatch.from_pylist(list(self.front.values()), schema=ERRORS)
+        return [self.table()[0], front]
+
+
+def _made(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArray[Any]]:
+    which = np.array([which for which, _ in rows], np.int64)
+    return pa.RecordBatch.from_pylist([row for _, row in rows], schema=ERRORS), which
+
+
+def refused(made: Kernel, reference: Reference, level: Level, depth: int) -> Found:
+    """The errors of the records that the kernel refused, which can be as many as records, and of what is in front."""
+    count, found = level.errors, Found(front=dict(_in_front(reference, level, depth)))
+    which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
+    for start in range(0, count, CHUNK):
+        numbers = range(start, min(start + CHUNK, count))
+        rows = [(which[number], _refused(made, reference, level, depth, number, which[number])) for number in numbers]
+        found.parts.append(_made(rows))
+    return found
+
+
+def _refused(made: Kernel, reference: Reference, level: Level, depth: int, number: int, which: int) -> dict[str, Any]:
+    arrays, begin = level.arrays, int(level.begins[which])
+    start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
+    end = int(level.ranges.ends[which])
+    error, _ = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
+    known = made.reasons[int(arrays["error_reason"][number]) - 1]
+    at = int(arrays["error_at"][number]) - begin
+    told = (known.kind, known.path, at, known.text) if error is None else said(error, at)
+    kind, path, at, reason = told
+    return failure(start - begin, length, kind, path, at, reason, depth, level, which)
+
+
+def unopened(
+    reference: Reference, level: Level, depth: int, row: int, path: str, known: tuple[str, str]
+) -> tuple[int, dict[str, Any]]:
+    """The error for what a record that seemed good holds in the field ``path``, with the number of its range.
+
+    Args:
+        known: kind and reason, should the reference engine find nothing wrong.
+    """
+    which = range_of(level, row)
+    start, begin = int(level.arrays["offset"][row]), int(level.begins[which])
+    end, length = int(level.ranges.ends[which]), int(level.arrays["length"][row])
+    error, checks = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
+    told, deeper = (known[0], path, start - begin, known[1]), 0
+    bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
+    if error is not None:
+        told = said(error, start - begin)
+    elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
+        told = check.kind, check.path, check.offset, check.note
+        deeper = int(check.source > 0)
+    kind, path, at, reason = told
+    made = failure(start - begin, length, kind, path, at, reason, depth, level, which)
+    return which, made | {"at_depth": depth + deeper}
+
+
+def range_of(level: Level, row: int) -> int:
+    """The number of the range that a row is in."""
+    return int(np.searchsorted(level.arrays["first"], row, side="right")) - 1
+
+
+def before(level: Level, which: int, offset: int) -> int:
+    """How many rows of a range stand in front of the record at an offset."""
+    first = level.arrays["first"]
+    begin, end = first[which], first[which + 1] if which + 1 < first.size else level.rows
+    return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))
+
+
+def said(error: WireError, at: int) -> tuple[str, str, int, str]:
+    """Kind, path, offset (``at`` where the error knows none) and reason of an error."""
+    return error.kind, error.path, at if error.offset is None else error.offset, error.reason
+
+
+def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What is wrong in front of the records of a level, with the number of the range.
+
+    A length that goes beyond the data is told as it stands: the reference engine would read all records first.
+    """
+    ranges = level.ranges
+    for index, (name, known, place, length, words) in ranges.wrong.items():
+        begin = int(level.begins[index])
+        told = known, name, place - begin, words
+        if ranges.starts[index] == ranges.ends[index]:
+            error = whole(reference, level.buffer.data, begin, place + length, depth)
+            told = told if error is None else said(error, place - begin)
+        kind, path, at, reason = told
+        yield index, failure(place - begin, length, kind, path, at, reason, depth, level, index)
+
+
+def failure(
+    offset: int, length: int, kind: str, path: str, at: int, reason: str, depth: int, level: Level, which: int
+) -> dict[str, Any]:
+    """A row of the errors."""
+    wrapper = int(level.roots[which]) if depth else None
+    return {
+        "offset": offset,
+        "length": length,
+        "kind": kind,
+        "path": path,
+        "at": at,
+        "reason": reason,
+        "depth": depth,
+        "wrapper": wrapper,
+        "at_depth": depth,
+    }

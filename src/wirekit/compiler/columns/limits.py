@@ -1,0 +1,62 @@
+"""A limit that is passed inside compressed data is an error of the record around it, as in the reference engine.
+
+That engine opens records where they stand. It gives up the outermost one when a limit is passed anywhere inside, unless
+damage has ended the decompressed data before. The path of the error leads inside, and no row comes from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.errors import Found, before, failure, range_of
+
+if TYPE_CHECKING:
+    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.run import Level
+
+ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
+
+
+def passed_on(made: Program, levels: list[Level], found: list[Found]) -> None:
+    """Makes limits errors of the records around them, and takes back what else is told of the insides of those."""
+    for depth in range(len(levels) - 1, 0, -1):
+        level, around = levels[depth], levels[depth - 1]
+        for inside, path, error in _limits(made, level, found[depth]):
+            parent = int(level.parents[inside])
+            around.state[parent] = 2
+            outer = range_of(around, parent)
+            offset = int(around.arrays["offset"][parent] - around.begins[outer])
+            length = int(around.arrays["length"][parent])
+            row = failure(offset, length, "limit", path, error["at"], error["reason"], depth - 1, around, outer)
+            found[depth - 1].add(outer, row | {"at_depth": error["at_depth"]})
+    for depth in range(1, len(levels)):
+        level, gone = levels[depth], levels[depth - 1].state[levels[depth].parents] == 2
+        if gone.any():
+            rows = np.searchsorted(level.arrays["first"], np.arange(level.rows), side="right") - 1
+            level.state[gone[rows]] = 2
+            found[depth].forget(gone)
+
+
+def _limits(made: Program, level: Level, found: Found) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Of each range that a limit ends: its number, the path from the record around it, and the error."""
+    assert made.inner is not None
+    assert made.kernel.packing is not None
+    content = f"{made.kernel.columns[made.kernel.packing.column].path}.content"
+    for which, error in found.front.items():
+        if error["kind"] == "limit":
+            yield which, f"{content}.{error['path']}", error
+    if made.inner.path:
+        content += f".{made.inner.path}"
+    rows, ranges = found.table()
+    numbers = np.flatnonzero(pc.is_in(rows["kind"], ENDING))
+    order = numbers[np.lexsort((rows["offset"].to_numpy()[numbers], ranges[numbers]))]
+    first = order[np.unique(ranges[order], return_index=True)[1]]
+    ended = first[np.asarray(pc.equal(rows["kind"], "limit"))[first]]
+    for which, error in zip(ranges[ended].tolist(), rows.take(pa.array(ended)).to_pylist(), strict=True):
+        inside = f".{error['path']}" if error["path"] else ""
+        yield which, f"{content}[{before(level, which, error['offset'])}]{inside}", error

@@ -1,0 +1,249 @@
+"""Records that other records hold, of another layout: opened, and each a row beside the fields of the one around it.
+
+What holds them may be compressed. A row that holds none stays as it is, and so does one that cannot be opened: its
+bytes stay, ``<path>.ok`` is false and the errors tell why. The columns of what is inside are called
+``<path>.<field>``; ``@index`` is the number of the record in the one around it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.arrow import batch_of
+from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, refused, unopened
+from wirekit.compiler.columns.plan import Ranges
+from wirekit.compiler.columns.protobuf import chosen
+from wirekit.compiler.columns.reference import of_held
+from wirekit.compiler.columns.run import Level, as_array, run
+from wirekit.errors import Limit, WireError, Wrong
+from wirekit.wire.stream import Reader, Session
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.compiler.columns.plan import Records
+    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.reference import Reference
+
+NEED_SIZE = ("lz4-block",)
+BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
+
+
+class Opening:
+    """Opens what the rows of a level hold.
+
+    Args:
+        made: what the level was scanned with.
+        level: the level.
+        batch: its rows.
+        reference: for the words of what is wrong, and how many bytes may come out of what is compressed.
+        fields: prefixes of the columns that are wanted, or None.
+    """
+
+    def __init__(
+        self,
+        made: Program,
+        level: Level,
+        batch: pa.RecordBatch,
+        reference: Reference,
+        fields: tuple[str, ...] | None,
+    ) -> None:
+        self.made, self.level, self.batch, self.reference, self.fields = made, level, batch, reference, fields
+        self.limits = reference.limits
+        contents = made.kernel.contents
+        assert contents is not None
+        self.contents = contents
+        self.column = made.kernel.columns[contents.column]
+        self.path = self.column.path
+        self.found = Found()
+        rows = level.rows
+        self.verdict = np.full(rows, -1, np.int8)
+        self.gone = np.zeros(rows, bool)
+        self.gaps = np.zeros(rows, np.int64)
+        self.plain: dict[int, bytes] = {}
+        self.lists: dict[int, Any] = {}
+
+    def opened(self) -> pa.RecordBatch:
+        """The rows, with what they hold in their place."""
+        holding = np.flatnonzero(self.level.arrays["codec0"] | self.level.arrays["listed0"])
+        for row in holding.tolist():
+            self._row(row)
+        outer, inner = self._messages()
+        rows = self.level.rows
+        told = pa.array(self.verdict == 1, mask=self.verdict < 0) if holding.size else pa.nulls(rows, pa.bool_())
+        content, batch = self._content(), self.batch
+        if self.gaps.any() and "@gap" in batch.schema.names:
+            gap = batch.schema.get_field_index("@gap")
+            batch = batch.set_column(gap, batch.schema.field(gap), pa.array(self.gaps + self.level.arrays["gap"]))
+        at = batch.schema.get_field_index(self.path)
+        batch = batch.set_column(at, batch.schema.field(at).with_type(content.type), content)
+        batch = batch.add_column(at + 1, f"{self.path}.ok", told)
+        kept = None
+        if self.gone.any():
+            kept = ~self.gone[outer]
+            outer = outer[kept]
+        if (self.lists or kept is not None) and not np.array_equal(outer, np.arange(self.level.rows)):
+            batch = batch.take(pa.array(outer))
+        for place, (field, array) in enumerate(inner):
+            values = array if kept is None else array.filter(pa.array(kept))
+            if field.name == "@index":
+                batch = batch.append_column(field, values)
+            else:
+                batch = batch.add_column(at + 2 + place, field, values)
+        return batch
+
+    def _row(self, row: int) -> None:
+        arrays, slot = self.level.arrays, self.column.slot
+        begin, end = int(arrays[f"o{slot}"][row]), int(arrays[f"o{slot}"][row + 1])
+        data: Any = arrays[f"d{slot}"].data[begin:end]
+        codec = int(arrays["codec0"][row])
+        if codec:
+            opened = self._decompressed(row, self.contents.codecs[codec - 1], data)
+            if opened is None:
+                return
+            self.verdict[row], data = 1, opened
+            self.plain[row] = opened
+        listed = int(arrays["listed0"][row])
+        if listed == 1:
+            self.lists[row] = data
+        elif listed:
+            self._message(row, self.contents.messages[listed - 2], bytes(data))
+
+    def _message(self, row: int, name: str, data: bytes) -> None:
+        """Says of bytes that stay as they are whether they are the message that they should be."""
+        from wirekit.wire.protobuf import Message, parse_message
+
+        try:
+            parse_message(Message._known[name], Reader(Session("", self.limits), data))
+        except WireError as error:
+            self._failed(row, error)
+
+    def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
+        told = int(self.level.arrays["size0"][row])
+        try:
+            if self.limits.depth < 1:
+                raise Limit("depth", self.limits.depth, 1)
+            if told < 0 and name in NEED_SIZE:
+                raise Wrong("a size after decompression", "none")
+            return self.reference.allowance.decompress(name, data, told if told >= 0 else None)
+        except WireError as error:
+            self._failed(row, error)
+        return None
+
+    def _failed(self, row: int, error: WireError) -> None:
+        """A row that cannot be opened; the record is not good if that is for a limit."""
+        self.gone[row] = isinstance(error, Limit)
+        self.verdict[row] = 0
+        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        self.found.add(*unopened(self.reference, self.level, 0, row, self.path, known))
+
+    def _content(self) -> pa.Array:
+        """The bytes: as they stand, decompressed, or null where there are records instead."""
+        content = self.batch.column(self.path)
+        if not self.plain and not self.lists:
+            return content
+        rows = np.arange(self.level.rows)
+        pieces = pa.array([data for row, data in self.plain.items() if row not in self.lists], content.type)
+        rows[[row for row in self.plain if row not in self.lists]] = self.level.rows + np.arange(len(pieces))
+        missing = np.zeros(self.level.rows, bool)
+        missing[list(self.lists)] = True
+        return pa.concat_arrays([content, pieces]).take(pa.array(rows, mask=missing))
+
+    def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
+        """(the row around each row of the result, columns of what is inside)."""
+        inner, plan = self.made.contents, self.made.held
+        if inner is None or plan is None:
+            return np.arange(self.level.rows), []
+        parents = np.array(list(self.lists), np.int64)
+        sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
+        ends = np.cumsum(sizes)
+        begins = ends - sizes
+        buffer = as_array(b"".join(self.lists.values()))
+        below = Level(buffer, Ranges.whole(begins, ends), begins, parents)
+        below.roots = self.level.arrays["offset"][parents]
+        run(inner, plan, below, self.limits, inside(self.fields, self.path))
+        batch = batch_of(inner, below)
+        if not self.lists:
+            return np.arange(self.level.rows), self._nothing(batch.schema)
+        firsts = below.arrays["first"]
+        counts = np.diff(np.append(firsts, below.rows))
+        self._verdicts(below, parents, counts)
+        if inner.kernel.gaps:
+            np.add.at(self.gaps, np.repeat(parents, counts), below.arrays["gap"][: below.rows])
+        if below.errors:
+            self._damaged(inner, plan, below, parents)
+        each = np.ones(self.level.rows, np.int64)
+        each[parents] = np.maximum(counts, 1)
+        outer = np.repeat(np.arange(self.level.rows), each)
+        places = np.full(len(outer), -1, np.int64)
+        before = np.cumsum(each) - each
+        ranges = np.repeat(np.arange(len(parents)), counts)
+        index = np.arange(below.rows) - firsts[ranges]
+        places[before[parents[ranges]] + index] = np.arange(below.rows)
+        missing = places < 0
+        take = pa.array(places, mask=missing)
+        found = [
+            (
+                batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True),
+                batch.column(name).take(take),
+            )
+            for name in batch.schema.names
+            if name not in BOTH
+        ]
+        number = np.zeros(len(outer), np.int32)
+        number[~missing] = index
+        return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+
+    def _damaged(self, inner: Program, plan: Records, below: Level, parents: NDArray[Any]) -> None:
+        """Tells of records inside that are not good.
+
+        The record around the first of them is not good either if it holds them as they stand, or for a limit.
+        """
+        found = refused(inner.kernel, of_held(plan, self.reference.allowance), below, 1)
+        rows, which = found.table()
+        first = np.unique(which, return_index=True)[1]
+        packed = self.level.arrays["codec0"][parents[which]] != 0
+        ending = first[~packed[first] | np.asarray(pc.equal(rows["kind"], "limit"))[first]]
+        for number, error in zip(ending.tolist(), rows.take(pa.array(ending)).to_pylist(), strict=True):
+            parent = int(parents[which[number]])
+            if packed[number]:
+                path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
+                path = f"{path}.{error['path']}" if error["path"] else path
+                offset, length = int(self.level.arrays["offset"][parent]), int(self.level.arrays["length"][parent])
+                row = failure(offset, length, "limit", path, error["at"], error["reason"], 0, self.level, 0)
+                self.found.add(0, row | {"at_depth": 1})
+            else:
+                known = error["kind"], error["reason"]
+                self.found.add(*unopened(self.reference, self.level, 0, parent, self.path, known))
+            self.gone[parent] = True
+        found.forget(self.gone[parents])
+        rows, which = found.table()
+        paths = pc.binary_join_element_wise(self.path, rows["path"], ".")
+        self.found.parts.append(
+            (rows.set_column(rows.schema.get_field_index("path"), ERRORS.field("path"), paths), which)
+        )
+
+    def _nothing(self, schema: pa.Schema) -> list[tuple[pa.Field, pa.Array]]:
+        """The columns where no row holds any records."""
+        fields = [field for field in schema if field.name not in BOTH]
+        fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in fields]
+        fields.append(pa.field("@index", pa.int32()))
+        return [(field, pa.nulls(self.level.rows, field.type)) for field in fields]
+
+    def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
+        """Whether the records inside are as many as announced, and all good."""
+        announced = self.level.arrays["count0"][parents]
+        wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
+        good = ((announced < 0) | (announced == counts)) & ~wrong
+        self.verdict[parents] = np.where(good, 1, 0)
+
+
+def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:
+    """Which columns are wanted of what lies inside a path, called as they are there."""
+    if fields is None or chosen(path, fields):
+        return None
+    return tuple(name[len(path) + 1 :] for name in fields if name.startswith(f"{path}."))

@@ -1,0 +1,111 @@
+"""Records that hold others of their own layout compressed: a level of them is opened, and scanned as the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler.columns.errors import unopened
+from wirekit.compiler.columns.plan import Ranges, start
+from wirekit.compiler.columns.run import Level, as_array, run
+from wirekit.errors import Limit, WireError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.compiler.columns.errors import Found
+    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.reference import Reference
+    from wirekit.wire.stream import Allowance
+
+
+def opened_level(made: Program, level: Level, depth: int, reference: Reference, found: Found) -> Level | None:
+    """What the records of a level hold, scanned; None if there is nothing.
+
+    Args:
+        depth: of the level.
+        reference: for the words of those that cannot be opened, and how many bytes may come out.
+        found: takes those.
+    """
+    limits = reference.limits
+    inner = made.inner
+    assert inner is not None
+    packed = np.flatnonzero(level.arrays["k0"])
+    if packed.size == 0:
+        return None
+    level.left = np.full(level.rows, -1, np.int64)
+    pieces, parents = _decompressed(made, level, packed, depth, reference, found)
+    level.state[parents] = 1
+    if not pieces:
+        return None
+    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    ends = np.cumsum(sizes)
+    begins = ends - sizes
+    buffer = as_array(b"".join(pieces))
+    pieces.clear()
+    ranges = Ranges.whole(begins, ends)
+    if inner.lead:
+        places = zip(begins.tolist(), ends.tolist(), strict=True)
+        ranges = Ranges.of([start(inner, buffer.data, begin, end, limits.frame) for begin, end in places])
+    below = Level(buffer, ranges, begins, parents)
+    outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
+    below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
+    run(made, inner, below, limits)
+    level.left[parents] = ends - below.arrays["good"]
+    return below
+
+
+def _decompressed(
+    made: Program, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
+) -> tuple[list[bytes], NDArray[Any]]:
+    """What was decompressed, and the rows that held it."""
+    found: list[bytes] = []
+    there = np.ones(packed.size, bool)
+    for number, quick in enumerate(_quickly(made, level, packed, depth, reference.allowance)):
+        piece = _opened(made, level, int(packed[number]), depth, reference, told) if quick is None else quick
+        if piece is None:
+            there[number] = False
+        else:
+            found.append(piece)
+    return found, packed[there]
+
+
+def _quickly(
+    made: Program, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
+) -> Iterator[bytes | None]:
+    """What the usual ones of the compressed rows hold: run by run of rows of one codec."""
+    from wirekit.compression_quick import pieces
+
+    packing = made.kernel.packing
+    assert packing is not None
+    slot = made.kernel.columns[packing.column].slot
+    data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
+    if depth >= allowance.limits.depth:
+        yield from (None for _ in packed)
+        return
+    codecs = level.arrays["k0"][packed]
+    cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
+    for rows in np.split(packed, cuts):
+        codec = packing.codecs[int(level.arrays["k0"][rows[0]]) - 1]
+        yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
+
+
+def _opened(made: Program, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
+    """What a row holds, bounded and checked at each step; None, and an error, if that cannot be had."""
+    packing, arrays = made.kernel.packing, level.arrays
+    assert packing is not None
+    column = made.kernel.columns[packing.column]
+    data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
+    limits = reference.limits
+    try:
+        if depth >= limits.depth:
+            raise Limit("depth", limits.depth, depth + 1)
+        codec = packing.codecs[int(arrays["k0"][row]) - 1]
+        return reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
+    except WireError as error:
+        level.state[row] = 2 if isinstance(error, Limit) else 0
+        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        found.add(*unopened(reference, level, depth, row, column.path, known))
+        return None

@@ -1,0 +1,265 @@
+"""Which schemas are lists of records, and what stands around the list: from the IR alone.
+
+A record-like schema is, in this order of preference,
+
+- a list of records (``Several``): up to the limit, or counted by a number in front;
+- a structure of such a list, with nothing in front of it but a length of the rest, the count's number, constants that
+  must hold, and bytes up to the limit in place of everything (``IfNext(…, rest())``); behind it bytes up to the limit;
+- one record, with lists in it or not: then the buffer is one after the other, up to its end.
+
+What may stand inside a record is decided by ``columns.code``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Field, Literal
+from wirekit.errors import Misuse, Short
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A list of records and what stands in front of it.
+
+    Attributes:
+        key: the schema's key.
+        element: the layout of one record.
+        path: where the list stands in the value, "" for the value itself.
+        counted: whether a number says how many there are; otherwise they go up to the limit.
+        stop: whether a last record that the limit cuts is left alone, not an error.
+        until: bytes that end the list, or none.
+        lead: what stands in front, in order.
+    """
+
+    key: str
+    element: ir.Node
+    path: str
+    counted: bool
+    stop: bool
+    until: bytes
+    lead: tuple[Lead, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """Something in front of a list.
+
+    Attributes:
+        path: its name.
+        number: how it is read; None for bytes that stand in place of all.
+        role: ``limit`` (its value bounds the rest), ``count``, ``constant`` (its value is known) or ``instead``.
+        measure: for a limit: what is known about it.
+        value: for a constant, the number; for ``instead``, the bytes that tell it.
+    """
+
+    path: str
+    number: ir.Number | None
+    role: str
+    measure: ir.Measure | None = None
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the records of a buffer begin and end.
+
+    Attributes:
+        start, end: the range of the records.
+        count: how many there should be, -1 for as many as there are.
+        wrong: (path, kind, offset, length, reason) of what is wrong in front of them, or None. A length that goes
+            beyond the data is wrong, and yet the records up to there are read.
+    """
+
+    start: int
+    end: int
+    count: int
+    wrong: tuple[str, str, int, int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Many such places as the kernels take them; ``wrong`` by number."""
+
+    starts: NDArray[Any]
+    ends: NDArray[Any]
+    counts: NDArray[Any]
+    wrong: dict[int, tuple[str, str, int, int, str]]
+
+    @staticmethod
+    def of(places: Sequence[Start]) -> Ranges:
+        """Places that were found one by one."""
+        found = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
+        wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
+        starts, ends, counts = found.T.copy()
+        return Ranges(starts, ends, counts, wrong)
+
+    @staticmethod
+    def whole(begins: NDArray[Any], ends: NDArray[Any]) -> Ranges:
+        """Places that are nothing but records."""
+        return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
+
+
+_WORDS: dict[type, str] = {
+    ir.Number: "a number",
+    ir.Boolean: "a flag",
+    ir.Named: "a symbol",
+    ir.BitFields: "bit fields",
+    ir.Blob: "a byte string",
+    ir.Delimited: "text up to a delimiter",
+    ir.Structure: "a structure",
+    ir.Several: "a list",
+    ir.When: "a field under a condition",
+    ir.WhenNext: "a field that the next bytes decide about",
+    ir.WhenMore: "a field that may be left out at the end",
+    ir.Either: "one of two layouts",
+    ir.Choice: "one of several layouts",
+    ir.Ahead: "a number further on",
+    ir.Bounded: "a value of a length of its own",
+    ir.Fallback: "a value or bytes",
+    ir.Reference: "another schema",
+    ir.Constant: "a constant",
+    ir.Optional: "a field with a default",
+    ir.Packed: "compressed data",
+    ir.Protobuf: "a protobuf message",
+}
+
+
+def in_words(node: ir.Node) -> str:
+    """What a node is, for a reader who does not know the IR."""
+    return _WORDS.get(type(node), "a value of its own")
+
+
+def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
+    """The error for a layout that gives no columns."""
+    kind = node if isinstance(node, str) else in_words(node)
+    text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
+    return Misuse(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
+
+
+def records(key: str, layout: ir.Node) -> Records:
+    """The list of records that a layout is.
+
+    Raises:
+        Misuse: when it is none; the text names the node that is in the way, and its path.
+
+    >>> from wirekit.registry import registry
+    >>> records("kafka.message_set", registry["kafka.message_set"].layout).path
+    'messages'
+    """
+    if isinstance(layout, ir.Several):
+        return _of_list(key, layout, "", [])
+    if not isinstance(layout, ir.Structure):
+        raise unfit(key, "", layout)
+    where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
+    if not where:
+        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
+    try:
+        return _of_structure(key, layout, where[0])
+    except Misuse:  # there is more than the list
+        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
+
+
+def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:
+    if several.announced is not None:
+        raise unfit(key, path, several, "its number is announced by another field")
+    counted = several.count is not None
+    if isinstance(several.count, ir.Number):
+        lead.append(Lead(path, several.count, "count", value=several.null))
+    elif counted and not (isinstance(several.count, Field) and any(each.role == "count" for each in lead)):
+        raise unfit(key, path, several, f"its count is {several.count}")
+    return Records(key, several.element, path, counted, several.stop, several.until, tuple(lead))
+
+
+def _of_structure(key: str, layout: ir.Structure, at: int) -> Records:
+    if layout.sums:
+        raise unfit(key, layout.members[layout.sums[0].at].name, "a checksum around the list")
+    lead = list(_leads(key, layout, at))
+    for member in layout.members[at + 1 :]:
+        if not (isinstance(member.node, ir.Blob) and member.node.length is None):
+            raise unfit(key, member.name, member.node, "behind the records")
+    return _of_list(key, _list_at(layout, at), layout.members[at].name, lead)
+
+
+def _list_at(layout: ir.Structure, at: int) -> ir.Several:
+    several = layout.members[at].node
+    assert isinstance(several, ir.Several)
+    return several
+
+
+def _leads(key: str, layout: ir.Structure, at: int) -> Iterator[Lead]:
+    counter = _list_at(layout, at).count
+    measures = {measure.at: measure for measure in layout.measures}
+    for index, member in enumerate(layout.members[:at]):
+        match member.node:
+            case ir.WhenNext(magic=magic, node=ir.Blob(length=None)):
+                yield Lead(member.name, None, "instead", value=magic)
+            case ir.Number(real=False) as number if index in measures:
+                measure = measures[index]
+                usual = measure.bounds and not (measure.zero_is_rest or measure.clip)
+                if not usual or measure.first != index + 1 or measure.last != len(layout.members) - 1:
+                    raise unfit(key, member.name, "a length of a part only")
+                yield Lead(member.name, number, "limit", measure)
+            case ir.Number(real=False) as number if counter == Field(0, (member.name,)):
+                yield Lead(member.name, number, "count")
+            case ir.Constant(node=ir.Number(real=False) as number, value=Literal(value=int(value)), fatal=True):
+                yield Lead(member.name, number, "constant", value=value)
+            case other:
+                raise unfit(key, member.name, other, "in front of the records, and would be lost")
+
+
+def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -> Start:
+    """Reads what stands in front of the records in ``buffer[begin:end]``.
+
+    Args:
+        frame: the limit of what a frame's own length may announce, in bytes.
+    """
+    position, limit, count = begin, end, -1
+    cut: tuple[str, str, int, int, str] | None = None
+
+    def wrong(lead: Lead, kind: str, reason: str) -> Start:
+        return Start(position, position, 0, (lead.path, kind, position, end - position, reason))
+
+    for lead in plan.lead:
+        if lead.role == "instead":
+            if bytes(buffer[position : min(position + len(lead.value), limit)]) == lead.value:
+                return Start(limit, limit, 0)
+            continue
+        number = lead.number
+        assert number is not None
+        if limit - position < number.size:
+            return wrong(lead, "short", f"needs {number.size} bytes, {limit - position} available")
+        order = "little" if number.little else "big"
+        value = int.from_bytes(buffer[position : position + number.size], order, signed=number.signed)  # type: ignore[arg-type]
+        if lead.role == "constant":
+            if value != lead.value:
+                return wrong(lead, "wrong", f"expected {lead.value}, found {value}")
+        elif lead.role == "count":
+            if value < 0 and lead.value is not None and value <= lead.value:
+                return Start(limit, limit, 0)
+            if value < 0:
+                return wrong(lead, "wrong", f"expected a count of at least 0, found {value}")
+            count = value
+            if count * max(ir.minimum(plan.element), 1) > limit - position - number.size:
+                return wrong(lead, "short", f"{count} records do not fit into {limit - position - number.size} bytes")
+        elif lead.measure is not None:
+            measure = lead.measure
+            if value < measure.least:
+                return wrong(lead, "wrong", f"expected a length of at least {measure.least}, found {value}")
+            if measure.frame and value > frame:
+                return wrong(lead, "limit", f"{value} exceeds the limit frame of {frame}")
+            after = position + number.size
+            size, left = value - measure.add, limit - after
+            if size > left:
+                cut = cut or (lead.path, "short", after, left, Short(size, left).reason)
+            limit = min(after + size, limit)
+        position += number.size
+    return Start(position, limit, count, cut)

@@ -1,0 +1,483 @@
+"""Protobuf messages as columns: tables of their fields for ``kernels.protobuf``, and what it found as Arrow arrays.
+
+Each field of a message has a slot, those of the messages inside it too, so that a slot stands for a path. What a
+record holds is written into arrays of an element a slot; a field gets a column when it is seen first. So a message of
+hundreds of fields costs as much as those that are there. Elements of lists are written one after the other, with
+their slot and row, and are sorted by them at the end.
+
+Columns: a field by its path; a list of numbers or strings as a list; a list of messages as one list a field, all of
+the same length, null where an element does not have the field. Not in columns, and named in the metadata
+``wirekit.left_out``: lists inside of lists, and messages inside of messages of their own type. A message inside that
+occurs nowhere in the buffer has no columns, unless they are asked for. ``<path>.ok`` is the verdict on the whole
+message: required fields are there, their numbers have names, and text is UTF-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler import cache as columns_cache
+from wirekit.compiler import ir
+from wirekit.compiler.columns import memory as pool
+from wirekit.compiler.columns.kernel import Reason, field_metadata
+from wirekit.compiler.columns.plan import unfit
+from wirekit.errors import Misuse
+from wirekit.wire.protobuf import BYTES, DEEPEST, Field, Message
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
+MOST_REQUIRED = 62  # fields of a message
+VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
+LOST = 15  # where a tray counts the bytes of a record's fields that have no column
+COLUMNS = 24  # fields that there is room for at first
+TEMPLATES = 16  # choices of fields that are kept
+LARGE = (1 << 31) - 1
+_WORD = np.dtype(np.uint64)
+
+_KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
+DTYPES = {
+    "double": "float64",
+    "float": "float32",
+    "int32": "int32",
+    "sint32": "int32",
+    "sfixed32": "int32",
+    "enum": "int32",
+    "int64": "int64",
+    "sint64": "int64",
+    "sfixed64": "int64",
+    "uint32": "uint32",
+    "fixed32": "uint32",
+    "uint64": "uint64",
+    "fixed64": "uint64",
+}
+_WRONG = (
+    ("short", "needs more bytes than there are"),
+    ("wrong", "expected a varint of at most 10 bytes, found a longer one"),
+    ("wrong", "expected a field number of at least 1, found 0"),
+    ("wrong", "expected a wire type of 0, 1, 2 or 5"),
+    ("limit", f"messages inside of more than {DEEPEST} others"),
+)
+
+# What ``kernels.protobuf`` cannot know when it is compiled: copies the strings of a column. ``scan`` is its name
+# because generated modules have one function of that name.
+_GATHER = """\
+import numpy as np
+from numba import njit
+
+from wirekit.compiler.kernels.reads import copy
+
+
+@njit(nogil=True, cache=True)
+def scan(b, starts, lengths, present, offsets, data):
+    at = np.int64(0)
+    for i in range(present.size):
+        if present[i]:
+            size = np.int64(lengths[i])
+            copy(data, at, b, np.int64(starts[i]), size)
+            at += size
+        offsets[i + 1] = at
+"""
+
+
+@dataclass(slots=True)
+class Place:
+    """A slot: a field at a path of a record.
+
+    Attributes:
+        field: None for the message itself.
+        message: the slot of the message that it stands in.
+        owner: of a field inside a list of messages, the slot of that list, else -1.
+        end: the slot behind the last one inside.
+        unit: of a time since the epoch.
+    """
+
+    path: str
+    field: Field | None
+    message: int
+    owner: int
+    end: int = 0
+    unit: str | None = None
+
+
+@dataclass(slots=True)
+class Tables:
+    """A message type as tables.
+
+    Attributes:
+        path: where the message stands.
+        at: before which of the kernel's columns its columns stand.
+        places: by slot.
+        left_out: paths that have no column.
+        rows: (path, numbers) of the table of messages.
+        sets: of each required enum its lowest number, how many follow, and of each of these whether it has a name.
+    """
+
+    key: str
+    path: str
+    at: int = 0
+    places: list[Place] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    rows: list[tuple[str, list[int]]] = field(default_factory=list)
+    fields: list[list[int]] = field(default_factory=list)
+    sets: list[int] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    silent: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    templates: dict[tuple[str, ...] | None, tuple[NDArray[Any], list[int]]] = field(default_factory=dict)
+
+    def reasons(self) -> Iterator[Reason]:
+        """By message, by what ``walk`` gives less one."""
+        for path, _ in self.rows:
+            yield from (Reason(path, kind, text) for kind, text in _WRONG)
+
+    def reads(self, names: tuple[str, ...]) -> Place | None:
+        """The field of the message that an expression names; None where there is none, or it is in a list."""
+        slot = self.slots.get(".".join((self.path, *names)) if self.path else ".".join(names))
+        return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
+
+
+def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
+    """The tables of a message type.
+
+    Raises:
+        Misuse: for one that tables cannot hold, or a time that is no integer of 64 bits in it.
+    """
+    made = Tables(key, path, at)
+    message = Message._known[node.message]
+    made.places.append(Place(path, None, 0, -1))
+    _message(made, message, path, 0, -1, (node.message,))
+    made.places[0].end = len(made.places)
+    made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    for name, unit in node.times:
+        found = made.reads(tuple(name.split(".")))
+        if found is None or found.field is None or DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+            raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
+        found.unit = unit
+    return made
+
+
+def _message(made: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
+    """Adds a message's rows, those inside it too; gives its number. A slot of -1: nothing inside has a column."""
+    highest = max(message.fields, default=0)
+    required = [each for each in message.fields.values() if each.required]
+    if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
+        raise unfit(made.key, path, f"a message {message.name}", "of field numbers too large or too many required")
+    number = len(made.rows)
+    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1, -1]
+    made.rows.append((path, row))
+    if slot < 0:
+        made.silent[message.name] = number
+    made.index += [-1] * (highest + 1)
+    for each in message.fields.values():
+        _field(made, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+    if message.selector:
+        row[5] = made.index[row[0] + message.by_name[message.selector].number]
+    row[3] = len(made.places)
+    return number
+
+
+def _field(
+    made: Tables,
+    each: Field,
+    path: str,
+    first: int,
+    message: int,
+    owner: int,
+    outer: tuple[str, ...],
+    required: list[Field],
+) -> None:
+    inner = each.message
+    nested = (each.repeated and owner >= 0) or (inner is not None and inner.name in outer)
+    slot = -1
+    if message >= 0 and nested:
+        made.left_out.append(path)
+    elif message >= 0:
+        slot = len(made.places)
+        made.places.append(Place(path, each, message, owner))
+    kind = _KINDS.get(each.kind)
+    if kind is None:
+        kind = 4 if each.fixed else 1 if each.kind in ("int32", "int64", "enum") else 0
+    bit = 1 << required.index(each) if each.required else 0
+    made.index[first + each.number] = len(made.fields)
+    row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
+    made.fields.append(row)
+    if each.required and each.table is not None:
+        row[4] = len(made.sets)
+        made.sets += _set(made, each, path)
+    if inner is not None:
+        if slot < 0 and inner.name in made.silent:
+            row[4] = made.silent[inner.name]
+        else:
+            listed = slot if each.repeated and slot >= 0 else owner
+            row[4] = _message(made, inner, path, slot, listed, (*outer, inner.name))
+    if slot >= 0:
+        made.places[slot].end = len(made.places)
+
+
+def _set(made: Tables, each: Field, path: str) -> list[int]:
+    numbers = [int(symbol) for symbol in each.table or ()]
+    low, high = min(numbers), max(numbers)
+    if high - low > LARGEST_NUMBER:
+        raise unfit(made.key, path, "an enum", "of numbers too far apart")
+    return [low, high - low + 1, *(int(number in numbers) for number in range(low, high + 1))]
+
+
+class Tray:
+    """The arrays of one message type for one scan: tables, what the record at hand holds, the columns.
+
+    Args:
+        made: the tables.
+        rows: records that there is room for.
+        fields: prefixes of the paths that are wanted, or None for all.
+    """
+
+    def __init__(self, made: Tables, rows: int, fields: tuple[str, ...] | None) -> None:
+        self.made = made
+        self.fields = fields
+        slots = len(made.places)
+        if fields not in made.templates:
+            if len(made.templates) >= TEMPLATES:
+                made.templates.clear()
+            made.templates[fields] = self._template()
+        memory, self.wanted = made.templates[fields]
+        self.memory = memory.copy()
+        self.items: NDArray[Any] = np.empty((1024, 5), np.int64)
+        columns = min(COLUMNS, slots)
+        self.dense = pool.table(2 * columns, rows, _WORD)
+        self.present: NDArray[Any] = np.zeros((columns, self.dense.shape[1]), np.uint8)
+
+    def _template(self) -> tuple[NDArray[Any], list[int]]:
+        """The tables as they are before a scan, and the slots that are wanted."""
+        places, where = self.made.places, [-1] * len(self.made.places)
+        wanted = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
+        if self.fields is not None:
+            needed = set(wanted)
+            for slot, place in enumerate(places):
+                if needed.isdisjoint(range(slot, place.end)):
+                    where[slot] = -2
+        return _memory(self.made, where), wanted
+
+    def given(self) -> dict[str, NDArray[Any]]:
+        """What the kernel takes, by the names without their number."""
+        return {"m": self.memory, "t": self.items, "y": self.dense, "x": self.present}
+
+    @property
+    def where(self) -> NDArray[Any]:
+        """Which of the columns a slot has; negative for none."""
+        return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.made.places)) : SLOT_WIDTH]
+
+    def grow(self, rows: int) -> None:
+        """Makes room for rows, and for what the kernel came to the end of."""
+        kept, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
+        if 2 * used > self.items.shape[0]:
+            items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
+            self.items[:kept] = items[:kept]
+        count = self.present.shape[0]
+        if columns + 2 > self.dense.shape[0]:
+            count = min(2 * count, len(self.made.places))
+        if count > self.present.shape[0] or rows > self.present.shape[1]:
+            dense, self.dense = self.dense, pool.table(2 * count, rows, _WORD)
+            self.dense[: dense.shape[0], : dense.shape[1]] = dense
+            present, self.present = self.present, np.zeros((count, self.dense.shape[1]), np.uint8)
+            self.present[: present.shape[0], : present.shape[1]] = present
+
+
+def slot_at(slot: int) -> int:
+    """Where a slot's value stands in a tray."""
+    return VALUES + SLOT_WIDTH * slot
+
+
+def _memory(made: Tables, where: list[int]) -> NDArray[Any]:
+    """One array of all that a message type needs, as ``kernels.protobuf`` has it: several would cost more to pass on.
+
+    State, slots (value, length, stamp, column), slots touched, stack, fields, messages, sets, index, in this order.
+    """
+    touched = slot_at(len(made.places))
+    stack = touched + len(made.places)
+    fields = stack + WIDTH * (DEEPEST + 1)
+    messages = fields + WIDTH * len(made.fields)
+    sets = messages + WIDTH * len(made.rows)
+    index = sets + len(made.sets)
+    memory = np.zeros(index + len(made.index), np.int64)
+    memory[0] = 1
+    memory[6:9] = messages, touched, stack
+    memory[VALUES + 1 : touched : SLOT_WIDTH] = -1
+    memory[VALUES + 3 : touched : SLOT_WIDTH] = where
+    for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(made.fields):
+        begin = messages + WIDTH * message if kind == _KINDS["message"] else sets + message
+        place = begin if message >= 0 else -1
+        listed = int(slot >= 0 and where[slot] > -2)
+        at = slot_at(slot) if slot >= 0 else -1
+        memory[fields + WIDTH * number :][:WIDTH] = wire_type, kind, bits, at, place, repeated, required, listed
+    for number, (_, (first, highest, slot, end, required, selector)) in enumerate(made.rows):
+        begin = slot_at(slot) if slot >= 0 else -1
+        chooses = fields + WIDTH * selector if selector >= 0 else -1
+        memory[messages + WIDTH * number :][:6] = index + first, highest, begin, slot_at(end), required, chooses
+    memory[sets:index] = made.sets
+    found = np.array(made.index, np.int64)
+    memory[index:] = np.where(found >= 0, fields + WIDTH * found, -1)
+    return memory.view(np.uint64)
+
+
+def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
+    """Whether a path is one of those, or lies inside one.
+
+    >>> chosen("a.b.c", ("a.b",)), chosen("a.bc", ("a.b",)), chosen("a", None)
+    (True, False, True)
+    """
+    return fields is None or any(path == name or path.startswith(f"{name}.") for name in fields)
+
+
+def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[tuple[pa.Field, pa.Array]]:
+    """The columns of a message: those of each message inside that is there in any row, or those asked for.
+
+    Args:
+        good: whether the verdict on the message is good in every row: then all text in it is UTF-8.
+    """
+    where, dense, present = tray.where, tray.dense, tray.present
+    items = _Items(tray, rows, good)
+    for slot in tray.wanted:
+        place = tray.made.places[slot]
+        each = place.field
+        if each is None or (each.message is not None and not (each.repeated and place.end == slot + 1)):
+            continue
+        if tray.fields is None and not _occurs(tray, where, place):
+            continue
+        row = int(where[slot])
+        if place.owner >= 0 or each.repeated:
+            yield items.column(slot, place, buffer)
+            continue
+        if row < 0:
+            yield _field_of(place), pa.nulls(rows, _type(each))
+            continue
+        there = present[row >> 1, :rows]
+        yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
+
+
+def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
+    """Whether the message that a field stands in is there in any row."""
+    if place.owner >= 0:
+        return bool(where[place.owner] >= 0)
+    return bool(where[place.message] >= 0) or place.message == 0
+
+
+def _type(each: Field) -> pa.DataType:
+    named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
+    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
+
+
+def _field_of(place: Place) -> pa.Field:
+    each = place.field
+    assert each is not None
+    return pa.field(place.path, _type(each), True, field_metadata(each.table, place.unit))
+
+
+def _array(
+    each: Field,
+    values: NDArray[Any],
+    lengths: NDArray[Any],
+    there: NDArray[Any],
+    buffer: NDArray[Any],
+    good: bool,
+) -> pa.Array:
+    """An Arrow array of values as the kernel has them: numbers in 64 bits, strings as their place in the buffer."""
+    count = len(there)
+    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    if each.wire_type == BYTES:
+        return _strings(each, values, lengths, there, buffer, valid, good)
+    if each.kind == "bool":
+        bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
+    dtype = np.dtype(DTYPES[each.kind])
+    numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
+
+
+def _strings(
+    each: Field,
+    starts: NDArray[Any],
+    lengths: NDArray[Any],
+    there: NDArray[Any],
+    buffer: NDArray[Any],
+    valid: pa.Buffer | None,
+    good: bool,
+) -> pa.Array:
+    starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+    there = np.ascontiguousarray(there)
+    size = int((lengths if valid is None else lengths[there.astype(bool)]).sum())
+    large = size > LARGE
+    gather = columns_cache.function(_GATHER, "int64" if large else "int32")
+    offsets = pool.array(len(there) + 1, np.dtype(np.int64 if large else np.int32))
+    offsets[0] = 0
+    data = pool.array(size, np.dtype(np.uint8))
+    gather(buffer, starts, lengths, there, offsets, data)
+    kind = pa.large_binary() if large else pa.binary()
+    array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+    if each.kind != "string":
+        return array
+    text = pa.large_string() if large else pa.string()
+    if good:
+        return pa.Array.from_buffers(text, len(there), array.buffers())
+    try:
+        return array.cast(text)
+    except pa.ArrowInvalid:
+        shown = [None if value is None else value.decode(errors="replace") for value in array.to_pylist()]
+        return pa.array(shown, text)
+
+
+class _Items:
+    """The elements of all lists, sorted by the list's slot."""
+
+    def __init__(self, tray: Tray, rows: int, good: bool) -> None:
+        self.tray, self.rows, self.good = tray, rows, good
+        found = tray.items[: int(tray.memory[1])]
+        order = np.argsort(found[:, 0], kind="stable")
+        self.found = found[order]
+        self.slots = self.found[:, 0]
+
+    def offsets(self, slot: int) -> NDArray[Any]:
+        """Where the list of each row begins among the elements of all rows."""
+        row = int(self.tray.where[slot])
+        offsets = np.zeros(self.rows + 1, np.int64)
+        if row >= 0:
+            there = self.tray.present[row >> 1, : self.rows].astype(bool)
+            np.cumsum(np.where(there, self.tray.dense[row, : self.rows], 0), out=offsets[1:])
+        return offsets
+
+    def column(self, slot: int, place: Place, buffer: NDArray[Any]) -> tuple[pa.Field, pa.Array]:
+        """A list column; null where the message that the list stands in is not there."""
+        each = place.field
+        assert each is not None
+        owner = place.owner if place.owner >= 0 else slot
+        offsets = self.offsets(owner)
+        count = int(offsets[-1])
+        values, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
+        there = np.zeros(count, np.uint8)
+        first, last = np.searchsorted(self.slots, (slot_at(slot), slot_at(slot + 1)))
+        found = self.found[first:last]
+        at = offsets[found[:, 1]] + found[:, 2]
+        values[at], lengths[at], there[at] = found[:, 3].view(np.uint64), found[:, 4].view(np.uint64), 1
+        if each.message is not None:  # a message without fields
+            inner = pa.array(np.ones(count, bool))
+        else:
+            inner = _array(each, values, lengths, there, buffer, self.good)
+        kind = pa.large_list if count > LARGE else pa.list_
+        held = offsets if count > LARGE else offsets.astype(np.int32)
+        column = pa.field("item", inner.type, place.owner >= 0)
+        listed = pa.Array.from_buffers(
+            kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner]
+        )
+        return _field_of(place).with_type(listed.type), listed
+
+    def _valid(self, owner: int) -> pa.Buffer | None:
+        message = self.tray.made.places[owner].message
+        row = int(self.tray.where[message])
+        there = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
+        return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

@@ -1,0 +1,128 @@
+"""What the reference engine says of a single record: the one source of errors, and of verdicts on what is compressed.
+
+A kernel only tells which records it refuses. The reference engine decodes each of them again, alone, where it stands
+and within the same limits; what it raises is the error. That takes about as long as ``wirekit.decode`` of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.columns.front import Front
+from wirekit.compiler.columns.plan import Records
+from wirekit.compiler.lower import lower
+from wirekit.engine import Params
+from wirekit.errors import WireError
+from wirekit.registry import registry
+from wirekit.values import Check
+from wirekit.wire.composite import Array, RecordsToEnd, Repeat, Struct
+from wirekit.wire.node import Node
+from wirekit.wire.stream import Allowance, Limits, Reader, Scope, Session
+
+LISTS = (RecordsToEnd, Array, Repeat)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The reference engine on the records of a list.
+
+    Attributes:
+        key: the schema's key.
+        node: the layout of one record.
+        scope: what its expressions read around it.
+        stop: whether a record that the end of the list cuts is no error.
+        allowance: what the bytes may ask for, and how many may still come out of what is compressed.
+    """
+
+    key: str
+    node: Node
+    scope: Scope
+    stop: bool
+    allowance: Allowance
+
+    @property
+    def limits(self) -> Limits:
+        """What the bytes may ask for."""
+        return self.allowance.limits
+
+    def session(self) -> Session:
+        """A session that may still decompress as much; what it does is not counted again."""
+        session = Session(self.key, self.limits)
+        session.allowance.total, session.allowance.left = self.allowance.total, self.allowance.left
+        return session
+
+    def read(
+        self, data: Any, begin: int, end: int, *, origin: int = 0, depth: int = 0
+    ) -> tuple[WireError | None, list[Check]]:
+        """The error of the record at ``begin``, and its verdicts.
+
+        Args:
+            data: the buffer that the record is in.
+            begin: where it begins, in the buffer.
+            end: of the list that it stands in.
+            origin: added to all offsets.
+            depth: how many times the buffer was decompressed.
+        """
+        session = self.session()
+        reader = Reader(session, data, begin, end, origin=origin, depth=depth)
+        reader.nested = depth
+        reader.leave = 0 if self.stop else -1
+        try:
+            self.node._parse(reader, self.scope, "")
+        except WireError as error:
+            return error, session.checks
+        return None, session.checks
+
+
+def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] | None = None) -> Reference:
+    """For the records of a schema, about which the caller says something."""
+    node, scope = registry[plan.key].node, Scope.root(Params(context or {}))
+    if plan.path:
+        assert isinstance(node, Struct)
+        node, scope = dict(node.members)[plan.path], scope.inner()
+    if isinstance(node, LISTS):
+        node = node.element
+    return Reference(plan.key, node, scope, plan.stop, allowance)
+
+
+def of_front(ahead: Front, plan: Records, allowance: Allowance) -> Reference:
+    """For the records that something in front has told."""
+    assert ahead.scope is not None
+    return Reference(plan.key, ahead.node, ahead.scope, plan.stop, allowance)
+
+
+def of_held(plan: Records, allowance: Allowance) -> Reference:
+    """For records that lie in a field of others."""
+    node = next(each.element for each in _lists(registry[plan.key].node) if _is(each, plan.element))
+    return Reference(plan.key, node, Scope.root(Params()), plan.stop, allowance)
+
+
+def _lists(root: Any) -> Iterator[Any]:
+    seen: set[int] = set()
+    found = [root]
+    while found:
+        node = found.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, LISTS):
+            yield node
+        found += [inner for _, inner in node.parts()]
+
+
+def _is(several: Any, element: ir.Node) -> bool:
+    return lower(several.element) == element
+
+
+def whole(reference: Reference, data: Any, begin: int, end: int, depth: int) -> WireError | None:
+    """The error of the whole schema in ``data[begin:end]``; offsets count from there."""
+    reader = Reader(reference.session(), data, begin, end, origin=-begin, depth=depth)
+    reader.nested = depth
+    try:
+        registry[reference.key].node._parse(reader, Scope.root(Params()), "")
+    except WireError as error:
+        return error
+    return None

@@ -1,0 +1,88 @@
+"""The rows of a batch as light Python records, a thousand at a time.
+
+Columns become Python lists, and the lists named tuples. Nothing here knows a layout: any batch will do.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections import namedtuple
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from itertools import chain, repeat
+from typing import Any
+
+import pyarrow as pa
+
+from wirekit.compiler.columns.times import counted
+from wirekit.errors import Misuse
+
+CHUNK = 1024  # rows
+
+
+def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
+    """The rows of a batch, one named tuple each.
+
+    Args:
+        batch: a ``pyarrow.RecordBatch``, as ``columns`` gives it, or a ``Table``.
+        fields: the columns to give, in this order; by default all but those of the scan (``@offset`` and so on). Fewer
+            are faster.
+
+    Returns:
+        An iterator. A row's attributes are called as the columns are, with ``_`` for the dots, and ``scan_`` for the
+        ``@`` (``row.message_key``, ``row.scan_offset``). Values are int, float, bool, bytes, str or None; of other
+        types what ``to_pylist`` gives. Times of ``columns`` are integers, as the wire has them.
+
+    Raises:
+        Misuse: for a column that the batch does not have, or something that is no batch; at once.
+
+    >>> import wirekit
+    >>> entries = [{"offset": n, "message": {"magic": 0, "value": "6869"}} for n in (5, 6)]
+    >>> batch = wirekit.columns("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": entries}))
+    >>> [(row.offset, row.message_value) for row in wirekit.rows(batch)]
+    [(5, b'hi'), (6, b'hi')]
+    >>> next(wirekit.rows(batch, ["@offset", "message.key"]))
+    Row(scan_offset=0, message_key=None)
+    """
+    if not isinstance(batch, (pa.RecordBatch, pa.Table)):
+        raise Misuse(f"rows are those of a RecordBatch or Table, not of a {type(batch).__name__}")
+    names = batch.schema.names
+    if fields is None:
+        fields = [name for name in names if not name.startswith("@")]
+    for name in fields:
+        if names.count(name) != 1:
+            found = f"{names.count(name)} columns" if name in names else "no column"
+            raise Misuse(f"the batch has {found} {name!r}; it has {', '.join(names) or 'none'}")
+    return chain.from_iterable(_chunks(batch.select(list(fields)), row_type(tuple(fields))))
+
+
+@lru_cache(64)
+def row_type(columns: tuple[str, ...]) -> Any:
+    """The class of the rows with these columns.
+
+    Raises:
+        Misuse: when two columns would get the same attribute.
+
+    >>> row_type(("message.key", "@length"))._fields
+    ('message_key', 'scan_length')
+    """
+    names = [_attribute(name) for name in columns]
+    for name, column in zip(names, columns, strict=True):
+        if names.count(name) > 1:
+            raise Misuse(f"two columns would be called {name}, one of them {column!r}; choose with fields")
+    return namedtuple("Row", names)
+
+
+def _attribute(column: str) -> str:
+    name = column.replace("@", "scan_").replace(".", "_").replace(":", "_")
+    if keyword.iskeyword(name) or not name.isidentifier() or name.startswith("_"):
+        name = f"column_{name}" if f"column_{name}".isidentifier() else "column"
+    return name
+
+
+def _chunks(batch: Any, kind: Any) -> Iterator[Iterator[Any]]:
+    make = partial(tuple.__new__, kind)
+    for whole in map(counted, batch.to_batches() if isinstance(batch, pa.Table) else [batch]):
+        for first in range(0, whole.num_rows, CHUNK):
+            columns = [column.to_pylist() for column in whole.slice(first, CHUNK).columns]
+            yield map(make, zip(*columns, strict=True) if columns else repeat((), min(CHUNK, whole.num_rows - first)))

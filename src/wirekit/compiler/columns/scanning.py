@@ -1,0 +1,279 @@
+"""The columns engine: a buffer of many records to a ``pyarrow.RecordBatch``, by kernels generated from the IR.
+
+``columns.plan`` finds the list of records in a schema, ``columns.code`` writes the kernel, ``cache`` has it
+compiled. Here the kernel is run, compressed records are opened and scanned by the same kernel, and the arrays that it
+filled become Arrow columns without being copied once more. Of a record that is not good the kernel tells no more than
+that; ``columns.reference`` asks the reference engine what is wrong with it, so that errors have one source.
+
+Columns. One a field, called by its path (``message.key``, ``message.attributes.codec``), null where the field is not
+there. Numbers keep their size; those with names are int32 (int64 where that is too small), and the field's metadata
+has the names, as JSON under ``wirekit.symbols``. Times are timestamps; their metadata has the ``wirekit.unit``. Bytes
+are ``binary``, from 2 GiB on in one column ``large_binary``. Text is ``string``; what is not UTF-8 in it is U+FFFD.
+``<path>.ok`` is the verdict on a checksum, a length that bounds nothing, a constant, a text's encoding, decompression;
+null where there was nothing to verify. Columns of the scan:
+
+- ``@offset``, ``@length``: where the record stands (bytes), in the buffer or in the decompressed data that it is from;
+- ``@gap``: bytes inside the record that no field explains, or that have no column, where the layout allows for any;
+- ``@depth``: 0 for the buffer, 1 for what was compressed in it, and so on; ``@wrapper``: the ``@offset`` of the
+  outermost record that holds the row compressed, null at depth 0. Both only where records can be compressed.
+
+A record that holds others is left out, they stand in its place. One that cannot be opened stays, with the bytes as
+they are. With ``wrappers=True`` all stay, each in front of what it holds, and two more columns tell of them:
+``@parent``, the row of the wrapper, and ``@left``, in a wrapper, the bytes behind the last good record in it.
+
+The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (where the records end: a cut last one begins there),
+``wirekit.errors`` (how many there are), ``wirekit.front`` (what stands in front of the records, as JSON, where that
+tells what they are) and ``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
+
+Kernels are compiled when they are first needed and kept on disk (see ``cache``). They release the GIL.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns.arrow import assembled, batch_of
+from wirekit.compiler.columns.block import LARGEST, Block, block
+from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS, failure, refused
+from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.limits import passed_on
+from wirekit.compiler.columns.names import named
+from wirekit.compiler.columns.opening import BOTH, Opening
+from wirekit.compiler.columns.packed import opened_level
+from wirekit.compiler.columns.plan import Ranges, Start, start
+from wirekit.compiler.columns.programs import Program, led_program, program, source, without_columns
+from wirekit.compiler.columns.protobuf import chosen
+from wirekit.compiler.columns.reference import of_front, of_records
+from wirekit.compiler.columns.run import HIGHEST, Level, as_array, run
+from wirekit.compiler.columns.times import TIMES, dated
+from wirekit.errors import Misuse
+from wirekit.wire.stream import Allowance, Limits
+
+__all__ = ["columns", "opened", "program", "scan", "source"]
+
+_blocks: dict[int, Block | None] = {}  # by the id of a program, which is kept
+
+
+def columns(
+    key: str,
+    buffer: Any,
+    *,
+    limits: Limits | None = None,
+    fields: Sequence[str] | None = None,
+    enums: str = "int",
+    times: str = "timestamp",
+    context: Mapping[str, Any] | None = None,
+) -> pa.RecordBatch:
+    """The records in a buffer, one row each, one column a field.
+
+    Args:
+        key: the key of a schema that is a list of records, or one record: then the buffer is one after the other. The
+            name of a protocol stands for the frames that its clients send.
+        buffer: bytes, or anything else that gives contiguous bytes by the buffer protocol, an ``mmap`` for example.
+        limits: what the bytes may ask for; by default the protocol's.
+        fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
+            all, except for those of protobuf messages that occur nowhere in it.
+        enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
+        times: ``timestamp``: what counts time since the epoch is ``timestamp[ms, UTC]`` (or another unit), or ``int``,
+            as the wire has it. Nothing is lost by either: a -1 for no time is a millisecond before 1970, not null.
+        context: what the bytes do not say themselves, as for ``wirekit.decode``. Each has a kernel of its own.
+
+    Returns:
+        A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
+        them, and the metadata ``wirekit.errors`` tells how many there are.
+
+    Raises:
+        Misuse: for a schema that gives no columns; the text names what is in the way. For other ``enums``, ``times``.
+
+    >>> import wirekit
+    >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
+    >>> data = wirekit.encode("kafka.message_set", {"messages": [message, message]})
+    >>> batch = wirekit.columns("kafka.message_set", data)
+    >>> batch["message.value"].to_pylist(), batch["message.crc.ok"].to_pylist(), batch["@offset"].to_pylist()
+    ([b'hi', b'hi'], [True, True], [0, 28])
+    """
+    if enums not in ("int", "dictionary"):
+        raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
+    batch = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)[0]
+    return named(batch) if enums == "dictionary" else batch
+
+
+def scan(
+    key: str,
+    buffer: Any,
+    *,
+    limits: Limits | None = None,
+    wrappers: bool = False,
+    fields: Sequence[str] | None = None,
+    times: str = "int",
+    context: Mapping[str, Any] | None = None,
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """The records in a buffer, and those that do not decode.
+
+    A record that does not decode ends the scan, unless its own length still tells where the next one begins. What
+    holds others compressed and cannot be opened is both a row and an error, of the kind ``decompression``; what asks
+    for more than the limits grant is an error only, and so is a record inside which, compressed, something does.
+
+    Args:
+        key, buffer, limits, fields, times, context: as for ``columns``.
+        wrappers: keep the records that hold others compressed.
+
+    Returns:
+        The batch of ``columns``, and one with a row an error: ``offset`` and ``length`` of the record (bytes; up to the
+        end when nothing tells where the next one begins), ``kind`` (short, wrong, limit, decompression, layout),
+        ``path`` of the field in the record, ``at`` (offset where it went wrong), ``reason`` in words, ``depth`` and
+        ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data that
+        ``at`` counts in was decompressed. That is ``depth``, except for a limit that was passed inside the record.
+
+        Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again: all that
+        is wrong takes about as long as ``wirekit.decode`` of it, 25 to 30 µs for a message of Kafka, however many
+        there are.
+
+    Raises:
+        Misuse: as for ``columns``.
+
+    >>> batch, errors = scan("kafka.offset_index", bytes.fromhex("0000000500000010" "000000"))
+    >>> batch["position"].to_pylist(), errors.num_rows, batch.schema.metadata[b"wirekit.consumed"]
+    ([16], 0, b'8')
+    """
+    from wirekit.registry import registry
+
+    if times not in TIMES:
+        raise Misuse(f"times is 'timestamp' or 'int', not {times!r}")
+    if "." not in key:
+        key = registry.protocol(key).stream("client")
+    bounds = limits or registry[key].limits
+    led = is_told(registry[key].layout)
+    if not (wrappers or led or fields is not None):
+        batch = _small(key, program(key, context), buffer, bounds, times)
+        if batch is not None:
+            return batch, NO_ERRORS
+    data = as_array(buffer)
+    allowance = Allowance(bounds, data.size)
+    ahead = None
+    if led:
+        known, found, ahead = led_program(key, data, bounds)
+        if known is None:
+            return _unreadable(key, found)
+        made, reference = known, of_front(ahead, known.plan, allowance)
+    else:
+        made = program(key, context)
+        reference = of_records(made.plan, allowance, context)
+        found = start(made.plan, data.data, 0, data.size, bounds.frame)
+    whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    wanted = None if fields is None else tuple(fields)
+    run(made, made.plan, whole, bounds, wanted)
+    levels = [whole]
+    wrong = [refused(made.kernel, reference, whole, 0)]
+    while made.kernel.packing is not None and made.inner is not None:
+        opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1])
+        if opened is None:
+            break
+        reference = of_records(made.inner, allowance)
+        wrong.append(refused(made.kernel, reference, opened, len(levels)))
+        levels.append(opened)
+    passed_on(made, levels, wrong)
+    batch = assembled(made, levels, wrappers)
+    if made.kernel.contents is not None:
+        opening = Opening(made, whole, batch, reference, wanted)
+        batch = opening.opened()
+        wrong.append(opening.found)
+    consumed = int(whole.arrays["stopped"][0])
+    errors = pa.concat_batches([part for found in wrong for part in found.told()])
+    if wanted is not None:
+        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
+    told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
+    if ahead is not None:
+        told["wirekit.front"] = ahead.told
+    left_out = without_columns(made)
+    if left_out:
+        told["wirekit.left_out"] = json.dumps(left_out)
+    batch = batch.replace_schema_metadata(told)
+    return batch if times == "int" else dated(batch), errors
+
+
+def opened(
+    key: str, column: pa.Array, *, limits: Limits | None = None, context: Mapping[str, Any] | None = None
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """One record in each byte string of a column.
+
+    Args:
+        key: the key of a schema that is one record.
+        column: binary, its nulls hold nothing.
+        limits, context: as for ``columns``.
+
+    Returns:
+        The records, a row for each byte string, with null in all columns where it holds none that decodes; and the
+        errors, as ``scan`` gives them, of which ``wrapper`` is the row, and ``offset`` counts in its bytes.
+
+    Raises:
+        Misuse: as for ``columns``, and for a list of records.
+
+    >>> batch, errors = opened("jmq4.header", pa.array([None, b"short"]))
+    >>> batch["magic"].to_pylist(), errors["wrapper"].to_pylist(), errors["kind"].to_pylist()
+    ([None, None], [1], ['short'])
+    """
+    from wirekit.registry import registry
+
+    made = program(key, context)
+    if made.plan.path or made.kernel.packing is not None or made.kernel.contents is not None:
+        raise Misuse(f"{key} is a list of records; a byte string of a column holds one")
+    whole = column.cast(pa.large_binary())
+    _, offsets, data = whole.buffers()
+    places = np.frombuffer(offsets, np.int64)[whole.offset :][: len(whole) + 1]
+    there = np.asarray(whole.is_valid())
+    ranges = Ranges(places[:-1].copy(), places[1:].copy(), there.astype(np.int64), {})
+    rows = np.arange(len(whole))
+    level = Level(as_array(data if data is not None else b""), ranges, ranges.starts, rows)
+    level.roots = rows
+    bounds = limits or registry[key].limits
+    run(made, made.plan, level, bounds)
+    reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
+    errors = pa.concat_batches(refused(made.kernel, reference, level, 1).told())
+    taken = np.full(len(whole), -1, np.int64)
+    taken[level.ranges_of_rows()] = np.arange(level.rows)
+    found = batch_of(made, level)
+    fields = [field.with_nullable(True) for field in found.schema if field.name not in BOTH]
+    place = pa.array(taken, mask=taken < 0)
+    arrays = [found[field.name].take(place) for field in fields]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), errors
+
+
+def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Nothing but an error: what the records are is not known."""
+    assert found.wrong is not None
+    path, kind, at, length, reason = found.wrong
+    nowhere = Level(np.zeros(0, np.uint8), Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    row = failure(at, length, kind, path, at, reason, 0, nowhere, 0)
+    told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
+    return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)
+
+
+def _small(key: str, made: Program, buffer: Any, limits: Limits, times: str) -> pa.RecordBatch | None:
+    """The batch of a small buffer in which all is usual."""
+    try:
+        data = pa.py_buffer(buffer)
+    except (TypeError, ValueError, BufferError):
+        return None
+    if data.size > LARGEST:
+        return None
+    if id(made) not in _blocks:
+        _blocks[id(made)] = block(made.kernel, made.plan, made.schema, made.least)
+    small = _blocks[id(made)]
+    if small is None:
+        return None
+    found = Start(0, data.size, -1)
+    if made.plan.lead:
+        found = start(made.plan, memoryview(data), 0, data.size, limits.frame)
+    scanned = small.scanned(data, found, min(limits.frame, HIGHEST)) if found.wrong is None else None
+    if scanned is None:
+        return None
+    memory, consumed = scanned
+    told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": "0"}
+    schema = made.schema if times == "int" else made.dated
+    return pa.ipc.read_record_batch(pa.ipc.read_message(memory), schema.with_metadata(told))

@@ -1,0 +1,201 @@
+"""The building half of the rows engine: Python generated from the IR that writes values which are in order.
+
+Adjacent fixed fields are one ``struct`` call, lengths and checksums are patched when what they cover is there, or
+written at once where their number is known already. As in ``rows``, the generated code knows nothing but the way
+things should be: a value that does not fit, a field of another type, a record that keeps something in ``extra``, a
+mapping end it at once (``Unusual``), and the reference engine builds the same value, or says what is wrong with it.
+The value itself is never changed.
+
+The code of each kind of node is written by ``rows.build_plain``, ``rows.build_structures`` and here, with
+``rows.build_code``; ``rows.build_state`` is what it runs with.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+
+from wirekit.compiler import ir
+from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
+from wirekit.compiler.rows.build_state import REASONS, State, Unit
+from wirekit.compiler.rows.build_structures import Structures
+from wirekit.compiler.source import Scope, Unusual, is_large
+
+__all__ = ["REASONS", "Builder", "State", "Unit", "Unusual", "builder", "unit"]
+
+
+class Builder(Structures):
+    """Writes the encoder of one schema, whatever is in it."""
+
+    def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
+        match node:
+            case ir.Structure():
+                self._structure(code, node, x, scope)
+            case ir.Number():
+                usual(code, x, "float" if node.real else "int", "real" if node.real else "integer")
+                _add(code, node, x)
+            case ir.Boolean():
+                number = code.fresh("n")
+                code.put(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
+                _add(code, node.number, number)
+            case ir.Named():
+                if node.closed:
+                    code.unless_same([x], lambda: self._closed(code, node.table, x))
+                else:
+                    usual(code, x, "Symbol", "integer")
+                _add(code, node.number, x)
+            case ir.BitFields():
+                self._bits(code, node, x)
+            case ir.Constant():
+                self._constant_of(code, node, scope)
+            case ir.Optional():
+                self._node(code, node.node, x, scope)
+            case ir.Blob():
+                self._blob(code, node, x, scope)
+            case ir.Delimited():
+                self._delimited(code, node, x)
+            case ir.Several():
+                self._several(code, node, x, scope)
+            case ir.When() if _is_plain(node.node):
+                condition = self._expression(node.condition, scope)
+                code.add_if(condition, lambda: self._node(code, node.node, x, scope), f"{x} is not None")
+            case ir.When():
+                condition = f"if {self._expression(node.condition, scope)}:"
+                absent = f"if {x} is not None: raise Unusual"
+                code.fork(
+                    (condition, lambda: self._branch(code, node.node, x, scope)), ("else:", lambda: code.put(absent))
+                )
+            case ir.WhenNext() | ir.WhenMore():
+                code.fork(
+                    (f"if {x} is not None:", lambda: self._branch(code, node.node, x, scope)), ("else:", code.flush)
+                )
+            case ir.Either():
+                code.fork(
+                    (
+                        f"if {self._expression(node.condition, scope)}:",
+                        lambda: self._branch(code, node.then, x, scope),
+                    ),
+                    ("else:", lambda: self._branch(code, node.otherwise, x, scope)),
+                )
+            case ir.Fallback():
+                code.fork(
+                    (f"if {x}.__class__ is bytes:", lambda: code.append(x)),
+                    ("else:", lambda: self._branch(code, node.node, x, scope)),
+                )
+            case ir.Choice():
+                unit, above = self._chosen(code, node, scope)
+                code.call(f"{unit}(S, o, {x}{above})")
+            case ir.Ahead():
+                pass  # the field that it looks at writes the bytes
+            case ir.Bounded():
+                self._nullable(code, node.null, node.length, x, lambda: self._bounded(code, node, x, scope))
+            case ir.Reference():
+                code.call(f"resolve({node.key!r})(S, o, {x})")
+            case ir.Packed():
+                self._packed(code, node, x, scope)
+            case ir.Protobuf():
+                self._protobuf(code, node, x)
+
+    def _branch(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
+        if is_large(node):
+            unit, above = self._call(node, scope)
+            code.call(f"{unit}(S, o, {x}{above})")
+        else:
+            self._node(code, node, x, scope)
+
+    @staticmethod
+    def _nullable(
+        code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None], absent: str = ""
+    ) -> None:
+        """What a length or count in front can say that there is nothing of."""
+        if null is None:
+            write()
+        else:
+            code.fork((f"if {absent or x} is None:", lambda: put_number(code, number, str(null))), ("else:", write))
+
+    def _several(self, code: Building, node: ir.Several, x: str, scope: Scope | None) -> None:
+        count = node.count
+        if not isinstance(count, ir.Number):
+            self._elements(code, node, x, scope)
+            return
+
+        def counted() -> None:
+            usual(code, x, "list", "sequence")
+            put_number(code, count, f"len({x})")
+            self._elements(code, node, x, scope, known=True)
+
+        self._nullable(code, node.null, count, x, counted)
+
+    def _elements(self, code: Building, node: ir.Several, x: str, scope: Scope | None, *, known: bool = False) -> None:
+        if not known:
+            usual(code, x, "list", "sequence")
+        element = node.element
+        if isinstance(element, ir.Number) and not element.real:
+            pack, only = self._constant(struct.pack, "pack"), self._constant(frozenset({int}), "only")
+            code.put(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
+            code.append(f"{pack}(f'{'<' if element.little else '>'}{{len({x})}}{element.code}', *{x})")
+            return
+        item = code.fresh("x")
+        code.call(f"for {item} in {x}:")
+        lines = len(code.lines)
+        code.depth += 1
+        code.loops += 1
+        self._node(code, element, item, scope)
+        code.settle()
+        if len(code.lines) == lines:
+            code.put("pass")
+        code.loops -= 1
+        code.depth -= 1
+        code.base = ""
+
+    def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:
+        place = code.here()
+        piece = code.add(node.length.code, node.length.size, None, little=node.length.little)
+        self._node(code, node.node, x, scope)
+        code.patch(place, piece, distance(place.moved(node.length.size), code.here(), 0))
+
+    def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:
+        table = self._codecs(node)
+        data = code.fresh("v")
+        unit, above = self._call(node.node, scope)
+        code.put(f"{data} = {x}")
+        code.put(f"if {x}.__class__ is Opened:")
+        code.put(f"    {data} = S.close({table}.get({self._key(node.on, scope)}), {x}, {unit}{above})")
+        code.put(f"else: S.part = {x}")
+        self._blob(code, node.blob, data, scope)
+
+    def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
+        data = code.fresh("d")
+        code.put(f"{data} = S.message({self._message(node)}, {x})")
+        code.append(data)
+
+
+def _is_plain(node: ir.Node) -> bool:
+    """Whether a node is written by struct alone, in one byte order."""
+    match node:
+        case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+            return True
+        case ir.Optional(node=inner):
+            return _is_plain(inner)
+    return False
+
+
+def _add(code: Building, number: ir.Node, value: str) -> None:
+    if not isinstance(number, ir.Number):
+        code.put("raise Unusual")
+        return
+    put_number(code, number, value)
+
+
+@functools.cache
+def unit(key: str) -> Unit:
+    """The generated encoder of a schema, made when it is first asked for."""
+    return builder(key).compile()
+
+
+def builder(key: str) -> Builder:
+    """The module of a schema, written and not compiled; its ``source`` can be read."""
+    from wirekit.registry import registry
+
+    return Builder(key, registry[key].layout, unit)

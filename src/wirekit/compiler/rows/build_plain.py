@@ -1,0 +1,169 @@
+"""Building code for constants, bit fields, bytes and text."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
+from wirekit.compiler.rows.build_state import Unit, flag, integer, octets, real, sequence
+from wirekit.compiler.source import Generator, Scope, Unusual, bare, missing, trees_in
+from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.wire.blobs import DECIMAL
+from wirekit.wire.compressed import Opened
+from wirekit.wire.told import elements
+
+
+class Plain(Generator):
+    """Writes the encoder of one schema: (state, buffer, value), which appends to the buffer.
+
+    Its subclasses write the code of one kind of node each. ``x`` is the variable that holds the value.
+
+    Args:
+        key: the schema's key.
+        layout: its IR.
+        resolve: gives the unit of another schema by key, when the code runs.
+    """
+
+    purpose = "build"
+    arguments = "S, o, x"
+
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
+        helpers = (integer, real, flag, octets, sequence, missing)
+        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "Opened": Opened, "resolve": resolve}
+        names["elements"] = elements
+        super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
+
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        code = Building([header], module=self.names)
+        self._node(code, node, "x", scope)
+        code.settle()
+        if len(code.lines) == 1:
+            code.put("pass")
+        return code.lines
+
+    @staticmethod
+    def _trees(node: ir.Node) -> Iterator[Expression]:
+        length = ("length",) if isinstance(node, ir.Blob) else ()
+        value = ("value",) if isinstance(node, ir.Constant) else ()
+        return trees_in(node, ("condition", "default", *length, *value))
+
+    def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
+        """Writes a node of any kind."""
+        raise NotImplementedError
+
+    def _constant_of(self, code: Building, node: ir.Constant, scope: Scope | None) -> None:
+        number = node.node.number if isinstance(node.node, ir.Named) and not node.node.closed else node.node
+        if isinstance(node.value, Literal) and type(node.value.value) is int and isinstance(number, ir.Number):
+            put_number(code, number, str(node.value.value))
+            return
+        value = code.fresh("v")
+        code.put(f"{value} = {self._expression(node.value, scope)}")
+        self._node(code, node.node, value, scope)
+
+    def _closed(self, code: Building, table: SymbolTable, x: str) -> None:
+        usual(code, x, "Symbol", "integer")
+        code.put(f"if {x} not in {self._constant(table._by_value, 'T')}: raise Unusual")
+
+    def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
+        kind = self._constant(record_type("Bits", tuple(bit.name for bit in node.fields)), "R")
+        code.put(f"if {x}.__class__ is not {kind}: raise Unusual")
+        values, fits, sum_of = [], [], []
+        for bit in node.fields:
+            value = code.fresh("b")
+            code.put(f"{value} = {field_of(x, bit.name)}")
+            values.append(value)
+            fits.append(f"0 <= {value} < {1 << bit.width}")
+            sum_of.append(f"{value} << {bit.shift}" if bit.shift else value)
+        number = code.fresh("n")
+
+        def join() -> None:
+            code.put(f"if not ({' and '.join(fits)}): raise Unusual")
+            code.put(f"{number} = {' | '.join(sum_of) if len(sum_of) > 1 else f'0 | {sum_of[0]}'}")
+            code.put(f"if {number}.__class__ is not int: raise Unusual")
+
+        code.unless_same(values, join)
+        base = bare(node.number)
+        if isinstance(base, ir.Number):
+            code.add(unsigned(base.code), base.size, number, little=base.little)
+
+    def _blob(self, code: Building, node: ir.Blob, x: str, scope: Scope | None) -> None:
+        if isinstance(node.length, ir.Number):
+            self._prefixed(code, node, node.length, x)
+            return
+        data = self._bytes(code, node, x)
+        match node.length:
+            case None:
+                code.append(data)
+                if node.part:
+                    code.put(f"S.part = {x}")
+            case Literal(value=int(size)) if not node.filler and size > 0:
+                code.put(f"if len({data}) != {size}: raise Unusual")
+                code.add(f"{size}s", size, data)
+            case length:
+                wanted = code.fresh("n")
+                code.put(f"{wanted} = {self._expression(length, scope)}")
+                code.put(f"if {wanted}.__class__ is not int or {wanted} < 0: raise Unusual")
+                if node.filler:
+                    code.append(f"{data} if len({data}) == {wanted} else bytes({wanted})")
+                else:
+                    code.put(f"if len({data}) != {wanted}: raise Unusual")
+                    code.append(data)
+
+    def _delimited(self, code: Building, node: ir.Delimited, x: str) -> None:
+        data = code.fresh("d")
+        if node.decimal:
+            code.put(f"if {x}.__class__ is not int: raise Unusual")
+            code.put(f"{data} = b'%d' % {x}")
+            code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({data}): raise Unusual")
+        else:
+            code.put(f"{data} = {x}.encode()")
+            code.put(f"if b'\\n' in {data} or {node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
+        code.append(f"{data} + {node.end!r}")
+
+    def _prefixed(self, code: Building, node: ir.Blob, number: ir.Number, x: str) -> None:
+        if node.null is None:
+            data = self._bytes(code, node, x)
+            size = f"len({data})"
+        else:
+            data, size = code.fresh("d"), code.fresh("n")
+            code.put(f"if {x} is None: {data}, {size} = b'', {node.null}")
+            code.put("else:")
+            code.put(f"    {data} = {_octets(node, x)}")
+            code.put(f"    {size} = len({data})")
+        put_number(code, number, size)
+        code.append(data)
+
+    @staticmethod
+    def _bytes(code: Building, node: ir.Blob, x: str) -> str:
+        """The variable with the bytes of a value."""
+        data = code.fresh("d")
+        code.put(f"{data} = {_octets(node, x)}")
+        return data
+
+
+def field_of(x: str, name: str) -> str:
+    """Reads a field of a record; AttributeError if it is not set."""
+    return f"getattr({x}, {name!r})" if keyword.iskeyword(name) else f"{x}.{name}"
+
+
+def _octets(node: ir.Blob, x: str) -> str:
+    return f"{x}.encode()" if node.text else f"{x} if {x}.__class__ is bytes else octets({x})"
+
+
+def opened_bits(node: ir.BitFields, given: Mapping[str, Any]) -> Record:
+    """The record of bit fields of which some are given."""
+    values = {bit.name: given.get(bit.name, 0) for bit in node.fields}
+    return record_type("Bits", tuple(values))(**values)
+
+
+def bits_opener(node: ir.BitFields) -> Callable[[int], Record]:
+    """A function that gives the record of a number."""
+
+    def opened(number: int) -> Record:
+        return opened_bits(node, {bit.name: number >> bit.shift & (1 << bit.width) - 1 for bit in node.fields})
+
+    return opened

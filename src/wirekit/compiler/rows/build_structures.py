@@ -1,0 +1,209 @@
+"""Building code for structures: lengths and checksums are written when what they cover is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wirekit.checksums import checksum
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, unsigned
+from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
+from wirekit.compiler.source import Scope, bare, put_told
+from wirekit.values import record_type
+
+PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+class Structures(Plain):
+    """Writes what builds structures."""
+
+    def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
+        self._begin(code, node, x)
+        inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
+        used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
+        rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
+        derived, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
+        sizes = {told.of for told in node.told if told.what == "size"}
+        begin_at |= sizes
+        end_at |= sizes
+        starts: dict[int, Place] = {}
+        ends: dict[int, Place] = {}
+        pieces: dict[int, tuple[Place, Piece, str]] = {}
+        for index, member in enumerate(node.members):
+            if index in begin_at:
+                starts[index] = code.here()
+            if index in derived:
+                summed = any(total.at == index for total in node.sums)
+                self._leave_out(code, member, x)
+                pieces[index] = self._derived(code, member, x, inner, summed)
+            else:
+                value = self._read(code, member, x, inner, member.name in used)
+                self._node(code, member.node, value, inner)
+            if index in end_at:
+                ends[index] = code.here()
+            for measure in node.measures:
+                name = node.members[measure.at].name
+                if measure.last == index and measure.at < index and name in used:
+                    number = code.fresh("n")
+                    code.put(f"{number} = {distance(starts[measure.first], ends[index], measure.add)}")
+                    inner.variables[name] = number
+        for measure in node.measures:
+            place, piece, present = pieces[measure.at]
+            covers = measure.last >= measure.first
+            number = distance(starts[measure.first], ends[measure.last], measure.add) if covers else str(measure.add)
+            self._fill(code, place, piece, present, number)
+        for total in node.sums:
+            self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
+        for told in node.told:
+            message, value = (inner.variables[node.members[at].name] for at in (told.at, told.of))
+            extent = distance(starts[told.of], ends[told.of], 0) if told.what == "size" else ""
+            put_told(code, told, message, value, extent, "S.plain not in (None, {})")
+        self._end(code, x)
+
+    # What a structure's value is: here a record, and nothing is kept beside its fields.
+
+    def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
+        kind = self._constant(record_type(node.name, tuple(member.name for member in node.members)), "R")
+        code.put(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
+
+    def _end(self, code: Building, x: str) -> None:
+        pass
+
+    def _leave_out(self, code: Building, member: ir.Member, x: str) -> None:
+        """A field whose value is not read, because it follows from others."""
+
+    @staticmethod
+    def _source(x: str, name: str) -> str:
+        """Reads a field; AttributeError or KeyError if it is not set."""
+        return field_of(x, name)
+
+    def _derived(
+        self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool
+    ) -> tuple[Place, Piece, str]:
+        """Zeros for a length or checksum: where they are, how to write them, the variable that says if they are."""
+        conditions = []
+        node = member.node
+        while not isinstance(node, ir.Number):
+            match node:
+                case ir.When():
+                    conditions.append(self._expression(node.condition, scope))
+                case ir.WhenMore():
+                    conditions.append(f"getattr({x}, {member.name!r}, None) is not None")
+                case _:  # nothing else stands around a length or checksum that has no value of its own
+                    code.put("raise Unusual")
+                    break
+            node = node.node
+        number = bare(member.node)
+        if not isinstance(number, ir.Number):
+            number = ir.Number("B", 1, False, False, False)
+        letter = unsigned(number.code) if summed else number.code
+        scope.variables[member.name] = "0"
+        if not conditions:
+            place = code.here()
+            return place, code.add(letter, number.size, None, little=number.little), ""
+        present = code.fresh("h")
+        code.settle()
+        code.put(f"{present} = {' and '.join(conditions)}")
+        place = code.here()
+        code.put(f"if {present}: o += bytes({number.size})")
+        code.base = ""
+        scope.variables[member.name] = f"(0 if {present} else None)"
+        return place, Piece(letter, number.size, number.little, None), present
+
+    @staticmethod
+    def _fill(code: Building, place: Place, piece: Piece, present: str, value: str) -> None:
+        if present:
+            code.settle()
+            code.put(f"if {present}:")
+            code.depth += 1
+        code.patch(place, piece, value)
+        if present:
+            code.settle()
+            code.depth -= 1
+
+    def _sum(
+        self,
+        code: Building,
+        node: ir.Structure,
+        total: ir.Sum,
+        start: Place,
+        end: Place,
+        written: tuple[Place, Piece, str],
+    ) -> None:
+        place, piece, present = written
+        covered = bare(node.members[total.first].node)
+        if isinstance(covered, ir.Packed):
+            covered = covered.blob
+        if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
+            start = start.moved(covered.length.size)
+        last = code.here() == end
+        code.settle()
+        function = self._constant(checksum(total.algorithm).function, "sum")
+        value = f"{function}(o[{start}:{'' if last else end}])"
+        if not present:
+            number = code.fresh("n")
+            code.put(f"{number} = {value}")
+            value = number
+        self._fill(code, place, piece, present, value)
+
+    def _read(self, code: Building, member: ir.Member, x: str, scope: Scope, used: bool) -> str:
+        """Reads a field into a variable, or its default where it is not set; a constant only if somebody asks."""
+        inner = member.node.node if isinstance(member.node, ir.Optional) else member.node
+        if isinstance(inner, ir.Constant) and not used:
+            self._leave_out(code, member, x)
+            return ""
+        value = code.fresh("v")
+        self._take(code, member, x, value, self._default(member.node, scope))
+        scope.variables[member.name] = value
+        return value
+
+    def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
+        source = self._source(x, member.name)
+        if default is None:
+            code.put(f"{value} = {source}")
+        elif isinstance(member.node, (ir.Optional, ir.BitFields)):  # what builders leave out
+            code.put(f"{value} = getattr({x}, {member.name!r}, missing)")
+            code.put(f"if {value} is missing: {value} = {default}")
+        else:
+            code.put(f"try: {value} = {source}")
+            code.put(f"except AttributeError: {value} = {default}")
+        bits = bare(member.node)
+        if isinstance(bits, ir.BitFields):
+            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits_opener(bits), 'open')}({value})")
+
+    def _default(self, node: ir.Node, scope: Scope) -> str | None:
+        """What stands for a field that is not set; None where it has to be set, or the reference engine is asked."""
+        match node:
+            case ir.Optional():
+                return self._literal(node, scope)
+            case ir.Constant():
+                return self._expression(node.value, scope)
+            case ir.When():
+                there = self._default(node.node, scope) or "missing()"
+                return f"{there} if {self._expression(node.condition, scope)} else None"
+            case ir.WhenMore() | ir.WhenNext():
+                return "None"
+            case ir.Fallback() | ir.Packed():
+                return self._default(node.node if isinstance(node, ir.Fallback) else node.blob, scope)
+            case ir.BitFields():
+                return self._constant(opened_bits(node, {}), "default")
+            case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
+                return "None"
+            case ir.Several(count=None):
+                return "[]"
+            case ir.Blob(length=None, text=False):
+                return "b''"
+            case ir.Blob(text=False) if not isinstance(node.length, ir.Number) and node.length is not None:
+                return f"bytes({self._expression(node.length, scope)})"
+        return None
+
+    def _literal(self, node: ir.Optional, scope: Scope) -> str | None:
+        if not isinstance(node.default, Literal):
+            return self._expression(node.default, scope)
+        value, bits = node.default.value, bare(node)
+        if isinstance(bits, ir.BitFields) and isinstance(value, (int, Mapping)):
+            return self._constant(
+                bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value), "default"
+            )
+        return self._expression(node.default, scope) if isinstance(value, PLAIN) else None

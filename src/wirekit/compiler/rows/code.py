@@ -1,0 +1,154 @@
+"""What the writers of decoding code share: the function that is being written, verdicts, records."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression
+from wirekit.compiler.rows.state import Cut, Prefix, Site, Unit
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, missing, trees_in
+from wirekit.values import Record, Symbol
+from wirekit.wire.compressed import Opened
+from wirekit.wire.told import elements
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The verdicts on the elements of a list, one each, which are kept in one entry.
+
+    Attributes:
+        entry: adds it.
+        ends: the variable with the positions behind the numbers.
+        first: the variable with the index of the first.
+        index: the variable with the index of the element at work.
+    """
+
+    entry: str
+    ends: str
+    first: str
+    index: str
+
+
+@dataclass(slots=True)
+class Decoding(Code):
+    """A function that decodes.
+
+    Attributes:
+        leave: the limit at which a list that is being written leaves its last element, "" if none does.
+        records: whether the element that is being written may have recorded a verdict or opened data by now.
+        rewinds: whether its end can be missing after it did.
+        verdicts: whether the function records verdicts at all.
+        read: numbers behind the position that a struct call has read already, and the variables that hold them.
+        plain: the variable of a symbol → the one of its number, which is compared faster.
+        together: the verdicts on the elements of the list that is being written, if they are kept together.
+        judged: whether the element that is being written has its verdict by now.
+    """
+
+    leave: str = ""
+    records: bool = False
+    rewinds: bool = False
+    verdicts: bool = False
+    read: list[tuple[ir.Number, str]] = field(default_factory=list)
+    plain: dict[str, str] = field(default_factory=dict)
+    together: Together | None = None
+    judged: bool = False
+
+    def short(self, condition: str, e: str) -> None:
+        """What must not hold, or the bytes end too early."""
+        self.rewinds |= e == self.leave and self.records
+        self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
+
+
+class Writing(Generator):
+    """Writes the decoder of one schema: (state, buffer, position, limit, path's prefix) → (value, position after it).
+
+    Its subclasses write the code of one kind of node each, and give the expression of its value. ``path`` holds the
+    parts of the path inside the function: names, and variables that hold an index, written ``{i}``.
+
+    Args:
+        key: the schema's key.
+        layout: its IR.
+        resolve: gives the unit of another schema by key, when the code runs.
+    """
+
+    purpose = "rows"
+    arguments = "S, b, p, e, q"
+
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
+        self._sites: dict[Site, Site] = {}
+        self._splitters: dict[int, str] = {}
+        names = {
+            "Cut": Cut,
+            "Unusual": Unusual,
+            "Opened": Opened,
+            "Symbol": Symbol,
+            "missing": missing,
+            "elements": elements,
+            "resolve": resolve,
+        }
+        super().__init__(key, layout, names)
+
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        code = Decoding([header])
+        value = self._node(code, node, scope, (), "e")
+        code.put(f"return {value}, p")
+        if code.verdicts:
+            code.lines.insert(1, "    checks, source = S.checks, S.source")
+        return code.lines
+
+    @staticmethod
+    def _trees(node: ir.Node) -> Iterator[Expression]:
+        constant = ("value",) if isinstance(node, ir.Constant) else ()
+        return trees_in(node, ("condition", "length", "count", "announced", "size", *constant))
+
+    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        """Writes a node of any kind."""
+        raise NotImplementedError
+
+    def _verdict(
+        self,
+        code: Decoding,
+        path: Prefix,
+        kind: str,
+        value: str,
+        position: str,
+        *,
+        status: str = "ok",
+        deeper: bool = False,
+        differs: bool = False,
+        note: str = "",
+    ) -> None:
+        name = self._site(Site(template(path), kind, status, None, differs, note))
+        indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        code.records = code.verdicts = True
+        indent = "    " if deeper else ""
+        code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
+        if status == "bad":
+            code.put(f"{indent}S.bad = True")
+
+    def _site(self, site: Site) -> str:
+        return self._constant(self._sites.setdefault(site, site), "K")
+
+    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "") -> str:
+        """A variable with a record of values in order, or of those of one tuple."""
+        made = code.fresh("r")
+        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
+        code.put(f"{made}._extra = {kept} and {{'keep': {kept}}}" if kept else f"{made}._extra = None")
+        if len(values) == 1 and values[0].startswith("*"):
+            targets = ", ".join(f"{made}.{name}" for name in record._fields)
+            if not any(keyword.iskeyword(name) for name in record._fields):
+                code.put(f"{targets}, = {values[0][1:]}")
+                return made
+            values = [f"{values[0][1:]}[{index}]" for index in range(len(record._fields))]
+        for name, value in zip(record._fields, values, strict=True):
+            code.put(assignment(made, name, value))
+        return made
+
+
+def template(path: Prefix) -> str:
+    """The path of a site; ``%d`` stands for an index."""
+    parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
+    return "".join(parts).removeprefix(".")

@@ -1,0 +1,187 @@
+"""The rows engine: Python generated from the IR that decodes what is in order, one value at a time.
+
+Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, paths are put together only
+when somebody asks for a verdict's path. The generated code knows nothing but the way things should be: a bound
+exceeded, a check that fails, bytes left over, a number written in an unusual way end it at once (``Unusual``), and
+the reference engine decodes the same bytes and says what is wrong with them, with path, offset and all that was read
+before. So both engines give the same value, verdicts and errors, and only one of them has to explain.
+
+The code of each kind of node is written by ``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and
+here; ``rows.state`` is what it runs with. Its source has a name of its own (``wirekit explain KEY`` prints it), and
+shows up in tracebacks.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from wirekit.compiler import ir
+from wirekit.compiler.rows.blobs import Blobs
+from wirekit.compiler.rows.code import Decoding
+from wirekit.compiler.rows.lists import Lists
+from wirekit.compiler.rows.state import REASONS, Prefix, State, Unit
+from wirekit.compiler.rows.structures import Structures
+from wirekit.compiler.source import Scope, Unusual, fixed, is_large
+from wirekit.errors import Misuse
+
+__all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "unit", "writer"]
+
+
+class Writer(Structures, Lists, Blobs):
+    """Writes the decoder of one schema, whatever is in it."""
+
+    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        if not self._begins(node):
+            code.read = []
+        match node:
+            case ir.Structure():
+                return self._structure(code, node, scope, path, e)
+            case ir.Several():
+                return self._several(code, node, scope, path, e)
+            case ir.Blob():
+                if node.sealed:
+                    self._verdict(code, path, "decryption", "None", "p", status="absent")
+                return self._blob(code, node, scope, e)
+            case ir.Delimited():
+                return self._delimited(code, node, e)
+            case ir.When():
+                return self._maybe(code, self._expression(node.condition, scope), node.node, scope, path, e)
+            case ir.WhenMore():
+                return self._maybe(code, f"p < {e}", node.node, scope, path, e)
+            case ir.WhenNext():
+                size = len(node.magic)
+                return self._maybe(
+                    code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {e}", node.node, scope, path, e
+                )
+            case ir.Either():
+                value = code.fresh("v")
+                code.put(f"if {self._expression(node.condition, scope)}:")
+                self._branch(code, value, node.then, scope, path, e)
+                code.put("else:")
+                self._branch(code, value, node.otherwise, scope, path, e)
+                return value
+            case ir.Choice():
+                return self._choice(code, node, scope, path, e)
+            case ir.Ahead():
+                return self._ahead(code, node, e)
+            case ir.Bounded():
+                return self._bounded(code, node, scope, path, e)
+            case ir.Fallback() | ir.Optional():
+                return self._node(code, node.node, scope, path, e)
+            case ir.Reference():
+                value = code.fresh("v")
+                code.records = True
+                code.put(f"{value}, p = S.refer(resolve({node.key!r}), b, p, {e}, {_prefix(path)})")
+                return value
+            case ir.Packed():
+                return self._packed(code, node, scope, path, e)
+            case ir.Protobuf():
+                return self._protobuf(code, node, path, e)
+            case ir.Constant() if not fixed(node):
+                return self._constant_of(code, node, self._node(code, node.node, scope, path, e), scope, path, "p")
+            case _:
+                return self._fixed_run(code, [("", node)], scope, path, e)[0]
+
+    def _branch(self, code: Decoding, value: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> None:
+        code.depth += 1
+        if is_large(node):
+            name, above = self._call(node, scope)
+            code.records = True
+            code.put(f"{value}, p = {name}(S, b, p, {e}, {_prefix(path)}{above})")
+        else:
+            code.put(f"{value} = {self._node(code, node, scope, path, e)}")
+        code.depth -= 1
+
+    def _maybe(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        value = code.fresh("v")
+        code.put(f"if {condition}:")
+        self._branch(code, value, node, scope, path, e)
+        code.put("else:")
+        code.put(f"    {value} = None")
+        return value
+
+    def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Prefix, e: str) -> str:
+        value = code.fresh("v")
+        unit, above = self._chosen(code, node, scope)
+        code.records = True
+        code.put(f"{value}, p = {unit}(S, b, p, {e}, {_prefix(path)}{above})")
+        return value
+
+    def _ahead(self, code: Decoding, node: ir.Ahead, e: str) -> str:
+        numbers = fixed(node.node)
+        if not numbers:
+            raise Misuse(f"{self.key}: what is read ahead has a fixed size")
+        size = sum(number.size for number in numbers)
+        code.short(f"p + {node.at + size} > {e}", e)
+        code.put(f"p += {node.at}")
+        (value,) = self._fixed_run(code, [("", node.node)], None, (), e)
+        code.put(f"p -= {node.at + size}")
+        return value
+
+    def _bounded(self, code: Decoding, node: ir.Bounded, scope: Scope | None, path: Prefix, e: str) -> str:
+        (size,) = self._fixed_run(code, [("", node.length)], scope, path, e)
+        value, limit = code.fresh("v"), code.fresh("e")
+        if node.null is not None:
+            code.put(f"if {size} == {node.null}:")
+            code.put(f"    {value} = None")
+            code.put("else:")
+            code.depth += 1
+        code.put(f"{limit} = p + {size}")
+        code.put(f"if {size} < 0: raise Unusual")
+        code.short(f"{limit} > {e}", e)
+        code.put(f"{value} = {self._node(code, node.node, scope, path, limit)}")
+        code.put(f"if p != {limit}: raise Unusual")
+        if node.null is not None:
+            code.depth -= 1
+        return value
+
+    def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Prefix, e: str) -> str:
+        value, codec = self._blob(code, node.blob, scope, e), code.fresh("c")
+        table = self._codecs(node)
+        parts = []
+        for part in node.on:
+            parts.append(code.fresh("c"))
+            code.put(f"{parts[-1]} = {self._expression(part, scope)}")
+        key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        code.unless_same(parts, lambda: code.put(f"{codec} = {table}.get({key})"))
+        code.put(f"if {codec} is not None and {value} is not None:")
+        name, above = self._call(node.node, scope)
+        code.records = True
+        size = "None" if node.size is None else self._expression(node.size, scope)
+        arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {_prefix(path)}{above}"
+        if code.together is not None:  # the verdicts inside stand between those before and after
+            at = f"{code.together.index} + 1" if code.judged else code.together.index
+            code.put(f"    {code.together.entry}")
+            code.put(f"    {code.together.ends}, {code.together.first} = [], {at}")
+        code.put(f"    {value} = S.open({arguments})")
+        return value
+
+    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Prefix, e: str) -> str:
+        kind = self._message(node)
+        value = code.fresh("v")
+        code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
+        code.put(f"p = {e}")
+        return value
+
+
+def _tuple(path: Prefix) -> str:
+    """The parts of a path as a tuple expression; ``{i}`` stands for the variable i."""
+    parts = [part[1:-1] if part.startswith("{") else repr(part) for part in path]
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def _prefix(path: Prefix) -> str:
+    return f"(*q, {_tuple(path)[1:]}" if path else "q"
+
+
+@functools.cache
+def unit(key: str) -> Unit:
+    """The generated decoder of a schema, made when it is first asked for."""
+    return writer(key).compile()
+
+
+def writer(key: str) -> Writer:
+    """The module of a schema, written and not compiled; its ``source`` can be read."""
+    from wirekit.registry import registry
+
+    return Writer(key, registry[key].layout, unit)

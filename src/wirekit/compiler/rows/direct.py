@@ -1,0 +1,135 @@
+"""Building from mappings without records between: Python generated from the IR that writes dicts of plain values.
+
+As ``rows.build``, but the value of a structure is a dict. It takes numbers, text, bytes (or their hex), lists and
+dicts; anything else, such as the JSON form of a symbol or what is kept under ``$keep``, ends it at once (``Unusual``),
+and the value is loaded and built in two steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.rows.build import Builder
+from wirekit.compiler.rows.build_code import Building
+from wirekit.compiler.rows.build_state import Unit
+from wirekit.compiler.source import Scope, Unusual, bare, trees_in
+
+
+def octets(value: Any) -> bytes:
+    """The bytes of what holds bytes, or of hex."""
+    if isinstance(value, str):
+        return bytes.fromhex(value)
+    if not isinstance(value, (bytes, bytearray)):
+        raise Unusual
+    return bytes(value)
+
+
+def sequence(value: Any) -> None:
+    """Lets nothing through but lists: the elements of others are not loaded."""
+    raise Unusual
+
+
+def ignored(value: Any) -> None:
+    """Lets through what may stand in place of a value that is not read."""
+    if not (value is None or isinstance(value, (int, bytes))):
+        raise Unusual
+
+
+def _choosing(node: ir.Node) -> Iterator[Expression]:
+    """The expressions that say which layout a mapping has."""
+    return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
+
+
+class DirectBuilder(Builder):
+    """Writes the encoder of one schema: (state, buffer, mapping), which appends to the buffer."""
+
+    purpose = "direct"
+
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
+        self.helpers = {helper.__name__: helper for helper in (octets, sequence, ignored)}
+        super().__init__(key, layout, resolve)
+
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        self.names.update(self.helpers)
+        return super()._function(header, node, scope)
+
+    def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
+        follows = {measure.at for measure in node.measures} | {total.at for total in node.sums}
+        choosing = {
+            name for member in node.members for up, name in self._read_outside(member.node, _choosing) if up == 0
+        }
+        if choosing & {node.members[index].name for index in follows}:
+            code.put("raise Unusual")  # which layout it has is said by what the mapping has there, not by what follows
+        code.put(f"if {x}.__class__ is not dict: raise Unusual")
+        code.put(f"{_left(x)} = len({x})")
+
+    def _end(self, code: Building, x: str) -> None:
+        code.put(f"if {_left(x)}: raise Unusual")
+
+    def _leave_out(self, code: Building, member: ir.Member, x: str) -> None:
+        code.put(f"if {member.name!r} in {x}:")
+        code.put(f"    ignored({x}[{member.name!r}])")
+        code.put(f"    {_left(x)} -= 1")
+
+    @staticmethod
+    def _source(x: str, name: str) -> str:
+        return f"{x}[{name!r}]"
+
+    def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
+        code.put(f"if {member.name!r} in {x}:")
+        code.put(f"    {value} = {self._source(x, member.name)}")
+        code.put(f"    {_left(x)} -= 1")
+        code.put(f"else: {value} = {default}" if default is not None else "else: raise Unusual")
+        if isinstance(member.node, ir.Ahead):
+            code.put(f"ignored({value})")
+
+    def _default(self, node: ir.Node, scope: Scope) -> str | None:
+        match node:
+            case ir.Optional(default=Literal(value=value)) if isinstance(bare(node), ir.BitFields):
+                return str(value) if type(value) is int else None
+            case ir.BitFields():
+                return "0"
+        return super()._default(node, scope)
+
+    def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
+        if isinstance(node, ir.Named) and not node.closed:
+            node = node.number
+        super()._node(code, node, x, scope)
+
+    def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
+        base = bare(node.number)
+        if not isinstance(base, ir.Number) or any(hasattr(int, bit.name) for bit in node.fields):
+            code.put("raise Unusual")
+            return
+        code.put(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * base.size}: raise Unusual")
+        code.add(base.code.upper(), base.size, x, little=base.little)
+
+    def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
+        from wirekit.wire.protobuf import load_message
+
+        loaded = code.fresh("v")
+        kind = self._message(node)
+        code.put(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
+        super()._protobuf(code, node, loaded)
+
+
+def _left(x: str) -> str:
+    """The variable that counts the entries of a mapping that nothing has read."""
+    return f"left_{x}"
+
+
+@functools.cache
+def unit(key: str) -> Unit:
+    """The generated encoder of a schema's mappings, made when it is first asked for."""
+    return builder(key).compile()
+
+
+def builder(key: str) -> DirectBuilder:
+    """The module of a schema, written and not compiled; its ``source`` can be read."""
+    from wirekit.registry import registry
+
+    return DirectBuilder(key, registry[key].layout, unit)

@@ -1,0 +1,202 @@
+"""Decoding code for lists: counted, or up to the limit, which may cut the last element."""
+
+from __future__ import annotations
+
+import struct
+
+from wirekit.compiler import ir
+from wirekit.compiler.rows.code import Decoding, Together, template
+from wirekit.compiler.rows.numbers import Numbers
+from wirekit.compiler.rows.state import Prefix, Site
+from wirekit.compiler.source import Scope
+
+Places = list[tuple[Prefix, str, ir.Number]]
+
+
+class Lists(Numbers):
+    """Writes what reads lists."""
+
+    def _several(self, code: Decoding, node: ir.Several, scope: Scope | None, path: Prefix, e: str) -> str:
+        items = code.fresh("l")
+        if node.count is None:
+            self._to_the_end(code, node, items, scope, path, e)
+            return items
+        if isinstance(node.count, ir.Number):
+            (count,) = self._fixed_run(code, [("", node.count)], scope, path, e)
+        else:
+            count = code.fresh("n")
+            code.put(f"{count} = {self._expression(node.count, scope)}")
+            code.put(f"if {count}.__class__ is not int: raise Unusual")
+        if node.null is not None:
+            code.put(f"if {count} == {node.null} and {count} < 0:")
+            code.put(f"    {items} = None")
+            code.put("else:")
+            code.depth += 1
+        least = max(ir.minimum(node.element), 1)
+        code.put(f"if {count} < 0: raise Unusual")
+        code.short(f"{count} * {least} > {e} - p", e)
+        if isinstance(node.element, ir.Number) and not node.element.real:
+            number = node.element
+            form = "<" if number.little else ">"
+            unpack = self._constant(struct.unpack_from, "unpack")
+            code.put(f"{items} = [*{unpack}(f'{form}{{{count}}}{number.code}', b, p)]")
+            code.put(f"p += {count} * {number.size}")
+        else:
+            index = code.fresh("i")
+            outer = self._begun(code, node, index, path)
+            code.put(f"{items} = []")
+            code.put(f"for {index} in range({count}):")
+            self._element(code, node, items, index, scope, path, e)
+            self._ended(code, outer)
+        if node.null is not None:
+            code.depth -= 1
+        return items
+
+    def _element(
+        self, code: Decoding, node: ir.Several, items: str, index: str, scope: Scope | None, path: Prefix, e: str
+    ) -> None:
+        code.depth += 1
+        code.loops += 1
+        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+        code.loops -= 1
+        code.put(f"{items}.append({value})")
+        code.rewinds |= e == code.leave and code.records  # by the element before
+        code.depth -= 1
+
+    def _to_the_end(
+        self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
+    ) -> None:
+        index, start = code.fresh("i"), code.fresh("s")
+        outer_list = self._begun(code, node, index, path)
+        code.put(f"{items} = []")
+        code.put(f"{index} = 0")
+        code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
+        code.depth += 1
+        code.put(f"if p >= {e}: break")
+        code.loops += 1
+        if node.until:
+            code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
+        code.put(f"{start} = p")
+        if node.stop:
+            self._may_be_cut(code, node, items, index, start, scope, path, e)
+        else:
+            outer, code.leave = code.leave, ""
+            value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+            code.put(f"{items}.append({value})")
+            code.leave = outer
+        if not ir.minimum(node.element):
+            code.put(f"if p == {start}: raise Unusual")
+        code.put(f"{index} += 1")
+        code.loops -= 1
+        code.depth -= 1
+        self._ended(code, outer_list)
+        if node.announced is not None:
+            number = code.fresh("n")
+            code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")
+            code.put(f"if {number} != len({items}): raise Unusual")
+            self._verdict(code, path, "count", number, "p")
+
+    def _may_be_cut(
+        self,
+        code: Decoding,
+        node: ir.Several,
+        items: str,
+        index: str,
+        start: str,
+        scope: Scope | None,
+        path: Prefix,
+        e: str,
+    ) -> None:
+        """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
+        outer = code.leave, code.records, code.rewinds
+        code.leave, code.records, code.rewinds = e, False, False
+        known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
+        code.put("try:")
+        code.depth += 1
+        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+        code.put(f"{items}.append({value})")
+        code.depth -= 1
+        code.put("except Cut:")
+        code.put(f"    p = {start}")
+        if code.rewinds:
+            code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
+            if code.together is not None:  # what it opened has ended an entry that holds elements before it
+                code.put(f"    if len(S.checks) != {known}: raise Unusual")
+                code.put(f"    del {code.together.ends}[{index} - {code.together.first}:]")
+            code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
+        code.put("    break")
+        recorded = code.records
+        code.leave, code.records, code.rewinds = outer
+        code.records |= recorded
+
+    def _together(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> Together | None:
+        """Begins to keep the verdicts on a list's elements together, if each gets one, and of the same kind."""
+        places = _verdicts(node.element, {})
+        if places is None or len(places) != 1:
+            return None
+        ((inside, algorithm, number),) = places
+        where = (*path, f"{{{index}}}", *inside)
+        site = self._site(Site(template(where), algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
+        ends, first = code.fresh("c"), code.fresh("f")
+        outer = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        code.put(f"{ends}, {first} = [], 0")
+        code.verdicts = True
+        entry = f"checks.append(({site}, q, {ends}, {first}, source{outer}))"
+        return Together(entry, ends, first, index)
+
+    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> tuple[Together | None, bool]:
+        """What held before a list."""
+        outer = code.together, code.judged
+        code.together, code.judged = self._together(code, node, index, path), False
+        return outer
+
+    @staticmethod
+    def _ended(code: Decoding, outer: tuple[Together | None, bool]) -> None:
+        """Ends a list: what was kept together becomes an entry."""
+        if code.together is not None:
+            code.put(code.together.entry)
+        code.together, code.judged = outer
+
+
+def _verdicts(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    """(path, algorithm, number) of the checksums whose verdict every value gets; None if it may get others.
+
+    What is inside compressed data does not count: that is a function of its own.
+    """
+    if id(node) not in known:
+        known[id(node)] = _verdicts_of(node, known)
+    return known[id(node)]
+
+
+def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
+    match node:
+        case ir.Structure(measures=measures, sums=sums):
+            if any(not measure.bounds or measure.last < measure.at or measure.clip for measure in measures):
+                return None
+            found: Places = []
+            for member in node.members:
+                inside = _verdicts(member.node, known)
+                if inside is None:
+                    return None
+                found += [((member.name, *path), algorithm, number) for path, algorithm, number in inside]
+            for total in sums:
+                number = node.members[total.at].node
+                if not isinstance(number, ir.Number):
+                    return None
+                found.append(((node.members[total.at].name,), total.algorithm, number))
+            return found
+        case ir.Fallback(node=inner) | ir.Optional(node=inner):
+            return _verdicts(inner, known)
+        case ir.Packed() | ir.Protobuf():
+            return []
+        case ir.Reference() | ir.Constant(fatal=False):
+            return None
+        case ir.Several() if node.announced is not None:
+            return None
+    silent = all(_verdicts(inner, known) == [] for _, inner in ir.parts(node))
+    return [] if silent else None
+
+
+def _order(number: ir.Number) -> str:
+    """struct's letter for the byte order."""
+    return "<" if number.little else ">"

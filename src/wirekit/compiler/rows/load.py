@@ -1,0 +1,332 @@
+"""The loading part of the rows engine: Python generated from the IR that makes records of mappings in the JSON form.
+
+What a node's own ``load`` does in general, this does for dicts, lists and plain values; the mapping is never changed.
+Anything else, and whatever does not fit, ends it at once (``Unusual``), and the nodes' ``load`` takes the same mapping
+or says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.rows.build_plain import bits_opener, opened_bits
+from wirekit.compiler.rows.build_structures import PLAIN
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, bare, is_large, missing, trees_in
+from wirekit.errors import WirekitError
+from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.wire.compressed import Opened
+from wirekit.wire.extras import load_extras
+from wirekit.wire.told import counted
+
+Unit = Callable[..., Any]
+REMEMBERED = 256  # numbers whose bit fields are remembered
+
+# What generated code raises when a mapping does not fit.
+REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)
+
+
+class State:
+    """What the caller says about the bytes."""
+
+    __slots__ = ("params",)
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self.params = params
+
+
+# What generated code calls for a value that is not of the usual class.
+
+
+def number(value: Any) -> Any:
+    """The number of a symbol in the JSON form, or what is a value already."""
+    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+
+
+def real(value: Any) -> Any:
+    """The same for a float, which stands in a string where JSON has no number for it."""
+    return float(value) if isinstance(value, str) else number(value)
+
+
+def symbol(table: SymbolTable, value: Any) -> Any:
+    """The symbol of a number, a name or the JSON form."""
+    if isinstance(value, Mapping):
+        value = value["value"]
+    elif isinstance(value, str):
+        return table[value]
+    return table(value) if isinstance(value, int) else value
+
+
+def octets(value: Any) -> Any:
+    """The bytes of hex, or what is a value already."""
+    return bytes.fromhex(value) if isinstance(value, str) else value
+
+
+def other(value: Any) -> Any:
+    """Lets through what is a value already."""
+    if isinstance(value, (Mapping, list)):
+        raise Unusual
+    return value
+
+
+def extras(record: Record, given: Mapping[str, Any]) -> None:
+    """Keeps what stands beside the fields of a mapping."""
+    if any(name not in record._fields for name in given if not name.startswith("$")):
+        raise Unusual
+    record._extra = load_extras(given, record._fields)
+
+
+def opened(given: Mapping[str, Any], content: Any) -> Record:
+    """The record of compressed data."""
+    record = Opened(content=content)
+    record.compressed = octets(given.get("compressed"))
+    record._extra = load_extras(given, Opened._fields)
+    return record
+
+
+class Loader(Generator):
+    """Writes the loader of one schema: (state, mapping) → record.
+
+    Args:
+        key: the schema's key.
+        layout: its IR.
+        resolve: gives the unit of another schema by key, when the code runs.
+    """
+
+    purpose = "load"
+    arguments = "S, x"
+
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
+        helpers = (number, real, symbol, octets, other, extras, opened, counted, missing)
+        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve, "Mapping": Mapping}
+        super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
+
+    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
+        code = Code([header])
+        code.put(f"return {self._node(code, node, 'x', scope)}")
+        return code.lines
+
+    @staticmethod
+    def _trees(node: ir.Node) -> Iterator[Expression]:
+        return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
+
+    # What follows writes the code of one kind of node each, and gives the variable that holds its value. ``x`` is the
+    # variable that holds the JSON form.
+
+    def _node(self, code: Code, node: ir.Node, x: str, scope: Scope | None) -> str:
+        match node:
+            case ir.Structure():
+                return self._structure(code, node, x, scope)
+            case ir.Several():
+                return self._several(code, node, x, scope)
+            case ir.Number():
+                code.put(f"if {x}.__class__ is not int: {x} = {'real' if node.real else 'number'}({x})")
+            case ir.Boolean():
+                code.put(f"if {x}.__class__ is not bool: {x} = number({x})")
+            case ir.Named():
+                self._named(code, node, x)
+            case ir.BitFields():
+                self._bits(code, node, x)
+            case ir.Blob(text=False):
+                if node.sealed:
+                    code.put(f"if isinstance({x}, Mapping): raise Unusual")
+                code.put(f"if {x}.__class__ is not bytes: {x} = octets({x})")
+            case ir.Constant() | ir.Optional() | ir.Ahead():
+                return self._node(code, node.node, x, scope)
+            case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded():
+                return self._unless(code, f"{x} is not None", node.node, x, scope)
+            case ir.Fallback():
+                code.put(f"if {x}.__class__ is str: {x} = octets({x})")
+                return self._unless(code, f"{x}.__class__ is not bytes", node.node, x, scope)
+            case ir.Either():
+                value = self._unless(code, self._expression(node.condition, scope), node.then, x, scope)
+                code.put("else:")
+                self._arm(code, node.otherwise, x, value, scope)
+                return value
+            case ir.Choice():
+                chosen, above = self._chosen(code, node, scope)
+                code.put(f"{x} = {chosen}(S, {x}{above})")
+            case ir.Reference():
+                code.put(f"{x} = resolve({node.key!r})(S, {x})")
+            case ir.Packed():
+                self._packed(code, node, x, scope)
+            case ir.Protobuf():
+                self._protobuf(code, node, x)
+        return x
+
+    def _unless(self, code: Code, condition: str, node: ir.Node, x: str, scope: Scope | None) -> str:
+        """Loads a value if a condition holds, and leaves it as it is if not."""
+        value = code.fresh("v")
+        code.put(f"{value} = {x}")
+        code.put(f"if {condition}:")
+        self._arm(code, node, x, value, scope)
+        return value
+
+    def _arm(self, code: Code, node: ir.Node, x: str, value: str, scope: Scope | None) -> None:
+        code.depth += 1
+        if is_large(node):
+            name, above = self._call(node, scope)
+            code.put(f"{value} = {name}(S, {x}{above})")
+        else:
+            code.put(f"{value} = {self._node(code, node, x, scope)}")
+        code.depth -= 1
+
+    def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
+        record = record_type(node.name, tuple(member.name for member in node.members))
+        inner = Scope({}, scope)
+        used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
+        made, left = code.fresh("r"), code.fresh("c")
+        code.put(f"if {x}.__class__ is dict:")
+        code.depth += 1
+        code.put(f"{left} = len({x})")
+        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
+        code.put(f"{made}._extra = None")
+        for index, member in enumerate(node.members):
+            value = code.fresh("v")
+            code.put(f"if {member.name!r} in {x}:")
+            code.depth += 1
+            code.put(f"{value} = {x}[{member.name!r}]")
+            loaded = self._node(code, member.node, value, inner)
+            for told in node.told:
+                if told.at == index and told.what == "count":
+                    name = node.members[told.of].name
+                    code.put(f"{loaded} = counted({told.field!r}, {loaded}, {x}.get({name!r}))")
+            code.put(assignment(made, member.name, loaded))
+            code.put(f"{left} -= 1")
+            if member.name in used:
+                inner.variables[member.name] = value
+                if loaded != value:
+                    code.put(f"{value} = {loaded}")
+                code.depth -= 1
+                code.put("else:")
+                code.depth += 1
+                code.put(self._absent(node, index, value))
+            code.depth -= 1
+        code.put(f"if {left}: extras({made}, {x})")
+        code.depth -= 1
+        code.put(f"else: {made} = other({x})")
+        return made
+
+    def _absent(self, node: ir.Structure, index: int, value: str) -> str:
+        """What expressions find in place of a field that is left out."""
+        member = node.members[index].node
+        follows = index in {measure.at for measure in node.measures} | {total.at for total in node.sums}
+        default = "None" if follows and isinstance(member, ir.Number) else self._default(member)
+        return "raise Unusual" if default is None else f"{value} = {default}"
+
+    def _default(self, node: ir.Node) -> str | None:
+        match node:
+            case ir.Optional(default=Literal(value=value)):
+                bits = bare(node)
+                if isinstance(bits, ir.BitFields):
+                    given = bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value)
+                    return self._constant(given, "default")
+                return repr(value) if type(value) in PLAIN else None
+            case ir.BitFields():
+                return self._constant(opened_bits(node, {}), "default")
+            case ir.WhenMore() | ir.WhenNext():
+                return "None"
+            case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
+                return "None"
+        return None
+
+    def _several(self, code: Code, node: ir.Several, x: str, scope: Scope | None) -> str:
+        items, item = code.fresh("l"), code.fresh("x")
+        code.put(f"if {x}.__class__ is list:")
+        code.depth += 1
+        code.put(f"{items} = []")
+        code.put(f"for {item} in {x}:")
+        code.depth += 1
+        code.put(f"{items}.append({self._node(code, node.element, item, scope)})")
+        code.depth -= 2
+        code.put(f"else: {items} = other({x})")
+        return items
+
+    def _named(self, code: Code, node: ir.Named, x: str) -> None:
+        value = code.fresh("v")
+        known, table = self._constant(node.table._by_value, "T"), self._constant(node.table, "table")
+        code.put(f"{value} = {known}.get({x}) if {x}.__class__ is int else None")
+        code.put(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
+
+    def _bits(self, code: Code, node: ir.BitFields, x: str) -> None:
+        bits = Splitter(node)
+        known, load = self._constant(bits.known, "known"), self._constant(bits.load, "bits")
+        parts = code.fresh("t")
+        code.put(f"{parts} = {known}.get({x}) if {x}.__class__ is int else None")
+        if any(keyword.iskeyword(bit.name) for bit in node.fields):
+            code.put(f"{x} = {load}({x})")
+            return
+        code.put(f"if {parts} is None: {x} = {load}({x})")
+        code.put("else:")
+        code.put(f"    {x} = {self._constant(bits.record._blank, 'new')}()")
+        code.put(f"    {x}._extra = None")
+        code.put(f"    {', '.join(f'{x}.{bit.name}' for bit in node.fields)}, = {parts}")
+
+    def _packed(self, code: Code, node: ir.Packed, x: str, scope: Scope | None) -> None:
+        name, above = self._call(node.node, scope)
+        code.put(f"if {x}.__class__ is not bytes:")
+        code.put(f"    if isinstance({x}, Mapping): {x} = opened({x}, {name}(S, {x}.get('content'){above}))")
+        code.put(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
+
+    def _protobuf(self, code: Code, node: ir.Protobuf, x: str) -> None:
+        from wirekit.wire.protobuf import load_message
+
+        load = self._constant(load_message, "load")
+        code.put(f"{x} = {load}({self._message(node)}, {x})")
+
+
+class Splitter:
+    """Makes records of bit fields, of the whole number or of a mapping.
+
+    Attributes:
+        known: number → values of the fields, for small numbers that were met.
+    """
+
+    def __init__(self, node: ir.BitFields) -> None:
+        self.fields = node.fields
+        self.record = record_type("Bits", tuple(bit.name for bit in node.fields))
+        self.mask = (1 << 8 * ir.minimum(node.number)) - 1
+        self.known: dict[int, tuple[Any, ...]] = {}
+
+    def load(self, given: Any) -> Any:
+        """The record, or what is a value already."""
+        if isinstance(given, int):
+            whole = given & self.mask
+            parts = tuple(_part(bit, whole >> bit.shift & (1 << bit.width) - 1) for bit in self.fields)
+            if len(self.known) < REMEMBERED:
+                self.known[given] = parts
+        elif isinstance(given, Mapping):
+            parts = tuple(_part(bit, given.get(bit.name, 0)) for bit in self.fields)
+        else:
+            return given
+        return self.record(**dict(zip(self.record._fields, parts, strict=True)))
+
+
+def _part(bit: ir.BitField, given: Any) -> Any:
+    """The value of one bit field."""
+    if isinstance(given, Mapping):
+        given = given["value"]
+    if bit.table is None:
+        return bool(given) if bit.width == 1 else given
+    if isinstance(given, str):
+        return bit.table[given]
+    if not isinstance(given, int):
+        raise Unusual
+    return bit.table(given)
+
+
+@functools.cache
+def unit(key: str) -> Unit:
+    """The generated loader of a schema, made when it is first asked for."""
+    return loader(key).compile()
+
+
+def loader(key: str) -> Loader:
+    """The module of a schema, written and not compiled; its ``source`` can be read."""
+    from wirekit.registry import registry
+
+    return Loader(key, registry[key].layout, unit)

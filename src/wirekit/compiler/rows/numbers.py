@@ -1,0 +1,158 @@
+"""Decoding code for numbers and what they stand for: those next to each other are one struct call."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from wirekit.compiler import ir
+from wirekit.compiler.rows.code import Decoding, Writing
+from wirekit.compiler.rows.state import Prefix
+from wirekit.compiler.source import Scope, bare, fixed
+from wirekit.errors import Misuse
+from wirekit.values import SymbolTable, record_type
+
+LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
+
+
+class Numbers(Writing):
+    """Writes what reads numbers."""
+
+    def _fixed_run(
+        self,
+        code: Decoding,
+        members: list[tuple[str, ir.Node]],
+        scope: Scope | None,
+        path: Prefix,
+        e: str,
+        judged: int = 0,
+        ahead: list[ir.Number] | None = None,
+        measured: Callable[[list[str]], None] | None = None,
+    ) -> list[str]:
+        """Members of fixed size, read by one struct call, with the numbers ``ahead`` that follow them.
+
+        ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
+        comes before the end of the bytes.
+        """
+        numbers = [number for _, node in members for number in fixed(node)]
+        size = sum(number.size for number in numbers)
+        read, code.read = code.read, []
+        if [number for number, _ in read[: len(numbers)]] == numbers:
+            variables = [variable for _, variable in read[: len(numbers)]]
+            code.read = read[len(numbers) :]
+        else:
+            variables = [code.fresh("n") for _ in numbers]
+            if not ahead or not _one_order([*numbers, *ahead]):
+                ahead = []
+            if judged and e == code.leave:
+                code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
+            if ahead and measured is not None and e == code.leave:
+                whole = size + sum(number.size for number in ahead)
+                code.put(f"if p + {whole} > {e}:")
+                code.depth += 1
+                self._unpacked(code, numbers, variables, e)
+                measured(variables)
+                code.put("raise Cut")
+                code.depth -= 1
+            behind = [code.fresh("n") for _ in ahead]
+            self._unpacked(code, [*numbers, *ahead], [*variables, *behind], "" if ahead and e == code.leave else e)
+            code.read = list(zip(ahead, behind, strict=True))
+        start = "p"
+        if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
+            start = code.fresh("s")
+            code.put(f"{start} = p")
+        code.put(f"p += {size}")
+        values, offset, index = [], 0, 0
+        for name, node in members:
+            numbers_here = fixed(node)
+            place = f"{start} + {offset}" if start != "p" else "p"
+            where = (*path, name) if name else path
+            values.append(self._meaning(code, node, variables[index], scope, where, place))
+            offset += sum(number.size for number in numbers_here)
+            index += len(numbers_here)
+        return values
+
+    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:
+        """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let."""
+        little = any(number.little for number in numbers)
+        layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
+        name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
+        self.names[name] = layout.unpack_from
+        if e:
+            code.short(f"p + {layout.size} > {e}", e)
+        code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
+
+    def _meaning(
+        self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Prefix, place: str
+    ) -> str:
+        """The value that a number stands for."""
+        match node:
+            case ir.Number(real=True):
+                code.put(f"if {number} != {number}: raise Unusual")
+                return number
+            case ir.Number():
+                return number
+            case ir.Boolean():
+                code.put(f"if {number} != 0 and {number} != 1: raise Unusual")
+                return f"({number} == 1)"
+            case ir.Named(table=table, closed=closed):
+                return self._named(code, table, closed, number)
+            case ir.BitFields():
+                return self._bits(code, node, number)
+            case ir.Optional():
+                return self._meaning(code, node.node, number, scope, path, place)
+            case ir.Constant():
+                value = self._meaning(code, node.node, number, scope, path, place)
+                return self._constant_of(code, node, value, scope, path, place)
+        raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
+
+    def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
+        known = self._constant(table._by_value, "T")
+        value = code.fresh("v")
+        if closed:
+            code.put(f"{value} = {known}[{number}]")
+        else:
+            code.put(f"{value} = {known}.get({number})")
+            code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+        code.plain[value] = number
+        return value
+
+    def _constant_of(
+        self, code: Decoding, node: ir.Constant, value: str, scope: Scope | None, path: Prefix, place: str
+    ) -> str:
+        code.put(f"if {value} != {self._expression(node.value, scope)}: raise Unusual")
+        if not node.fatal:
+            self._verdict(code, path, "constant", value, place)
+        return value
+
+    def _bits(self, code: Decoding, node: ir.BitFields, number: str) -> str:
+        record = record_type("Bits", tuple(bit.name for bit in node.fields))
+        base = bare(node.number)
+        if not isinstance(base, ir.Number):
+            raise Misuse(f"{self.key}: bit fields lie in a plain number")
+        values = [self._bit(bit, f"(x >> {bit.shift} & {(1 << bit.width) - 1})") for bit in node.fields]
+        if id(node) not in self._splitters:
+            self._held.append(node)
+            self._splitters[id(node)] = f"bits{len(self._splitters)}"
+            name = self._splitters[id(node)]
+            split = [f"def {name}(x):", f"    x &= {(1 << 8 * base.size) - 1}", f"    return ({', '.join(values)},)"]
+            self._functions.append(split)
+        name = self._splitters[id(node)]
+        if base.size > LARGEST_TABLE:
+            return self._made(code, record, [f"*{name}({number})"])
+        cache = f"{name}_known"
+        self.names.setdefault(cache, {})
+        split_value = code.fresh("t")
+        code.put(f"try: {split_value} = {cache}[{number}]")
+        code.put(f"except KeyError: {split_value} = {cache}[{number}] = {name}({number})")
+        return self._made(code, record, [f"*{split_value}"])
+
+    def _bit(self, bit: ir.BitField, number: str) -> str:
+        if bit.table is not None:
+            return f"{self._constant(bit.table, 'table')}({number})"
+        return f"({number} == 1)" if bit.width == 1 else number
+
+
+def _one_order(numbers: list[ir.Number]) -> bool:
+    """Whether numbers have one byte order."""
+    return len({number.little for number in numbers if number.size > 1}) < 2  # big and little

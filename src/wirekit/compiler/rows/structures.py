@@ -1,0 +1,391 @@
+"""Decoding code for structures: their lengths bound what is inside, their checksums are verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirekit.checksums import checksum
+from wirekit.compiler import ir
+from wirekit.compiler.rows.code import Decoding
+from wirekit.compiler.rows.numbers import Numbers
+from wirekit.compiler.rows.state import Prefix
+from wirekit.compiler.source import Scope, bare, fixed, put_told
+from wirekit.errors import Misuse
+from wirekit.values import record_type
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes that a length bounds.
+
+    Attributes:
+        inside, outside: the variables with their limit, and with that around them.
+        cut: the variable with their begin if the limit around cuts them, None if not; "" if it may not.
+    """
+
+    measure: ir.Measure
+    inside: str
+    outside: str
+    cut: str
+
+
+class Structures(Numbers):
+    """Writes what reads structures."""
+
+    def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Prefix, e: str) -> str:
+        inner = Scope({}, scope)
+        values: list[str] = []
+        verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
+        begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
+        end_at = {index for measure in verified for index in (measure.at, measure.last)}
+        end_at |= {index for total in node.sums for index in (total.at, total.last)}
+        sizes = {told.of for told in node.told if told.what == "size"}
+        begin_at |= sizes
+        end_at |= sizes
+        open_ended = [measure for measure in node.measures if measure.zero_is_rest]
+        begin_at |= {measure.first for measure in open_ended}
+        end_at |= {measure.last for measure in open_ended}
+        marks: dict[int, str] = {}
+        ends: dict[int, str] = {}
+        limits: list[Window] = []
+        kept = self._kept(code, node)
+        index = 0
+        while index < len(node.members):
+            for measure in node.measures:
+                if measure.first == index and measure.at < index and measure.bounds:
+                    limits.append(self._window(code, measure, values[measure.at], e))
+                    e = limits[-1].inside
+            run = self._run_from(node, index, {limit.measure.last for limit in limits})
+            if run:
+                members = [(member.name, member.node) for member in node.members[index : index + run]]
+                judged = self._judged(node, index, run)
+                ahead = self._following(code, node, index + run, limits, e, members if not judged else [])
+
+                def measured(variables: list[str], first: int = index) -> None:
+                    for offset, variable in enumerate(variables):
+                        self._measured(code, node, first + offset, variable)
+
+                values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured)
+                for offset, (name, _) in enumerate(members):
+                    value = inner.variables[name] = values[index + offset]
+                    inner.plain[name] = code.plain.get(value, value)
+                    self._measured(code, node, index + offset, values[index + offset])
+                self._positions(code, node, index, run, begin_at, end_at, marks, ends)
+                index += run
+            else:
+                member = node.members[index]
+                if index in begin_at:
+                    marks[index] = code.fresh("s")
+                    code.put(f"{marks[index]} = p")
+                ahead = self._following(code, node, index + 1, limits, e, [])
+                if isinstance(member.node, ir.When) and fixed(member.node.node) and ahead:
+                    value = self._maybe_fixed(code, member.node, inner, (*path, member.name), e, ahead)
+                else:
+                    value = self._node(code, member.node, inner, (*path, member.name), e)
+                values.append(value)
+                inner.variables[member.name] = value
+                self._measured(code, node, index, value)
+                if index in end_at:
+                    ends[index] = code.fresh("f")
+                    code.put(f"{ends[index]} = p")
+                index += 1
+            while limits and limits[-1].measure.last == index - 1:
+                closed = limits.pop()
+                self._closed(code, node, closed, values[closed.measure.at], kept, path)
+                e = closed.outside
+            for measure in node.measures:
+                if measure.at == index - 1 and measure.last < measure.at:
+                    self._agree(code, node, measure, values, marks, ends, kept, path)
+        for measure in node.measures:
+            if not measure.bounds and measure.last > measure.at:
+                self._agree(code, node, measure, values, marks, ends, kept, path)
+            elif measure.zero_is_rest:
+                covered = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
+                code.put(f"if {values[measure.at]} == 0 and {covered}:")
+                code.put(f"    {_keep(kept, node.members[measure.at].name)}")
+        for total in node.sums:
+            self._sum(code, node, total, values, marks, ends, path)
+        for told in node.told:
+            extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
+            put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
+        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
+
+    @staticmethod
+    def _kept(code: Decoding, node: ir.Structure) -> str:
+        """The variable with the names of lengths that are not what they should be and may be so; "" if none can."""
+        if not any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
+            return ""
+        kept = code.fresh("k")
+        code.put(f"{kept} = None")
+        return kept
+
+    @staticmethod
+    def _window(code: Decoding, measure: ir.Measure, number: str, e: str) -> Window:
+        """Begins the bytes that a length bounds."""
+        window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
+        limit = window.inside
+        code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
+        if measure.zero_is_rest:
+            code.put(f"if {number} == 0: {limit} = {e}")
+        if measure.clip:
+            code.put(f"{window.cut} = None")
+            code.put(f"if {limit} > {e}: {window.cut}, {limit} = p, {e}")
+        else:
+            code.short(f"{limit} > {e}", e)
+        return window
+
+    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Prefix) -> None:
+        """Ends the bytes that a length bounds."""
+        measure, limit, cut = window.measure, window.inside, window.cut
+        code.put(f"if p != {limit}{f' and {number}' if measure.zero_is_rest else ''}: raise Unusual")
+        if measure.clip:
+            name = node.members[measure.at].name
+            code.put(f"if {cut} is not None:")
+            code.depth += 1
+            announced = f"{number} - {measure.add}" if measure.add else number
+            status = "ok" if measure.exceeds else "bad"
+            numbers = f"({announced}, {limit} - {cut})"
+            self._verdict(
+                code,
+                (*path, name),
+                "length",
+                numbers,
+                cut,
+                status=status,
+                differs=True,
+                note="cut by the end of the data",
+            )
+            code.put(_keep(kept, name))
+            code.depth -= 1
+
+    def _following(
+        self,
+        code: Decoding,
+        node: ir.Structure,
+        index: int,
+        limits: list[Window],
+        e: str,
+        run: list[tuple[str, ir.Node]],
+    ) -> list[ir.Number]:
+        """The numbers that are read next whatever was read before, so that one struct call can read them too."""
+        if index >= len(node.members) or (limits and limits[-1].measure.last == index - 1):
+            return []
+        numbers = self._begins(node.members[index].node)
+        opening = [measure for measure in node.measures if measure.first == index and measure.bounds]
+        opening = [measure for measure in opening if measure.at < index]
+        if e == code.leave and not opening:
+            return []
+        if opening:
+            room = min(measure.least - measure.add for measure in opening)
+            if len(opening) > 1 or sum(number.size for number in numbers) > room:
+                return []
+            plain = run and all(isinstance(member, ir.Number) for _, member in run)
+            if e == code.leave and not (plain and opening[0].at == index - 1 and not opening[0].clip):
+                return []
+        return numbers
+
+    def _begins(self, node: ir.Node) -> list[ir.Number]:
+        """The numbers that any value of a node begins with, as they are read together."""
+        match node:
+            case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
+                return [number]
+            case ir.Several(count=ir.Number() as number):
+                return [number]
+            case ir.Structure(members=(first, *_)):
+                run = self._run_from(node, 0, set())
+                if not run:
+                    return self._begins(first.node)
+                return [number for member in node.members[:run] for number in fixed(member.node)]
+        return fixed(node)
+
+    def _maybe_fixed(
+        self,
+        code: Decoding,
+        node: ir.When,
+        scope: Scope | None,
+        path: Prefix,
+        e: str,
+        ahead: list[ir.Number],
+    ) -> str:
+        """A number that may be there, and what follows it: one struct call each way."""
+        value = code.fresh("v")
+        code.put(f"if {self._expression(node.condition, scope)}:")
+        code.depth += 1
+        (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
+        code.put(f"{value} = {number}")
+        read = code.read
+        code.depth -= 1
+        code.put("else:")
+        code.depth += 1
+        code.put(f"{value} = None")
+        code.read = []
+        if read:
+            self._unpacked(code, ahead, [variable for _, variable in read], e)
+        code.read = read
+        code.depth -= 1
+        return value
+
+    def _judged(self, node: ir.Structure, index: int, run: int) -> int:
+        """Bytes up to the end of the first field of a run that can be wrong by itself, 0 if only the last one can."""
+        offset = 0
+        for at in range(index, index + run - 1):
+            member = node.members[at].node
+            offset += sum(number.size for number in fixed(member))
+            measured = any(measure.at == at and measure.bounds for measure in node.measures)
+            if measured or _refusing(member):
+                return offset
+        return 0
+
+    @staticmethod
+    def _positions(
+        code: Decoding,
+        node: ir.Structure,
+        index: int,
+        run: int,
+        begin_at: set[int],
+        end_at: set[int],
+        marks: dict[int, str],
+        ends: dict[int, str],
+    ) -> None:
+        """Where the members of a run begin and end, where somebody asks; the position is behind the run."""
+        left = 0
+        known: dict[int, str] = {}
+
+        def place() -> str:
+            if left not in known:
+                known[left] = code.fresh("s")
+                code.put(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
+            return known[left]
+
+        for at in range(index + run - 1, index - 1, -1):
+            if at in end_at:
+                ends[at] = place()
+            left += sum(number.size for number in fixed(node.members[at].node))
+            if at in begin_at:
+                marks[at] = place()
+
+    @staticmethod
+    def _run_from(node: ir.Structure, index: int, closing: set[int]) -> int:
+        """How many members from ``index`` on can be read by one struct call: no limit begins or ends between them."""
+        count = 0
+        little: bool | None = None
+        for at in range(index, len(node.members)):
+            numbers = fixed(node.members[at].node)
+            begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
+            mixed = any(number.size > 1 and little not in (None, number.little) for number in numbers)
+            if not numbers or begins or mixed:
+                break
+            for number in numbers:
+                little = number.little if number.size > 1 else little
+            count += 1
+            if at in closing or any(at == measure.at and measure.last < at for measure in node.measures):
+                break
+        return count
+
+    def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
+        """What must hold for a length as soon as it is read."""
+        for measure in node.measures:
+            if measure.at != at or not measure.bounds or measure.last < at:
+                continue
+            tests = [f"{value} < {measure.least}"]
+            if measure.zero_is_rest:
+                tests = [f"({value} < {measure.least} and {value} != 0)"]
+            if measure.frame:
+                tests.append(f"{value} > S.frame")
+            code.put(f"if {' or '.join(tests)}: raise Unusual")
+            if measure.first > measure.last:
+                code.put(f"if {value} != {measure.add}: raise Unusual")
+
+    def _agree(
+        self,
+        code: Decoding,
+        node: ir.Structure,
+        measure: ir.Measure,
+        values: list[str],
+        marks: dict[int, str],
+        ends: dict[int, str],
+        kept: str,
+        path: Prefix,
+    ) -> None:
+        """A length that is only verified."""
+        value, where = values[measure.at], (*path, node.members[measure.at].name)
+        actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
+        position = f"{ends[measure.at]} - {ir.minimum(bare(node.members[measure.at].node))}"
+        code.put(f"if {value} is not None:")
+        code.depth += 1
+        if measure.exceeds:
+            number = code.fresh("n")
+            code.put(f"{number} = {actual}")
+            code.put(f"if {value} > {number}:")
+            code.depth += 1
+            self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
+            code.put(_keep(kept, where[-1]))
+            code.depth -= 1
+            code.put(f"elif {value} != {number}: raise Unusual")
+            code.put("else:")
+            self._verdict(code, where, "length", value, position, deeper=True)
+        else:
+            code.put(f"if {value} != {actual}: raise Unusual")
+            self._verdict(code, where, "length", value, position)
+        code.depth -= 1
+
+    def _sum(
+        self,
+        code: Decoding,
+        node: ir.Structure,
+        total: ir.Sum,
+        values: list[str],
+        marks: dict[int, str],
+        ends: dict[int, str],
+        path: Prefix,
+    ) -> None:
+        value, name = values[total.at], node.members[total.at].name
+        number = bare(node.members[total.at].node)
+        if not isinstance(number, ir.Number):
+            raise Misuse(f"{self.key}: the checksum {name} is no plain number")
+        function = self._constant(checksum(total.algorithm).function, "sum")
+        start, end = marks[total.first], ends[total.last]
+        conditional = bare(node.members[total.at].node) is not node.members[total.at].node
+        if conditional:
+            after = ends[total.at]
+            code.put(f"if {value} is None:")
+            self._verdict(code, (*path, name), total.algorithm, "None", after, status="absent", deeper=True)
+            code.put("else:")
+            code.depth += 1
+        if total.content:
+            covered = values[total.first]
+            packed = isinstance(bare(node.members[total.first].node), ir.Packed)
+            covered = f"({covered}.compressed if {covered}.__class__ is Opened else {covered})" if packed else covered
+            data = f"({covered} or b'')"
+        else:
+            data = f"b[{start}:{end}]"
+        if total.first <= total.at <= total.last:
+            at = f"{ends[total.at]} - {number.size} - {start}"
+            data = f"{data}[:{at}] + bytes({number.size}) + {data}[{at} + {number.size}:]"
+        computed = f"{function}({data})"
+        mask = f" & {(1 << 8 * number.size) - 1}" if number.signed else ""
+        code.put(f"if {value}{mask} != {computed}: raise Unusual")
+        if code.together is not None:
+            code.judged = code.records = True
+            code.put(f"{code.together.ends}.append({ends[total.at]})")
+        else:
+            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
+        if conditional:
+            code.depth -= 1
+
+
+def _keep(kept: str, name: str) -> str:
+    """Notes that a length is to be written as it stands."""
+    return f"{kept} = [*({kept} or ()), {name!r}]"
+
+
+def _refusing(node: ir.Node) -> bool:
+    """Whether a number can be wrong by itself."""
+    match node:
+        case ir.Named(closed=closed, number=inner):
+            return closed or _refusing(inner)
+        case ir.Constant(fatal=fatal):
+            return fatal
+        case ir.Optional(node=inner) | ir.Boolean(number=inner) | ir.BitFields(number=inner):
+            return _refusing(inner)
+    return False

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.build import assembled, record_batch
-from wirekit.compiler.build.inputs import taken
+from wirekit.compiler.building import assembled, record_batch
+from wirekit.compiler.building.inputs import taken
 from wirekit.compiler.columns import program
 from wirekit.compression import compress
 from wirekit.errors import Misuse

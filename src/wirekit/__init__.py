@@ -16,7 +16,7 @@ from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_jso
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
-    from wirekit.compiler.build import build_columns
+    from wirekit.compiler.building import build_columns
     from wirekit.compiler.columns import columns
     from wirekit.compiler.columns.rows import rows
     from wirekit.conversation import NEED_DATA, Conversation
@@ -60,7 +60,7 @@ __version__ = "0.1.0"
 _LATER = {
     "Conversation": "wirekit.conversation",
     "NEED_DATA": "wirekit.conversation",
-    "build_columns": "wirekit.compiler.build",
+    "build_columns": "wirekit.compiler.building",
     "columns": "wirekit.compiler.columns",
     "rows": "wirekit.compiler.columns.rows",
 }

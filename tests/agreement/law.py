@@ -79,7 +79,7 @@ def rebuild(key: str, data: bytes) -> str:
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
     built then gives the same columns, but for what is computed, and the same bytes again.
     """
-    from wirekit.compiler.build import assembled
+    from wirekit.compiler.building import assembled
     from wirekit.compiler.columns import scan
 
     batch, errors = scan(key, data, wrappers=True)

@@ -30,7 +30,7 @@ from tests.compiler.test_columns import (
     summed,
 )
 from tests.jmq4.vectors import PARTS
-from wirekit.compiler import build as columns_build
+from wirekit.compiler import building as columns_build
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register

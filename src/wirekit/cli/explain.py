@@ -62,7 +62,7 @@ def _kernel(key: str, engine: str, *told: Any) -> str:
     """The source of the kernel of a columns engine."""
     registry[key]
     try:
-        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'build')}")
+        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'building')}")
     except ModuleNotFoundError as error:
         raise lacking(f"--engine {engine}", error) from error
     source: str = module.source(key, *told)

@@ -1,7 +1,7 @@
 """Writes a protobuf message by a table of its fields, for the generated kernels that build from columns.
 
 ``sized`` says how many bytes the message of a row takes, ``written`` writes it.
-``wirekit.compiler.build.tables`` makes the table and says what is in it; its addresses are those of arrays that
+``wirekit.compiler.building.tables`` makes the table and says what is in it; its addresses are those of arrays that
 who calls keeps alive. The rules are those of ``wirekit.wire.protobuf``: fields by number, each in the shortest form.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from wirekit.compiler.build.inputs import MISSING, WHOLE
-from wirekit.compiler.build.tables import (
+from wirekit.compiler.building.inputs import MISSING, WHOLE
+from wirekit.compiler.building.tables import (
     ABSENT,
     BEFORE,
     CHOSEN,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.build.kernel import CHOSEN, HELD, STATE, Builder
-from wirekit.compiler.build.tables import table
-from wirekit.compiler.build.inputs import MISSING, WHOLE, Rows, row_of, taken
+from wirekit.compiler.building.inputs import MISSING, WHOLE, Rows, row_of, taken
+from wirekit.compiler.building.kernel import CHOSEN, HELD, STATE, Builder
+from wirekit.compiler.building.tables import table
 from wirekit.errors import Misuse
 
 if TYPE_CHECKING:

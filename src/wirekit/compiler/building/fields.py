@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.build.kernel import INDENT, unfit
-from wirekit.compiler.build.tables import Built
+from wirekit.compiler.building.inputs import MISSING, NULLS, WHOLE
+from wirekit.compiler.building.kernel import INDENT, unfit
+from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.choices import Choices
 from wirekit.compiler.columns.code import bit_column, named_dtype, none_of, reader, wide
 from wirekit.compiler.columns.expressions import LONGEST, Scope, Value, expression
-from wirekit.compiler.build.inputs import MISSING, NULLS, WHOLE
 from wirekit.compiler.columns.kernel import Column
 from wirekit.compiler.expressions import Literal
 from wirekit.values import SymbolTable

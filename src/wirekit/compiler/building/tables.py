@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.build.inputs import Rows, taken
+from wirekit.compiler.building.inputs import Rows, taken
 from wirekit.compiler.columns.kernel import Column
 from wirekit.compiler.columns.protobuf import DTYPES, Place, Tables
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message

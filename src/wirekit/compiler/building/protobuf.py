@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from wirekit.compiler.build.tables import Built
+from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.contents import WIDTHS
 from wirekit.compiler.columns.expressions import LONGEST, Value
 from wirekit.compiler.columns.kernel import Column

@@ -1,6 +1,6 @@
 """The kernel that builds records: its frame, which is the same for all, its arrays, and what its numbers mean.
 
-``build.code`` writes what stands inside the frame; ``build.building`` calls it.
+``building.code`` writes what stands inside the frame; ``building.assembling`` calls it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
-from wirekit.compiler.build.protobuf import MESSAGE
-from wirekit.compiler.build.tables import Built
+from wirekit.compiler.building.protobuf import MESSAGE
+from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.kernel import SUMS, Column
 from wirekit.compiler.columns.plan import in_words
 from wirekit.errors import Misuse

@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.building.fields import Fields
+from wirekit.compiler.building.kernel import unfit
 from wirekit.compiler.columns.branches import maybe
-from wirekit.compiler.build.fields import Fields
-from wirekit.compiler.build.kernel import unfit
 from wirekit.compiler.columns.code import reader, wide
 from wirekit.compiler.columns.expressions import Scope, Value
 from wirekit.compiler.columns.shared import Part

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.build.branches import Branches
-from wirekit.compiler.build.kernel import CHOSEN, GAPS, INDENT, Builder, assembled, unfit
-from wirekit.compiler.build.protobuf import message
-from wirekit.compiler.build.tables import Built
+from wirekit.compiler.building.branches import Branches
+from wirekit.compiler.building.kernel import CHOSEN, GAPS, INDENT, Builder, assembled, unfit
+from wirekit.compiler.building.protobuf import message
+from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.choices import holds_records
 from wirekit.compiler.columns.code import CHECKSUMS, agreeing, marks, wide
 from wirekit.compiler.columns.expressions import Scope, Value

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.build.kernel import CHOSEN, Builder
-from wirekit.compiler.build.run import run
-from wirekit.compiler.build.inputs import Rows
+from wirekit.compiler.building.inputs import Rows
+from wirekit.compiler.building.kernel import CHOSEN, Builder
+from wirekit.compiler.building.run import run
 from wirekit.errors import Misuse
 
 if TYPE_CHECKING:

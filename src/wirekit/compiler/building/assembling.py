@@ -1,6 +1,6 @@
 """Columns to bytes: the inverse of the columns engine, by a kernel that is generated from the same IR.
 
-``build.code`` writes the kernel, ``build.run`` runs it over the columns, ``build.contents``
+``building.code`` writes the kernel, ``building.run`` runs it over the columns, ``building.contents``
 puts rows back into the records that held them. Here what stands in front of the records is written.
 """
 
@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import ir
-from wirekit.compiler.build.code import builder
-from wirekit.compiler.build.contents import closed
-from wirekit.compiler.build.kernel import Builder
-from wirekit.compiler.build.run import run
-from wirekit.compiler.build.tables import leaves
+from wirekit.compiler.building.code import builder
+from wirekit.compiler.building.contents import closed
+from wirekit.compiler.building.inputs import Rows
+from wirekit.compiler.building.kernel import Builder
+from wirekit.compiler.building.run import run
+from wirekit.compiler.building.tables import leaves
 from wirekit.compiler.columns.front import is_told
-from wirekit.compiler.build.inputs import Rows
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Program, led_program, program
 from wirekit.errors import Misuse, WirekitError

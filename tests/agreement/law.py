@@ -38,6 +38,26 @@ def columnar(key: str) -> bool:
         return False
 
 
+LISTS = {"kafka.metadata.response.v1", "kafka.fetch.response.v2", "joyqueue.commit_ack.request", "net.pcapng.blocks.le"}
+"""Of the many schemas with lists in a record: counted, to the end, inside each other, in alternatives."""
+
+
+@functools.cache
+def compiled() -> frozenset[str]:
+    """Keys for the columns engine: one of each kernel for many records; compiling all of them would take longest."""
+    from wirekit.compiler.columns import program
+
+    kernels: dict[str, str] = {}
+    for key in filter(columnar, wirekit.registry.keys()):
+        if key == "net.pcap":  # a kernel for each kind of link, which tests/compiler/test_columns_branches.py runs
+            continue
+        made = program(key)
+        many = made.plan.path or key.endswith((".message", ".packets.le", ".frame")) or "index" in key
+        if key in LISTS or (many and not made.kernel.lists) or key == "kafka.message_set":
+            kernels.setdefault(made.kernel.source, key)
+    return frozenset(kernels.values())
+
+
 def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
     """Compiles the kernels of a schema that gives columns: those that sound inputs need."""
     if columnar(key):

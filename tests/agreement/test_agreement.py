@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from random import Random
 
@@ -11,30 +10,12 @@ import pytest
 import wirekit
 from tests.agreement.damage import damaged, damaged_inside, repaired
 from tests.agreement.inputs import inputs
-from tests.agreement.law import agree, columnar, generated
+from tests.agreement.law import LISTS, agree, compiled, generated
 from tests.agreement.run import Task, tasks, work
 from wirekit.compiler import rows
 
 KEYS = wirekit.registry.keys()
 COUNT, SOUND, NAMED = 60, 10, 5
-LISTS = {"kafka.metadata.response.v1", "kafka.fetch.response.v2", "joyqueue.commit_ack.request", "net.pcapng.blocks.le"}
-"""Of the many schemas with lists in a record: counted, to the end, inside each other, in alternatives."""
-
-
-@functools.cache
-def compiled() -> frozenset[str]:
-    """Keys for the columns engine: one of each kernel for many records; compiling all of them would take longest."""
-    from wirekit.compiler.columns import program
-
-    kernels: dict[str, str] = {}
-    for key in filter(columnar, KEYS):
-        if key == "net.pcap":  # a kernel for each kind of link, which tests/compiler/test_columns_branches.py runs
-            continue
-        made = program(key)
-        many = made.plan.path or key.endswith((".message", ".packets.le", ".frame")) or "index" in key
-        if key in LISTS or (many and not made.kernel.lists) or key == "kafka.message_set":
-            kernels.setdefault(made.kernel.source, key)
-    return frozenset(kernels.values())
 
 
 @pytest.mark.parametrize("key", KEYS)

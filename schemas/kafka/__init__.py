@@ -81,7 +81,11 @@ PROTOCOL = Protocol(
             messages.MESSAGE_SET, "messages of magic 0 and 1 up to the end", "Kafka 0.10.2 MemoryRecords.java"
         ),
         "message": Layout(messages.MESSAGE, "one message, without offset and size", "Kafka 0.10.2 Record.java"),
-        "log_entry": Layout(messages.ENTRY, "a message with its offset, as message sets and segments hold it"),
+        "log_entry": Layout(
+            messages.ENTRY,
+            "a message with its offset, as message sets and segments hold it",
+            "Kafka 0.10.2 MessageSet.scala",
+        ),
         "log_segment": Layout(disk.LOG_SEGMENT, "a .log file", "Kafka 0.10.2 FileMessageSet.scala"),
         "offset_index": Layout(disk.OFFSET_INDEX, "a .index file", "Kafka 0.10.2 OffsetIndex.scala"),
         "time_index": Layout(disk.TIME_INDEX, "a .timeindex file, since 0.10.1", "Kafka 0.10.2 TimeIndex.scala"),

@@ -184,5 +184,5 @@ def test_layouts_are_made_of_the_vocabulary_only() -> None:
         for _, part in node.parts():
             walk(part)
 
-    for layout in PROTOCOL.layouts.values():
-        walk(layout.node)
+    for name in PROTOCOL.layouts:
+        walk(wirekit.registry[PROTOCOL.key(name)].node)

@@ -10,6 +10,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,7 @@ BUGS = (
     NameError,
     OSError,
     RuntimeError,
+    StopIteration,  # of which a pool would take the first for the end of the run
     TypeError,
     ValueError,
 )
@@ -84,21 +86,27 @@ class Found:
 def work(task: Task) -> Found:
     """The inputs of one task, one after the other; a fault ends none but its own."""
     found = Found()
-    prepare(task.key, inputs(task.key, task.seed, SOUND, sound=SOUND, named=0))
+    with noting(found, task.key, {}, b""):
+        prepare(task.key, inputs(task.key, task.seed, SOUND, sound=SOUND, named=0))
     for context, data in inputs(task.key, task.seed, task.count):
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        try:
+        with noting(found, task.key, context, data):
             agree(task.key, data, context, seen=found.seen)
-        except BUGS as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.line}"
-            finding = Finding(task.key, context, data, where, f"{type(error).__name__} {error}"[:600])
-            found.faults[task.key, where] += 1
-            found.note(finding)
-            found.seen["inputs"] += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return found
+
+
+@contextmanager
+def noting(found: Found, key: str, context: dict[str, Any], data: bytes) -> Iterator[None]:
+    """Notes a fault instead of raising it."""
+    try:
+        yield
+    except BUGS as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.line}"
+        found.faults[key, where] += 1
+        found.note(Finding(key, context, data, where, f"{type(error).__name__} {error}"[:600]))
+        found.seen["inputs"] += 1
 
 
 def tasks(keys: Sequence[str], count: int, seed: int, each: int) -> Iterator[Task]:

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import wirekit
 from tests.agreement import walk
 from wirekit.compiler.columns import program, scan
+from wirekit.compiler.columns.programs import led_program
+from wirekit.compiler.columns.run import as_array
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.values import Record
@@ -270,3 +272,13 @@ def test_packets_of_captures_down_to_tcp() -> None:
 def test_a_kernel_needs_to_know_what_stands_in_front() -> None:
     with pytest.raises(Misuse, match="what stands in front of its records"):
         program("net.pcap")
+
+
+def test_there_are_as_many_programs_as_cases_whatever_bytes_say() -> None:
+    limits = wirekit.registry["net.pcap"].limits
+    made = set()
+    for number in (1, 147, 9999, 54321):
+        front = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": number}}}
+        file = wirekit.encode("net.pcap", {**front, "packets": [{"seconds": 1, "data": "00"}]})
+        made.add(id(led_program("net.pcap", as_array(file), limits)[0]))
+    assert len(made) == 2

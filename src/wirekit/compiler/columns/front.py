@@ -100,10 +100,11 @@ def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) 
     match node:
         case ir.Choice(on=on) if all(isinstance(tree, Field) and tree.up == depth for tree in on):
             key = tuple(_value(tree, values) for tree in on)
-            made.append(",".join(map(str, key)))
             for case, inner in node.cases:
                 if case == key:
+                    made.append(",".join(map(str, key)))
                     return _chosen(inner, values, depth, made)
+            made.append("*")  # not the value: there are as many kernels as cases, whatever bytes say
             return node if node.otherwise is None else _chosen(node.otherwise, values, depth, made)
         case ir.Structure(members=members):
             inside = tuple(replace(each, node=_chosen(each.node, values, depth + 1, made)) for each in members)

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 import wirekit
 from tests.agreement.law import rebuild
 from tests.compiler.test_columns_branches import FIXTURES, PROTOCOL, SHAPES, packets_of, sized
+from wirekit.compiler.building.assembling import _building
 from wirekit.compiler.columns import scan
+from wirekit.compiler.columns.programs import led_program
+from wirekit.compiler.columns.run import as_array
 from wirekit.errors import Misuse
 from wirekit.registry import register
 
@@ -100,3 +103,24 @@ def test_a_front_that_is_none_is_misuse(front: str) -> None:
     batch = pa.RecordBatch.from_pydict({"v": [1]}).replace_schema_metadata({"wirekit.front": front})
     with pytest.raises(Misuse, match="the metadata wirekit"):
         wirekit.build_columns("branchtest.front", batch)
+
+
+@pytest.mark.parametrize("link", [0, 1, 12, 101, 113, 147, 228, 276])
+def test_packets_of_every_kind_of_link_have_a_kernel(link: int) -> None:
+    front = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": link}}}
+    data = wirekit.encode("net.pcap", {**front, "packets": []})
+    made, _, _ = led_program("net.pcap", as_array(data), wirekit.registry["net.pcap"].limits)
+    assert made is not None
+    assert "def build(" in _building("net.pcap", made).source
+
+
+def test_packets_without_a_link_layer_come_back() -> None:
+    tcp = {"source_port": 1, "destination_port": 2, "sequence_number": 3, "acknowledgment_number": 4, "payload": "61"}
+    packet = wirekit.encode(
+        "net.ipv4", {"source": "0a000001", "destination": "0a000002", "fragment": 0, "payload": tcp}
+    )
+    front = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": 101}}}
+    data = wirekit.encode("net.pcap", {**front, "packets": [{"seconds": 5, "data": packet.hex()}]})
+    batch = wirekit.columns("net.pcap", data)
+    assert batch["tcp.destination_port"].to_pylist() == [2]
+    assert wirekit.build_columns("net.pcap", batch) == data

@@ -193,7 +193,9 @@ def _building(key: str, made: Program) -> Builder:
         found = _builders.get(id(made))
         if found is None:
             kernel = made.kernel
-            found = _builders[id(made)] = builder(key, made.plan.element, kernel.columns, gaps=kernel.gaps)
+            found = _builders[id(made)] = builder(
+                key, made.plan.element, kernel.columns, gaps=kernel.gaps, whole=made.whole
+            )
     return found
 
 

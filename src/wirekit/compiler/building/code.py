@@ -295,13 +295,22 @@ class _Writer(Branches):
         self.fail(f"{self.there(column)} and c{column.slot}[i] != gap0", GAPS, text)
 
 
-def builder(key: str, element: ir.Node, columns: list[Column], *, gaps: bool, within: str = "") -> Builder:
+def builder(
+    key: str,
+    element: ir.Node,
+    columns: list[Column],
+    *,
+    gaps: bool,
+    within: str = "",
+    whole: ir.Node | None = None,
+) -> Builder:
     """The kernel that builds records of one layout.
 
     Args:
         columns: those of the scanning kernel.
         gaps: whether that one counts bytes that no field explains.
         within: where the records stand in others, or "".
+        whole: the layout with all choices, of which some are made in ``element``; it decides what is written once.
 
     Raises:
         Misuse: when something inside cannot be built; the text names the node and its path.
@@ -311,7 +320,7 @@ def builder(key: str, element: ir.Node, columns: list[Column], *, gaps: bool, wi
     known = {column.path: column for column in columns}
     if gaps:
         known[GAPS] = Column(GAPS, "number", "int64", slot=len(columns))
-    writer = _Writer(key, known, once=parts(element))
+    writer = _Writer(key, known, once=parts(element if whole is None else whole))
     writer.node(element, within, Scope({}, None))
     writer.written()
     if gaps:

@@ -41,6 +41,7 @@ class Program:
         elements: of each list inside a record, of those that have an element an element.
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
+        whole: the layout of a record with all choices, where some were made; it decides what is read once.
     """
 
     plan: Records
@@ -53,6 +54,7 @@ class Program:
     contents: Program | None = None
     held: Records | None = None
     elements: tuple[dict[str, np.dtype[Any]], ...] = ()
+    whole: ir.Node | None = None
 
 
 _programs: dict[str, Program] = {}
@@ -108,7 +110,7 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
             contents, held = _held(key, made)
             schema = _schema(made)
             dated, elements = dated_schema(schema), _elements(made)
-            found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements)
+            found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements, whole)
             _programs[name] = found
     return found
 

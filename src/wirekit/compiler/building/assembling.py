@@ -6,12 +6,10 @@ puts rows back into the records that held them. Here what stands in front of the
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 import json
 import threading
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from wirekit.compiler.building.contents import closed
 from wirekit.compiler.building.inputs import Rows
 from wirekit.compiler.building.kernel import Builder
 from wirekit.compiler.building.run import run
-from wirekit.compiler.building.tables import leaves
+from wirekit.compiler.columns import known
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Program, led_program, program
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 FRONT = b"wirekit.front"
 
 _builders: dict[int, Builder] = {}  # by what is built, which lives as long as the process
-_known: dict[int, frozenset[str]] = {}
 _lock = threading.Lock()
 
 
@@ -94,13 +91,12 @@ def record_batch(key: str, batch: Any, made: Program | None = None) -> pa.Record
         Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
     """
     batch = _whole(key, batch)
-    names, known = batch.schema.names, _names(made or program(key))
+    names, made = batch.schema.names, made or program(key)
     for name in names:
         if names.count(name) > 1:
             raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
-        if name not in known and not name.startswith("@"):
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-            raise Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
+        if name not in known.names(made) and not name.startswith("@"):
+            raise known.unknown(key, name, made)
     return batch
 
 
@@ -115,23 +111,6 @@ def _whole(key: str, batch: Any) -> pa.RecordBatch:
     if not isinstance(batch, pa.RecordBatch):
         raise Misuse(f"{key}: columns are built from a RecordBatch or Table, not from a {type(batch).__name__}")
     return batch
-
-
-def _names(made: Program) -> frozenset[str]:
-    """The columns that a layout may have."""
-    found = _known.get(id(made))
-    if found is None:
-        found = _known[id(made)] = frozenset(_named(made, ""))
-    return found
-
-
-def _named(made: Program, within: str) -> Iterator[str]:
-    yield from (f"{within}{name}" for name in made.schema.names)
-    yield from (f"{within}{place.path}" for message in made.kernel.messages for place in leaves(message))
-    if made.contents is not None and made.held is not None:
-        yield from _named(made.contents, f"{within}{made.held.path}.")
-    if made.kernel.contents is not None:
-        yield f"{within}{made.kernel.columns[made.kernel.contents.column].path}.ok"
 
 
 def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:

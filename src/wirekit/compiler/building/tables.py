@@ -8,7 +8,6 @@ a message type of hundreds of fields costs as much as those that are used.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 
 from wirekit.compiler.building.inputs import Rows, taken
 from wirekit.compiler.columns.kernel import Column
+from wirekit.compiler.columns.known import is_leaf
 from wirekit.compiler.columns.protobuf import DTYPES, Place, Tables
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message
 
@@ -84,17 +84,6 @@ class Table:
     memory: NDArray[Any]
     arrays: list[NDArray[Any]] = field(default_factory=list)
     total: int = 0
-
-
-def leaves(made: Tables) -> Iterator[Place]:
-    """The fields of a message that have columns."""
-    return (place for slot, place in enumerate(made.places) if is_leaf(place, slot))
-
-
-def is_leaf(place: Place, slot: int) -> bool:
-    """Whether a field has a column: it is no message, or in a list and without fields."""
-    each = place.field
-    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
 
 
 def column_of(place: Place) -> Column:

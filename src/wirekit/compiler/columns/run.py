@@ -94,7 +94,7 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
     room = total if total <= WHOLE else total // max(byte_columns, 1)
     arrays = level.arrays
     arrays["b"] = level.buffer
-    arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)  # see columns_kernel
+    arrays["state"] = np.array([0, -1, 0, 0, 0], np.int64)  # see columns.kernel
     arrays["until"] = np.frombuffer(plan.until, np.uint8) if plan.until else np.zeros(0, np.uint8)
     arrays["until"].flags.writeable = False
     arrays.update(starts=level.ranges.starts, ends=level.ranges.ends, counts=level.ranges.counts)

@@ -41,6 +41,7 @@ from wirekit.compiler.columns.arrow import assembled, batch_of
 from wirekit.compiler.columns.block import LARGEST, Block, block
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS, failure, refused
 from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.limits import passed_on
 from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
@@ -88,7 +89,8 @@ def columns(
         them, and the metadata ``wirekit.errors`` tells how many there are.
 
     Raises:
-        Misuse: for a schema that gives no columns; the text names what is in the way. For other ``enums``, ``times``.
+        Misuse: for a schema that gives no columns; the text names what is in the way. For other ``enums``, ``times``,
+            for ``fields`` that the layout does not have.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -120,7 +122,7 @@ def scan(
     for more than the limits grant is an error only, and so is a record inside which, compressed, something does.
 
     Args:
-        key, buffer, limits, fields, times, context: as for ``columns``.
+        key, buffer, limits, fields, times, context: as for ``columns``, but times are integers by default.
         wrappers: keep the records that hold others compressed.
 
     Returns:
@@ -166,7 +168,7 @@ def scan(
         reference = of_records(made.plan, allowance, context)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
     whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
-    wanted = None if fields is None else tuple(fields)
+    wanted = None if fields is None else checked(key, made, fields)
     run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
     wrong = [refused(made.kernel, reference, whole, 0)]

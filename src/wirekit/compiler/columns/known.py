@@ -1,0 +1,69 @@
+"""The columns that a layout may have, whether a buffer fills them or not."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+from wirekit.compiler.columns.programs import Program
+from wirekit.compiler.columns.protobuf import Place, Tables
+from wirekit.errors import Misuse
+
+SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
+
+_names: dict[int, frozenset[str]] = {}  # by the id of a program, which lives as long as the process
+
+
+def checked(key: str, made: Program, fields: Sequence[str]) -> tuple[str, ...]:
+    """The fields that a caller asks for.
+
+    Raises:
+        Misuse: for one that is no column of the layout, nor has any inside it.
+    """
+    if isinstance(fields, str):
+        raise Misuse(f"fields is a list of paths, not {fields!r}")
+    known = names(made)
+    for name in fields:
+        if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):
+            raise unknown(key, name, made)
+    return tuple(fields)
+
+
+def unknown(key: str, name: str, made: Program) -> Misuse:
+    """The error for a column that a layout does not have."""
+    known = names(made)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
+
+
+def names(made: Program) -> frozenset[str]:
+    """The columns that a layout may have.
+
+    >>> from wirekit.compiler.columns.programs import program
+    >>> sorted(names(program("kafka.offset_index")))
+    ['@length', '@offset', 'position', 'relative_offset']
+    """
+    found = _names.get(id(made))
+    if found is None:
+        found = _names[id(made)] = frozenset(_named(made, ""))
+    return found
+
+
+def _named(made: Program, within: str) -> Iterator[str]:
+    yield from (f"{within}{name}" for name in made.schema.names)
+    yield from (f"{within}{place.path}" for message in made.kernel.messages for place in leaves(message))
+    if made.contents is not None and made.held is not None:
+        yield from _named(made.contents, f"{within}{made.held.path}.")
+    if made.kernel.contents is not None:
+        yield f"{within}{made.kernel.columns[made.kernel.contents.column].path}.ok"
+
+
+def leaves(made: Tables) -> Iterator[Place]:
+    """The fields of a message that have columns."""
+    return (place for slot, place in enumerate(made.places) if is_leaf(place, slot))
+
+
+def is_leaf(place: Place, slot: int) -> bool:
+    """Whether a field has a column: it is no message, or in a list and without fields."""
+    each = place.field
+    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))

@@ -139,6 +139,7 @@ def test_any_damage_gives_packets_before_it_and_errors(data: bytes, tmp_path: Pa
         batch, errors = packets(each)
         batch.validate(full=True)
         errors.validate(full=True)
+        assert not any(errors[field.name].null_count for field in errors.schema if not field.nullable)
         end = min(errors["offset"].to_pylist(), default=len(each))
         rows = batch.select(["@offset", "captured_length", "link_type"]).to_pylist()
         assert [(row["captured_length"], row["link_type"]) for row in rows if row["@offset"] < end] == [
@@ -170,3 +171,11 @@ def test_what_is_no_capture_is_misuse() -> None:
     for data in (b"", b"GET / HTTP", bytes(100)):
         with pytest.raises(Misuse, match="pcap or pcapng"):
             packets(data)
+    with pytest.raises(Misuse, match="reads bytes, not str"):
+        packets("capture.pcap")
+
+
+def test_rows_of_packets_have_times_as_integers() -> None:
+    data = CAPTURES[0].read_bytes()
+    batch, _ = packets(data)
+    assert [row.time for row in wirekit.rows(batch, ["time"])] == batch["time"].cast(pa.int64()).to_pylist()

@@ -663,6 +663,25 @@ def test_explain_prints_the_kernel_that_a_beginning_or_context_tells() -> None:
     assert told == source("net.packet", context={"link_type": 1}) != source("net.packet", context={"link_type": 101})
     with pytest.raises(Misuse, match="--front"):
         source("net.pcap")
+    front = ["--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")]
+    assert "def build" in CliRunner().invoke(command, ["net.pcap", "--engine", "build-columns", *front]).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["kafka.response", "--engine", "columns", "--context", "api=fech"], "kafka.response has no api 'fech'"),
+        (["kafka.response", "--context", "api=fetch"], "--context is for --engine columns"),
+        (["net.pcap", "--front", __file__], "--front is for the engines of columns"),
+    ],
+)
+def test_explain_refuses_what_would_make_no_difference(arguments: list[str], words: str) -> None:
+    from click.testing import CliRunner
+
+    from wirekit.cli.explain import command
+
+    refused = CliRunner().invoke(command, arguments)
+    assert (refused.exit_code, words in refused.output) == (2, True)
 
 
 def test_explain_prints_the_kernel() -> None:

@@ -18,6 +18,7 @@ from wirekit.capture.files.items import SECOND, Interface
 from wirekit.compiler.columns import opened, scan
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
 from wirekit.compiler.columns.kernel import field_metadata
+from wirekit.compiler.columns.run import as_array
 from wirekit.engine import decode
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
@@ -73,7 +74,7 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     >>> [batch[name][0].as_py() for name in ("link_type", "captured_length", "data", "data.ok")]
     [1, 1, b'\\x00', False]
     """
-    data = memoryview(buffer).cast("B")
+    data = memoryview(as_array(buffer))
     bounds = limits or registry["net.pcap"].limits
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     parts = list(_pcap(data, bounds, errors) if _is_pcap(data, bounds) else _pcapng(data, bounds, errors))
@@ -88,7 +89,8 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
     start = decode(head, "net.pcapng.start", limits=limits)
     if start.error is None and start.value.byte_order is not None:
         return False
-    raise Misuse(f"packets are those of a pcap or pcapng file; this one begins with {head[:4].hex(' ')}")
+    found = f"this one begins with {head[:4].hex(' ')}" if head else "this one is empty"
+    raise Misuse(f"packets are those of a pcap or pcapng file; {found}")
 
 
 def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -306,4 +308,4 @@ def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) ->
 
 def _told(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
     told = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
-    return pa.RecordBatch.from_pylist([{**told, "depth": 0, "wrapper": None}], schema=ERRORS)
+    return pa.RecordBatch.from_pylist([{**told, "depth": 0, "wrapper": None, "at_depth": 0}], schema=ERRORS)

@@ -1,11 +1,10 @@
-"""What several commands share: JSON lines, context options, printing to a terminal or a pipe."""
+"""What several commands share: JSON lines, printing to a terminal or a pipe."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -84,17 +83,6 @@ def console(*, stderr: bool = False) -> Console:
     return Piped(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
-def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
-    """``("api=fetch", "version=2")`` → ``{"api": "fetch", "version": 2}``; numbers become ints."""
-    context: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{pair!r} is not NAME=VALUE, as in --context api=fetch")
-        context[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
-    return context
-
-
 def read_bytes(path: str | None) -> bytes:
     """A file's bytes, or standard input's for ``-`` and None."""
     if path in (None, STANDARD_INPUT):
@@ -140,12 +128,3 @@ def _standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise click.UsageError("standard input is closed; name a file")
     return sys.stdin.buffer
-
-
-context_option = click.option(
-    "--context",
-    "context_pairs",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="What the bytes do not say: --context api=fetch --context version=2 for a Kafka response.",
-)

@@ -10,14 +10,13 @@ import click
 
 from wirekit.cli.common import (
     console,
-    context_option,
     on_terminal,
-    parse_context,
     print_json,
     read_bytes,
     say,
     strict_option,
 )
+from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, foreign, frames
 from wirekit.errors import Misuse
@@ -78,7 +77,7 @@ def command(
         schema = _guess(given.data)
         if schema is None:
             return 1
-    _check_context(schema, context)
+    check_context(schema, context)
     return _print(frames(schema, given.data, context=context), output, strict, spans)
 
 
@@ -132,46 +131,6 @@ def _guess(data: bytes) -> str | None:
         return None
     say(f"taken as {found.protocol}: {found.reason}")
     return found.protocol
-
-
-def _check_context(schema: str, context: dict[str, Any]) -> None:
-    """Refuses context that the schema does not ask for, and says what it could have been told."""
-    if not context:
-        return
-    from wirekit.compiler.expressions import choices_of, contexts_of
-
-    names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}
-    asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})
-    unknown = sorted(set(context) - set(asked))
-    if unknown:
-        taken = f"it takes {', '.join(asked)}" if asked else "it takes none"
-        raise click.UsageError(f"{schema} takes no context {', '.join(unknown)}; {taken}")
-    for key in names:
-        for decided, cases in choices_of(registry[key].layout):
-            _check_choice(key, decided, cases, context)
-
-
-def _check_choice(schema: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: dict[str, Any]) -> None:
-    """Refuses values that no case of a choice has, and says which there are: ``fetch has version 0 to 3``."""
-    given: list[str] = []
-    for at, name in enumerate(names):
-        if name not in context:
-            continue
-        values = sorted({case[at] for case in cases}, key=lambda value: (isinstance(value, str), value))
-        if context[name] not in values:
-            of = f"{schema} with {', '.join(given)}" if given else schema
-            raise click.UsageError(f"{of} has no {name} {context[name]!r}; there {_listed(values)}")
-        cases = [case for case in cases if case[at] == context[name]]
-        given.append(f"{name} {context[name]}")
-
-
-def _listed(values: list[Any]) -> str:
-    """Values in words; whole numbers without a hole as their range."""
-    if len(values) == 1:
-        return f"is {values[0]}"
-    if values == list(range(len(values))):
-        return f"are {values[0]} to {values[-1]}"
-    return f"are {', '.join(map(str, values))}"
 
 
 def _is_capture(data: bytes) -> bool:

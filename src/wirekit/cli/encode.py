@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from wirekit.cli.common import context_option, on_terminal, parse_context, read_bytes, say
+from wirekit.cli.common import on_terminal, read_bytes, say
+from wirekit.cli.context import context_option, parse_context
 from wirekit.engine import encode
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import click
 
-from wirekit.cli.common import context_option, parse_context
+from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.compiler import ir, rows, trace
 from wirekit.compiler.rows import build as rows_build
 from wirekit.compiler.rows import direct as rows_direct
@@ -34,17 +34,23 @@ FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 @click.option(
     "--front",
     type=click.File("rb"),
-    help="For --engine columns: a file that begins as KEY does, where its beginning tells what its records are.",
+    help="For the engines of columns: a file that begins as KEY does, where that tells what its records are.",
 )
 @context_option
 def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
     """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
+    context = parse_context(context_pairs)
+    if context and engine != "columns":
+        raise click.UsageError(f"--context is for --engine columns; what {engine} prints is for any context")
+    if front is not None and engine not in ("columns", "build-columns"):
+        raise click.UsageError(f"--front is for the engines of columns; what {engine} prints is for any file")
+    check_context(key, context)
     if engine == "ir":
         click.echo(ir.dump(registry[key].layout))
     elif engine in ("columns", "build-columns"):
-        told: tuple[Any, ...] = ()
-        if engine == "columns":
-            told = (front.read(FRONT) if front is not None else b"", parse_context(context_pairs))
+        told: tuple[Any, ...] = (front.read(FRONT) if front is not None else b"",)
+        if context:
+            told = (*told, context)
         click.echo(_kernel(key, engine, *told), nl=False)
     else:
         write = {

@@ -24,7 +24,7 @@ from wirekit.compiler.building.run import run
 from wirekit.compiler.columns import known
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.plan import Lead, Records
-from wirekit.compiler.columns.programs import Program, led_program, program
+from wirekit.compiler.columns.programs import Program, led_program, program, program_of
 from wirekit.errors import Misuse, WirekitError
 
 if TYPE_CHECKING:
@@ -158,15 +158,6 @@ def _led(key: str, batch: Any) -> tuple[Program, bytes]:
     return made, ahead
 
 
-def building(key: str) -> Builder:
-    """The kernel that builds a schema's records, written when first asked for; nothing is compiled yet.
-
-    Raises:
-        Misuse: when the schema gives no columns, or has something that they cannot build.
-    """
-    return _building(key, program(key))
-
-
 def _building(key: str, made: Program) -> Builder:
     with _lock:
         found = _builders.get(id(made))
@@ -191,9 +182,16 @@ def _inner(key: str, made: Program) -> Builder | None:
     return found
 
 
-def source(key: str) -> str:
-    """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it."""
-    return building(key).source
+def source(key: str, ahead: bytes = b"") -> str:
+    """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it.
+
+    Args:
+        ahead: what stands in front of the records, where that tells what they are.
+
+    Raises:
+        Misuse: when the schema gives no columns, or has something that they cannot build.
+    """
+    return _building(key, program_of(key, ahead)).source
 
 
 def _lead(key: str, plan: Records, out: NDArray[Any], end: int, rows: int) -> None:

@@ -206,15 +206,25 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         Misuse: for a schema that gives no columns.
         WireError: for what cannot stand in front of records.
     """
+    return program_of(key, ahead, context).kernel.source
+
+
+def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None) -> Program:
+    """The program of a schema, for records behind these bytes where they tell what the records are.
+
+    Raises:
+        Misuse: for a schema that gives no columns.
+        WireError: for what cannot stand in front of records.
+    """
     from wirekit.registry import registry
 
     if not ahead or not is_told(registry[key].layout):
-        return program(key, context).kernel.source
+        return program(key, context)
     found, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
     if found is None:
         assert read.error is not None
         raise read.error
-    return found.kernel.source
+    return found
 
 
 def without_columns(made: Program) -> list[str]:

@@ -31,7 +31,7 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
     Returns:
         An iterator. A row's attributes are called as the columns are, with ``_`` for the dots, and ``scan_`` for the
         ``@`` (``row.message_key``, ``row.scan_offset``). Values are int, float, bool, bytes, str or None; of other
-        types what ``to_pylist`` gives. Times of ``columns`` are integers, as the wire has them.
+        types what ``to_pylist`` gives. Times are integers, in the unit of the column.
 
     Raises:
         Misuse: for a column that the batch does not have, or something that is no batch; at once.

@@ -133,8 +133,7 @@ def scan(
         ``at`` counts in was decompressed. That is ``depth``, except for a limit that was passed inside the record.
 
         Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again: all that
-        is wrong takes about as long as ``wirekit.decode`` of it, 25 to 30 µs for a message of Kafka, however many
-        there are.
+        is wrong takes about as long as ``wirekit.decode`` of it, however much that is.
 
     Raises:
         Misuse: as for ``columns``.

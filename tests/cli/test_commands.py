@@ -392,9 +392,10 @@ def test_context_that_a_schema_does_not_have_is_refused() -> None:
 )
 def test_context_that_no_case_has_is_refused(context: list[str], said: str) -> None:
     arguments = [word for pair in context for word in ("--context", pair)]
-    run = Run("decode", "kafka.response", *arguments, "--hex", "0000000a00000001000000000000")
-    assert (run.status, run.out) == (2, b"")
-    assert said in " ".join(run.err.split())
+    for command in (["decode", "--hex", "0000000a00000001000000000000"], ["encode"]):
+        run = Run(*command, "kafka.response", *arguments)
+        assert (run.status, run.out) == (2, b"")
+        assert said in " ".join(run.err.split())
 
 
 def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:

@@ -74,7 +74,7 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     >>> [batch[name][0].as_py() for name in ("link_type", "captured_length", "data", "data.ok")]
     [1, 1, b'\\x00', False]
     """
-    data = memoryview(as_array(buffer))
+    data = as_array(buffer).data
     bounds = limits or registry["net.pcap"].limits
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     parts = list(_pcap(data, bounds, errors) if _is_pcap(data, bounds) else _pcapng(data, bounds, errors))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from wirekit.cli.common import on_terminal, read_bytes, say
-from wirekit.cli.context import context_option, parse_context
+from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.engine import encode
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
@@ -37,6 +37,7 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
     else:
         registry.protocol(schema).stream("client")
     context = parse_context(context_pairs)
+    check_context(schema, context)
     form = output or ("hex" if on_terminal() else "raw")
     try:
         return _encode(schema, read_bytes(file), context, form)

@@ -73,10 +73,12 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
         return assembled(schema.key, batch)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
+    signature = inspect.signature(function)
     try:
-        inspect.signature(function).bind(schema.key, batch, **options)
+        signature.bind(schema.key, batch, **options)
     except TypeError as error:
-        raise Misuse(f"{key}: {error}; it takes {inspect.signature(function)}") from None
+        taken = [name for name, each in signature.parameters.items() if each.kind is each.KEYWORD_ONLY]
+        raise Misuse(f"{key}: {error}; it takes {', '.join(taken)}") from None
     built: bytes = function(schema.key, batch, **options)
     return built
 

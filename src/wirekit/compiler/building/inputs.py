@@ -5,6 +5,7 @@ A slice or a column of another width is taken as it is; nothing is copied but wh
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 NOTHING = np.zeros(0, np.uint8)
 MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
+NAMED = 10  # names that an error tells
 
 
 Rows: TypeAlias = "int | NDArray[Any]"
@@ -196,7 +198,8 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
             continue
         if name not in known and not name.removeprefix("-").isdecimal():
             row = pc.index(array, name).as_py()
-            text = f"{name!r} is no name of {table.name}: {', '.join(known)}"
+            near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
+            text = f"{name!r} is no name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
             raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {text}")
         numbers[name] = known[name] if name in known else int(name)
     encoded = array.dictionary_encode()

@@ -149,6 +149,8 @@ def test_what_does_not_exist_is_misuse() -> None:
         values("kafka.nothing")
     with pytest.raises(wirekit.Misuse, match="has no branch nowhere=1"):
         values("kafka.message", aim=["nowhere=1"])
+    with pytest.raises(wirekit.Misuse, match="aim is a list of branches"):
+        values("kafka.message", aim="key=null")
 
 
 def test_wirekit_does_not_import_hypothesis() -> None:

@@ -44,7 +44,7 @@ def values(
         reached: gets the names of the branches that were taken (see ``branches``).
 
     Raises:
-        Misuse: for a key that does not exist.
+        Misuse: for a key or a branch that does not exist.
 
     >>> from hypothesis import find
     >>> import wirekit
@@ -53,6 +53,8 @@ def values(
     (1, 8)
     """
     layout = layout_of(full_key(key))
+    if isinstance(aim, str):
+        raise Misuse(f"aim is a list of branches, not {aim!r}")
     aimed = frozenset(aim)
     unknown = aimed - set(branches(layout.key))
     if unknown:

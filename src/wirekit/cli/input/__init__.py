@@ -1,0 +1,101 @@
+"""What an engineer pastes or pipes, turned into bytes.
+
+One entry, ``read_input``. It knows raw bytes, base64 and every usual way to write bytes as hex: plain hex with any
+separators, C arrays, escaped strings, and the dumps of xxd, hexdump, od, Wireshark and tcpdump. Nothing here knows a
+protocol, a file or a terminal.
+
+A dump is read in two steps. Its first lines are measured: base of the offsets, bytes in a word, bytes in a line,
+whether a text column follows. Then each line is cut by these measures and by the distance to the next offset, so that
+the text column is never taken for data however much it looks like hex. A line that contradicts its offsets is an error,
+not a guess. Text is only ever blanked, never shortened, before it is read, so that an error can name line and column.
+"""
+
+from __future__ import annotations
+
+from wirekit.cli.input.dumps import read_dump
+from wirekit.cli.input.encoded import from_base64, guess_base64
+from wirekit.cli.input.measures import measure
+from wirekit.cli.input.plain import read_plain
+from wirekit.cli.input.text import Input, clean, encoding_of
+from wirekit.errors import Limit, Misuse
+
+__all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
+
+FORMS = ("auto", "raw", "hex", "base64")
+DEFAULT_LIMIT = 256 * 1024 * 1024
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
+
+
+def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) -> Input:
+    r"""Read the bytes that ``raw`` stands for.
+
+    ``form`` says what ``raw`` is. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
+    ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines) and all dumps. ``base64`` takes the standard and the
+    URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
+
+    1. raw, if it is not printable text: ASCII and white space, after a UTF-8 or UTF-16 byte order mark if there is one;
+    2. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
+       as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
+       they start at 0 and stand two columns apart from the bytes. What is so recognised and damaged is an error;
+    3. hex, if all of it is hex;
+    4. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
+       and not made of hex digits only;
+    5. raw, with a note saying why.
+
+    Leading white space and ``> `` quoting are ignored in each line. Offsets may start anywhere; where they leave bytes
+    out, the data has them left out too and the note says so.
+
+    >>> read_input(b"0x0a, 0x0B")
+    Input(data=b'\n\x0b', form='hex', note=None)
+    >>> read_input(b"00000000: 6465 2061 64                             de ad").data
+    b'de ad'
+    >>> read_input(b"AAAABWhlbGxvIQ==").form
+    'base64'
+
+    Args:
+        raw: at most ``limit`` bytes; no more than ``limit`` come back either, whatever a ``*`` line asks for.
+        form: auto, raw, hex or base64.
+        limit: bytes; 256 MiB by default.
+
+    Raises:
+        Misuse: the text is not what ``form`` says, or it is a damaged dump; names the line, the column and the text
+            there.
+        Limit: ``input_size`` is exceeded.
+    """
+    if form not in FORMS:
+        raise Misuse(f"unknown input form {form!r}; pass one of {', '.join(FORMS)}")
+    if len(raw) > limit:
+        raise Limit("input_size", limit, len(raw), path="input")
+    if form == "raw":
+        return Input(raw, "raw")
+    if form == "auto":
+        return _read_auto(raw, limit)
+    text = clean(raw.decode(encoding_of(raw), errors="replace"))
+    return _read_hex(text, limit) if form == "hex" else Input(from_base64(text), "base64")
+
+
+def _read_auto(raw: bytes, limit: int) -> Input:
+    try:
+        text = clean(raw.decode(encoding_of(raw)))
+    except UnicodeDecodeError:
+        return Input(raw, "raw")
+    if text.encode(errors="replace").translate(None, _PRINTABLE):
+        beyond = "".join(text.split()).isprintable()
+        return Input(raw, "raw", "text taken as raw bytes: it is not all ASCII" if beyond else None)
+    if not text.strip():
+        return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
+    if layout := measure(text):
+        return read_dump(text, layout, limit)
+    try:
+        return read_plain(text)
+    except Misuse as error:
+        not_hex = error
+    try:
+        return guess_base64(text)
+    except Misuse as error:
+        return Input(raw, "raw", f"text taken as raw bytes: as hex, {not_hex}; as base64, {error}")
+
+
+def _read_hex(text: str, limit: int) -> Input:
+    layout = measure(text)
+    return read_dump(text, layout, limit) if layout else read_plain(text)

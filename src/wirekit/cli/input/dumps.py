@@ -1,0 +1,104 @@
+"""A dump as a whole: line after line, each as long as its offsets tell."""
+
+from __future__ import annotations
+
+from wirekit.cli.input.cutting import contradicts, cut, cut_last, damaged, offset_of
+from wirekit.cli.input.lines import Layout, Line, lines_of, paired
+from wirekit.cli.input.text import Input
+from wirekit.errors import Limit
+
+
+def read_dump(text: str, layout: Layout, limit: int) -> Input:
+    data = bytearray()
+    notes = _Notes()
+    last = b""  # the bytes of the last data line
+    at = 0  # the offset behind them
+    for line, after in paired(text):
+        if line.kind == "star" and last:
+            span = _span(line, after, at, last, layout)
+            if len(data) + span > limit:
+                raise Limit("input_size", limit, len(data) + span, path=f"line {line.number}")
+            data += last * (span // len(last))
+            at += span
+            notes.repeated += span
+        elif line.kind == "data":
+            here = offset_of(line, layout)
+            step = _step(line, here, after, layout)
+            last = cut_last(line, layout) if step is None else cut(line, step, layout)
+            at = here + len(last)
+            if not data:
+                notes.begin(line, here, last, layout)
+            data += last
+            if step is not None and step > len(last):
+                notes.leave_out(step - len(last), at, line)
+        elif line.kind == "other" and not data and _starts_at_zero(text, layout):
+            notes.notes.append(f"line {line.number} is no part of the dump and was skipped")
+        elif line.kind != "offset" or after is not None:
+            raise damaged(line, 0, "no line of a dump")
+    return Input(bytes(data), layout.form, notes.text())
+
+
+def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | None:
+    """Bytes from a data line to the next offset; a full line before a star; None if nothing tells."""
+    if after is None:
+        return None
+    if after.kind == "star":
+        return layout.width or None
+    if after.kind == "other":
+        raise damaged(after, 0, "no line of a dump")
+    step = offset_of(after, layout) - here
+    if step <= 0:
+        raise damaged(after, 0, "the offset goes back (one dump at a time, one direction of a conversation)")
+    return step
+
+
+def _span(line: Line, after: Line | None, at: int, unit: bytes, layout: Layout) -> int:
+    """Bytes that a star stands for: up to the next offset, in whole lines."""
+    if after is None or after.kind == "star":
+        raise damaged(line, 0, "no offset follows that tells how often the line before is repeated")
+    if after.kind == "other":
+        raise damaged(after, 0, "no line of a dump")
+    span = offset_of(after, layout) - at
+    if span <= 0 or span % len(unit):
+        raise damaged(after, 0, f"after a star the offset must be a multiple of {len(unit)} bytes further")
+    return span
+
+
+def _starts_at_zero(text: str, layout: Layout) -> bool:
+    """Whether no bytes are lost before the first data line: then what stands before it is a title or a prompt."""
+    first = next(line for line in lines_of(text) if line.kind == "data")
+    return offset_of(first, layout) == 0
+
+
+class _Notes:
+    """What a human should know about a dump, in the order of its lines."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.gaps = self.missing = self.repeated = 0
+
+    def begin(self, line: Line, offset: int, data: bytes, layout: Layout) -> None:
+        """Look at the first data line."""
+        if offset:
+            self.notes.append(f"the offsets start at 0x{offset:x}")
+        if layout.swapped:
+            self.notes.append(f"words of {layout.group} bytes were taken as little-endian (hexdump -C leaves no doubt)")
+            if layout.doubt:
+                self.notes.append("offsets were taken as hexadecimal (hexdump); those of od -x would be octal")
+        elif contradicts(line, data, layout):
+            self.notes.append("the text column does not show these bytes (xxd -e or -E?)")
+
+    def leave_out(self, count: int, offset: int, line: Line) -> None:
+        """Note that bytes are missing after a line; the first gaps one by one, the others in the total."""
+        self.gaps += 1
+        self.missing += count
+        if self.gaps <= 3:
+            self.notes.append(f"{count} bytes are missing at offset 0x{offset:x}, after line {line.number}")
+
+    def text(self) -> str | None:
+        """All notes as one sentence."""
+        if self.gaps > 3:
+            self.notes.append(f"{self.missing} bytes are missing in {self.gaps} places in all")
+        if self.repeated:
+            self.notes.append(f"lines squeezed to * were expanded to {self.repeated} bytes")
+        return "; ".join(self.notes) or None

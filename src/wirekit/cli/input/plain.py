@@ -1,0 +1,87 @@
+"""Hex without offsets: any separators, prefixes, C arrays, escaped strings."""
+
+from __future__ import annotations
+
+import re
+
+from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
+from wirekit.cli.input.text import DIGITS, Input, blank, line_count, wrong
+from wirekit.errors import Misuse
+
+_LONGEST_SYNTAX = 1000  # characters before or after the braces of a C array
+_SEPARATORS = str.maketrans(dict.fromkeys(",:;-'\"", " "))
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
+_DECLARATION = re.compile(r"\s*|[\w\s*\[\]]*[=\]]\s*|\[\]byte\s*")  # C, C++, Java, Go
+_CLOSING = re.compile(r" ?;?(?: ?(?:\w+ )+= ?\d+ ?;)?")  # xxd -i gives the length in a second declaration
+_ONE_DIGIT = re.compile(r"0[xX]([0-9A-Fa-f])(?![0-9A-Fa-f])")
+_BYTES_PREFIX = re.compile(r"\A(\s*)[bB](?=['\"])")
+_CONTINUATION = re.compile(r"\\(?=[ \t]*(?:\n|\Z))")
+
+
+def read_plain(text: str) -> Input:
+    """Hex without offsets: every digit is data, prefixes and separators are not."""
+    bare, prefix = _strip_syntax(text)
+    digits = _ONE_DIGIT.sub(r" 0\1", bare).replace("0x", "  ").replace("0X", "  ").replace("\\x", "  ")
+    digits = digits.translate(_SEPARATORS)
+    note = None
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        data, note = _join_lines(text, digits)
+    if prefix and bare.count(prefix) + bare.count(prefix.upper()) != len(data):
+        raise _unprefixed(bare, prefix)
+    if not data and text.strip():
+        raise wrong(text, len(text) - len(text.lstrip()), "no hex digits")
+    return Input(data, "hex", note or _doubt_plain(text))
+
+
+def _strip_syntax(text: str) -> tuple[str, str | None]:
+    """Blank what surrounds the bytes of a C array or an escaped string; also the prefix each byte must then have."""
+    if "{" in text and "{" in (code := blank(_COMMENT, text)):
+        return _strip_array(code), "0x"
+    if "\\x" in text:
+        return blank(_CONTINUATION, _BYTES_PREFIX.sub(r"\1 ", text)), "\\x"
+    return text, None
+
+
+def _strip_array(text: str) -> str:
+    """Blank the declaration before the first brace and what follows the last."""
+    begin, end = text.index("{") + 1, text.rfind("}")
+    end = len(text) if end < 0 else end
+    before, after = text[: begin - 1], text[end + 1 :]
+    if max(len(before), len(after)) > _LONGEST_SYNTAX:
+        return text
+    if not _DECLARATION.fullmatch(before) or not _CLOSING.fullmatch(" ".join(after.split())):
+        return text
+    return re.sub(r"[^\n]", " ", text[:begin]) + text[begin:end] + " " * (len(text) - end)
+
+
+def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
+    """Read hex that was wrapped in the middle of a byte, or say what is no hex in it."""
+    if bad := re.search(rf"[^{DIGITS} \t\n\v\f]", digits):
+        raise wrong(text, bad.start(), f"{text[bad.start()]!r} is no hex digit")
+    words = digits.split()
+    wrapped = len(words) == line_count(digits) and all(len(word) == len(words[0]) for word in words[1:-1])
+    if not wrapped or sum(map(len, words)) % 2 or len(words[-1]) > len(words[0]):
+        odd = next(word for word in re.finditer(r"\S+", digits) if len(word[0]) % 2)
+        raise wrong(text, odd.start(), f"{len(odd[0])} hex digits, an odd number,")
+    return bytes.fromhex("".join(words)), "lines end in the middle of a byte; they were joined"
+
+
+def _unprefixed(text: str, prefix: str) -> Misuse:
+    """The error for text in which not every byte has the prefix that some have."""
+    token = re.compile(rf"(?:0x[{DIGITS}]{{1,2}}|\\x[{DIGITS}]{{2}})(?![{DIGITS}])|[^\w\\]", re.IGNORECASE)
+    at = 0
+    while match := token.match(text, at):
+        at = match.end()
+    return wrong(text, at, f"not one byte with the prefix {prefix}")
+
+
+def _doubt_plain(text: str) -> str | None:
+    """A note if a single line of hex begins with what could be the offset of a dump."""
+    if len(text) > LONGEST_LINE or "\n" in text.strip():
+        return None
+    line = parse_line(1, text.strip())
+    if line.kind != "data" or word_size(line) > 1:
+        return None
+    return f"the first word was taken as data; if {line.offset!r} is an offset, remove it"

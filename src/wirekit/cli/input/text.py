@@ -1,0 +1,59 @@
+"""What all forms of text share: the result, cleaning, and errors that name line and column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wirekit.errors import Misuse
+
+DIGITS = "0123456789abcdefABCDEF"
+_QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Bytes, and how they were written.
+
+    Attributes:
+        data: the bytes.
+        form: what the input was: raw, hex, xxd, hexdump, wireshark, od, tcpdump or base64.
+        note: a sentence for a human if something was ambiguous or odd, else None.
+    """
+
+    data: bytes
+    form: str
+    note: str | None = None
+
+
+def encoding_of(raw: bytes) -> str:
+    return "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+
+
+def clean(text: str) -> str:
+    """Line feeds only, quoting blanked, no-break spaces (a habit of web pages and chats) made spaces."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
+    return blank(_QUOTING, text) if ">" in text else text
+
+
+def blank(pattern: re.Pattern[str], text: str) -> str:
+    """``text`` with spaces for what ``pattern`` matches; line feeds and positions stay."""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def wrong(text: str, at: int, what: str) -> Misuse:
+    """An error at index ``at`` of ``text``: line, column, what, and the text around it."""
+    line = text.count("\n", 0, at) + 1
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return wrong_in_line(line, text[start : len(text) if end < 0 else end], at - start, what)
+
+
+def wrong_in_line(number: int, line: str, at: int, what: str) -> Misuse:
+    begin = max(0, at - 20)
+    return Misuse(f"line {number}, column {at + 1}: {what} in {line[begin : at + 20].strip()!r}")
+
+
+def line_count(text: str) -> int:
+    """Lines that are not blank."""
+    return sum(1 for line in text.split("\n") if line.strip())

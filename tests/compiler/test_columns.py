@@ -21,7 +21,6 @@ import wirekit
 from tests.agreement.walk import compare
 from tests.fuzz.test_any_bytes import FIXTURES, samples
 from wirekit import compiler
-from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import program, scan, source
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
@@ -607,7 +606,7 @@ def test_offsets_in_a_cut_wrapper_are_not_known() -> None:
     assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
 
 
-# What has no columns, the code, and its cache.
+# What has no columns, and the code.
 
 
 @pytest.mark.parametrize(
@@ -644,11 +643,6 @@ def test_no_protocol_is_known_to_the_engine() -> None:
     assert len(modules) > 40
     for module in modules:
         assert "wirekit.schemas" not in module.read_text(), module
-
-
-def test_importing_wirekit_needs_neither_numba_nor_pyarrow() -> None:
-    script = "import sys, wirekit; print([n for n in ('numba', 'pyarrow', 'numpy') if n in sys.modules])"
-    assert run(script) == "[]"
 
 
 def test_explain_prints_the_kernel_that_a_beginning_or_context_tells() -> None:
@@ -692,68 +686,6 @@ def test_explain_prints_the_kernel() -> None:
     printed = CliRunner().invoke(command, ["kafka.offset_index", "--engine", "columns"]).output
     assert printed == source("kafka.offset_index")
     assert "def scan_table(" in printed
-
-
-def run(script: str, *arguments: str, **environment: str) -> str:
-    """What a fresh interpreter prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env=os.environ | environment,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=200,
-    )
-    return done.stdout.strip()
-
-
-SCANS = """
-import struct, wirekit
-from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.columns import source
-batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
-function = columns_cache.function(source("kafka.offset_index"), "int32", "scan_block")
-print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
-"""
-
-
-def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
-    environment = os.environ | {columns_cache.VARIABLE: str(tmp_path / "new" / "cache")}
-    started = [
-        subprocess.Popen([sys.executable, "-c", SCANS], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    for process in started:
-        out, _ = process.communicate(timeout=200)
-        assert process.returncode == 0
-        assert out.startswith("[2, 4]")
-    folder = tmp_path / "new" / "cache"
-    assert len(list(folder.glob("*.py"))) == 1
-    assert not list(folder.glob("*.tmp"))
-    assert folder.stat().st_mode & 0o077 == 0
-    assert run(SCANS, **{columns_cache.VARIABLE: str(folder)}) == "[2, 4] from the cache"
-
-
-def test_a_damaged_module_in_the_cache_is_written_anew(kernels: Path) -> None:
-    columns_cache._module(columns_cache.module_text(source("kafka.offset_index"), "int32"))
-    (path,) = [
-        p
-        for p in kernels.glob("*.py")
-        if p.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
-    ]
-    path.write_text("half of")
-    assert run(SCANS).startswith("[2, 4]")
-    assert path.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
-
-
-def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    script = SCANS.replace("wirekit.columns(", "print(wirekit.Misuse) or wirekit.columns(", 1)
-    environment = {columns_cache.VARIABLE: "", "XDG_CACHE_HOME": str(tmp_path / "file")}
-    assert "[2, 4] compiled" in run(script, **environment)
-    caught = "import wirekit\ntry: wirekit.columns('kafka.offset_index', b'')\nexcept wirekit.Misuse as e: print(e)"
-    named = run(caught, **{columns_cache.VARIABLE: str(tmp_path / "file")})
-    assert named.startswith("WIREKIT_CACHE_DIR names ")
 
 
 @pytest.mark.skipif(CHECKED, reason="this is the run with bounds checks")

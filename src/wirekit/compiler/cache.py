@@ -5,6 +5,7 @@ The directory is ``WIREKIT_CACHE_DIR``, or else ``wirekit`` in the user's cache 
 its machine code depends on: the versions of wirekit, numba and Python, the processor, what the kernels call. So a file
 is never changed, processes that start at once write the same, and what is no longer used can be deleted at any time.
 Numba keeps the machine code beside it, in ``__pycache__``. It is loaded as code is: let nobody else write there.
+What a crash or a full disk has cut of it is deleted, and compiled anew.
 
 Where the user's cache directory cannot be written, kernels are compiled in each process anew.
 """
@@ -16,6 +17,7 @@ import hashlib
 import importlib.util
 import linecache
 import os
+import pickle
 import re
 import sys
 import tempfile
@@ -105,6 +107,7 @@ def _module(text: str) -> ModuleType:
             path = None
     if path is None:
         return _uncached(name, text)
+    _forget_cut(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         return _uncached(name, text)
@@ -112,6 +115,16 @@ def _module(text: str) -> ModuleType:
     sys.modules[name] = module  # numba finds a cached function's globals by its module's name
     spec.loader.exec_module(module)
     return module
+
+
+def _forget_cut(path: Path) -> None:
+    """Deletes the machine code of a module as far as it was not written to its end, which numba would fail on."""
+    for made in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ci]"):
+        with contextlib.suppress(FileNotFoundError), made.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - len(pickle.STOP), 0))
+            if file.read() != pickle.STOP:
+                made.unlink()
 
 
 def _uncached(name: str, text: str) -> ModuleType:

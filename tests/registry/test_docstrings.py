@@ -1,4 +1,4 @@
-"""The examples in docstrings and in docs/*.md run and print what they say."""
+"""The examples in docstrings, in docs/*.md and in the README run and print what they say."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def test_examples_of_a_module(name: str) -> None:
     assert not failed
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
-def test_examples_of_a_page(path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+)
+def test_examples_of_a_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
     failed, _ = doctest.testfile(str(path), module_relative=False)
     assert not failed

@@ -2,9 +2,12 @@
 
 import doctest
 import json
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
+import crc32c
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +37,29 @@ def test_crc32_is_the_same_whichever_library_computes_it(data: bytes, start: int
     expected = zlib.crc32(data[start:])
     assert isal.crc32(data[start:]) == checksum("crc32")(data[start:]) == expected
     assert checksum("crc32")(memoryview(data)[start:]) == checksum("crc32")(bytearray(data[start:])) == expected
+
+
+@given(st.binary(max_size=600), st.integers(0, 8))
+def test_crc32c_in_plain_python_is_that_of_the_package(data: bytes, start: int) -> None:
+    expected = crc32c.crc32c(data[start:])
+    assert checksums.crc32c_plain(data[start:]) == checksum("crc32c")(data[start:]) == expected
+    assert checksums.crc32c_plain(memoryview(data)[start:]) == expected
+    assert checksums.crc32c_plain(bytearray(data[start:])) == expected
+
+
+def test_the_first_bytes_of_a_process_do_not_load_the_package_for_crc32c_and_many_do() -> None:
+    code = """
+import sys
+from wirekit.checksums import PLAIN, checksum
+
+function, piece = checksum("crc32c"), bytes(range(256))
+few = [function(piece) for _ in range(PLAIN // len(piece))]
+assert "crc32c" not in sys.modules
+many = [function(piece) for _ in range(2)]
+assert "crc32c" in sys.modules
+assert {*few, *many} == {sys.modules["crc32c"].crc32c(piece)}
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_crc32c_of_rfc_3720() -> None:

@@ -5,6 +5,7 @@ Exit status: 0 all decoded, 1 something did not (said where and why), 2 usage. C
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import os
@@ -54,8 +55,14 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
     gc.set_threshold(COLLECT)
+    atexit.register(_leave)
     _prepare_streams()
     sys.exit(_run(arguments))
+
+
+def _leave() -> None:
+    """Spares the end of the process a search of all layouts for cycles: their memory is given back anyway."""
+    gc.freeze()
 
 
 def _prepare_streams() -> None:

@@ -6,6 +6,7 @@ import importlib
 import sys
 
 NAMES = [
+    "start_against_construct",
     "message_set_against_kafka_python",
     "message_set_against_construct",
     "fetch_response_against_kafka_python",

@@ -32,6 +32,23 @@ class Together:
     index: str
 
 
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Numbers that were read together with what is certain to stand before them, as they are likely to be there.
+
+    Attributes:
+        node: the condition under which they are; their limit is one inside that up to which they were read.
+        numbers: them, and those behind them.
+        variables: the variables that hold them; not set if the bytes do not reach so far.
+        end: the variable with the position behind them, which is set in any case.
+    """
+
+    node: ir.When
+    numbers: list[ir.Number]
+    variables: list[str]
+    end: str
+
+
 @dataclass(slots=True)
 class Decoding(Code):
     """A function that decodes.
@@ -42,6 +59,8 @@ class Decoding(Code):
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
         read: numbers behind the position that a struct call has read already, and the variables that hold them.
+        behind: the variable with the position behind all of these, "" if there is none.
+        guess: numbers that were read if what comes next is there.
         plain: the variable of a symbol → the one of its number, which is compared faster.
         together: the verdicts on the elements of the list that is being written, if they are kept together.
         judged: whether the element that is being written has its verdict by now.
@@ -52,6 +71,8 @@ class Decoding(Code):
     rewinds: bool = False
     verdicts: bool = False
     read: list[tuple[ir.Number, str]] = field(default_factory=list)
+    behind: str = ""
+    guess: Guess | None = None
     plain: dict[str, str] = field(default_factory=dict)
     together: Together | None = None
     judged: bool = False
@@ -60,6 +81,10 @@ class Decoding(Code):
         """What must not hold, or the bytes end too early."""
         self.rewinds |= e == self.leave and self.records
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
+
+    def forget(self) -> None:
+        """What was read ahead is of no use any more."""
+        self.read, self.behind, self.guess = [], "", None
 
 
 class Writing(Generator):

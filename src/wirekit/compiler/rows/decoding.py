@@ -32,7 +32,7 @@ class Writer(Structures, Lists, Blobs):
 
     def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
         if not self._begins(node):
-            code.read = []
+            code.forget()
         match node:
             case ir.Structure():
                 return self._structure(code, node, scope, path, e)

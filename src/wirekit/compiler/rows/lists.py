@@ -66,16 +66,15 @@ class Lists(Numbers):
     def _to_the_end(
         self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
     ) -> None:
-        index, start = code.fresh("i"), code.fresh("s")
+        index, start = f"len({items})", code.fresh("s")
         outer_list = self._begun(code, node, index, path)
         code.put(f"{items} = []")
-        code.put(f"{index} = 0")
         code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         code.depth += 1
         code.put(f"if p >= {e}: break")
         code.loops += 1
         if node.until:
-            code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
+            code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
         code.put(f"{start} = p")
         if node.stop:
             self._may_be_cut(code, node, items, index, start, scope, path, e)
@@ -86,7 +85,6 @@ class Lists(Numbers):
             code.leave = outer
         if not ir.minimum(node.element):
             code.put(f"if p == {start}: raise Unusual")
-        code.put(f"{index} += 1")
         code.loops -= 1
         code.depth -= 1
         self._ended(code, outer_list)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from wirekit.compiler import ir
-from wirekit.compiler.rows.code import Decoding, Writing
+from wirekit.compiler.rows.code import Decoding, Guess, Writing
 from wirekit.compiler.rows.state import Prefix
 from wirekit.compiler.source import Scope, bare, fixed
 from wirekit.errors import Misuse
@@ -28,40 +28,36 @@ class Numbers(Writing):
         judged: int = 0,
         ahead: list[ir.Number] | None = None,
         measured: Callable[[list[str]], None] | None = None,
+        maybe: tuple[ir.When, list[ir.Number]] | None = None,
     ) -> list[str]:
         """Members of fixed size, read by one struct call, with the numbers ``ahead`` that follow them.
 
         ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
-        comes before the end of the bytes.
+        comes before the end of the bytes. ``maybe`` is what may follow ``ahead``, and the numbers that it then is.
         """
         numbers = [number for _, node in members for number in fixed(node)]
         size = sum(number.size for number in numbers)
-        read, code.read = code.read, []
-        if [number for number, _ in read[: len(numbers)]] == numbers:
-            variables = [variable for _, variable in read[: len(numbers)]]
-            code.read = read[len(numbers) :]
+        if [number for number, _ in code.read[: len(numbers)]] == numbers:
+            variables = [variable for _, variable in code.read[: len(numbers)]]
+            code.read = code.read[len(numbers) :]
         else:
             variables = [code.fresh("n") for _ in numbers]
             if not ahead or not _one_order([*numbers, *ahead]):
                 ahead = []
+            if maybe is not None and not _one_order([*numbers, *ahead, *maybe[1]]):
+                maybe = None
             if judged and e == code.leave:
                 code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
-            if ahead and measured is not None and e == code.leave:
-                whole = size + sum(number.size for number in ahead)
-                code.put(f"if p + {whole} > {e}:")
-                code.depth += 1
-                self._unpacked(code, numbers, variables, e)
-                measured(variables)
-                code.put("raise Cut")
-                code.depth -= 1
-            behind = [code.fresh("n") for _ in ahead]
-            self._unpacked(code, [*numbers, *ahead], [*variables, *behind], "" if ahead and e == code.leave else e)
-            code.read = list(zip(ahead, behind, strict=True))
+            self._read_ahead(code, numbers, variables, ahead, e, measured, maybe)
         start = "p"
         if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
             start = code.fresh("s")
             code.put(f"{start} = p")
-        code.put(f"p += {size}")
+        if code.behind and not code.read:
+            code.put(f"p = {code.behind}")
+            code.behind = ""
+        else:
+            code.put(f"p += {size}")
         values, offset, index = [], 0, 0
         for name, node in members:
             numbers_here = fixed(node)
@@ -72,15 +68,78 @@ class Numbers(Writing):
             index += len(numbers_here)
         return values
 
-    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:
-        """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let."""
+    def _read_ahead(
+        self,
+        code: Decoding,
+        numbers: list[ir.Number],
+        variables: list[str],
+        ahead: list[ir.Number],
+        e: str,
+        measured: Callable[[list[str]], None] | None,
+        maybe: tuple[ir.When, list[ir.Number]] | None,
+    ) -> None:
+        """Reads numbers at the position, and what follows them."""
+        code.forget()
+        behind = [code.fresh("n") for _ in ahead]
+        certain, into = [*numbers, *ahead], [*variables, *behind]
+        if maybe is not None and e:
+            node, more = maybe
+            code.guess = Guess(node, more, [code.fresh("n") for _ in more], code.fresh("p"))
+            code.put(f"{code.guess.end} = p + {sum(number.size for number in (*certain, *more))}")
+            code.put(f"if {code.guess.end} > {e}:")
+            code.depth += 1
+        if ahead and measured is not None and e == code.leave:
+            end = "" if code.guess is not None else code.fresh("p")
+            whole = f"p + {sum(number.size for number in certain)}"
+            if end:
+                code.put(f"{end} = {whole}")
+            code.put(f"if {end or whole} > {e}:")
+            code.depth += 1
+            self._unpacked(code, numbers, variables, e)
+            measured(variables)
+            code.put("raise Cut")
+            code.depth -= 1
+            self._unpacked(code, certain, into, "")
+            code.behind = end
+        else:
+            code.behind = self._unpacked(code, certain, into, e, keep=code.guess is None)
+        if code.guess is not None:
+            code.depth -= 1
+            code.put("else:")
+            code.depth += 1
+            self._unpacked(code, [*certain, *code.guess.numbers], [*into, *code.guess.variables], "")
+            code.depth -= 1
+        code.read = list(zip(ahead, behind, strict=True))
+
+    def _unpacked(
+        self,
+        code: Decoding,
+        numbers: list[ir.Number],
+        variables: list[str],
+        e: str,
+        *,
+        keep: bool = False,
+        end: str = "",
+    ) -> str:
+        """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let.
+
+        Returns:
+            The variable with the position behind them: ``end``, or a new one if it is to be kept; "" if there is none.
+        """
         little = any(number.little for number in numbers)
         layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
         name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
         self.names[name] = layout.unpack_from
-        if e:
+        if e and (keep or end):
+            end = end or code.fresh("p")
+            code.put(f"{end} = p + {layout.size}")
+            code.short(f"{end} > {e}", e)
+        elif e:
             code.short(f"p + {layout.size} > {e}", e)
+        elif end:
+            code.put(f"{end} = p + {layout.size}")
         code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
+        return end
 
     def _meaning(
         self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Prefix, place: str

@@ -65,7 +65,9 @@ class Structures(Numbers):
                     for offset, variable in enumerate(variables):
                         self._measured(code, node, first + offset, variable)
 
-                values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured)
+                closes = bool(limits) and limits[-1].measure.last == index + run - 1
+                maybe = None if closes or (e == code.leave and not ahead) else self._perhaps(node, index + run, ahead)
+                values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured, maybe)
                 for offset, (name, _) in enumerate(members):
                     value = inner.variables[name] = values[index + offset]
                     inner.plain[name] = code.plain.get(value, value)
@@ -198,6 +200,34 @@ class Structures(Numbers):
                 return [number for member in node.members[:run] for number in fixed(member.node)]
         return fixed(node)
 
+    def _perhaps(
+        self, node: ir.Structure, index: int, ahead: list[ir.Number]
+    ) -> tuple[ir.When, list[ir.Number]] | None:
+        """A number that may follow those ``ahead`` of a member, and the numbers that are next if it does."""
+        if index >= len(node.members):
+            return None
+        member = node.members[index].node
+        if ahead:
+            if not isinstance(member, ir.Structure):
+                return None
+            run = self._run_from(member, 0, set())
+            inside = [number for inner in member.members[:run] for number in fixed(inner.node)]
+            return self._perhaps(member, run, []) if inside == ahead else None
+        if not isinstance(member, ir.When) or not fixed(member.node):
+            return None
+        if any(measure.bounds and index in (measure.first, measure.last) for measure in node.measures):
+            return None
+        following = self._behind(node, index)
+        return (member, [*fixed(member.node), *following]) if following else None
+
+    def _behind(self, node: ir.Structure, index: int) -> list[ir.Number]:
+        """The numbers that stand behind a member, whatever it is, unless a limit begins there."""
+        if index + 1 >= len(node.members):
+            return []
+        if any(measure.bounds and measure.first == index + 1 for measure in node.measures):
+            return []
+        return self._begins(node.members[index + 1].node)
+
     def _maybe_fixed(
         self,
         code: Decoding,
@@ -207,21 +237,26 @@ class Structures(Numbers):
         e: str,
         ahead: list[ir.Number],
     ) -> str:
-        """A number that may be there, and what follows it: one struct call each way."""
-        value = code.fresh("v")
+        """A number that may be there, and what follows it: one struct call each way, or none where it was read."""
+        value, guess = code.fresh("v"), code.guess
+        known = guess is not None and guess.node is node and guess.numbers == [*fixed(node.node), *ahead]
         code.put(f"if {self._expression(node.condition, scope)}:")
         code.depth += 1
+        if guess is not None and known:
+            code.short(f"{guess.end} > {e}", e)
+            code.read = list(zip(guess.numbers, guess.variables, strict=True))
+            code.behind = guess.end
         (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
         code.put(f"{value} = {number}")
-        read = code.read
+        read, behind = code.read, code.behind
         code.depth -= 1
         code.put("else:")
         code.depth += 1
         code.put(f"{value} = None")
-        code.read = []
+        code.forget()
         if read:
-            self._unpacked(code, ahead, [variable for _, variable in read], e)
-        code.read = read
+            self._unpacked(code, ahead, [variable for _, variable in read], e, end=behind)
+        code.read, code.behind = read, behind
         code.depth -= 1
         return value
 

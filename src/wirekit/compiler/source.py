@@ -31,12 +31,14 @@ class Code:
 
     Attributes:
         loops: how many loops enclose the place at work.
+        opening: lines that come first in the function.
     """
 
     lines: list[str] = field(default_factory=list)
     depth: int = 1
     names: int = 0
     loops: int = 0
+    opening: list[str] = field(default_factory=list)
 
     def put(self, line: str) -> None:
         """Adds a line at the depth of the block that is open."""
@@ -53,13 +55,17 @@ class Code:
             write()
             return
         last = [self.fresh("w") for _ in values]
-        self.lines[1:1] = [f"    {' = '.join(last)} = missing"]
+        self.opening.append(f"    {' = '.join(last)} = missing")
         self.put(f"if {' or '.join(f'{value} is not {old}' for value, old in zip(values, last, strict=True))}:")
         self.depth += 1
         write()
         for value, old in zip(values, last, strict=True):
             self.put(f"{old} = {value}")
         self.depth -= 1
+
+    def done(self) -> list[str]:
+        """The lines of the whole function."""
+        return [self.lines[0], *self.opening, *self.lines[1:]]
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ class Plain(Generator):
         code.settle()
         if len(code.lines) == 1:
             code.put("pass")
-        return code.lines
+        return code.done()
 
     @staticmethod
     def _trees(node: ir.Node) -> Iterator[Expression]:

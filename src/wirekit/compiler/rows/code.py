@@ -121,8 +121,8 @@ class Writing(Generator):
         value = self._node(code, node, scope, (), "e")
         code.put(f"return {value}, p")
         if code.verdicts:
-            code.lines.insert(1, "    checks, source = S.checks, S.source")
-        return code.lines
+            code.opening.append("    checks, source = S.checks, S.source")
+        return code.done()
 
     @staticmethod
     def _trees(node: ir.Node) -> Iterator[Expression]:

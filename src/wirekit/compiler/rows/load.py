@@ -108,7 +108,7 @@ class Loader(Generator):
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Code([header])
         code.put(f"return {self._node(code, node, 'x', scope)}")
-        return code.lines
+        return code.done()
 
     @staticmethod
     def _trees(node: ir.Node) -> Iterator[Expression]:

@@ -168,11 +168,15 @@ class Numbers(Writing):
     def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
         known = self._constant(table._by_value, "T")
         value = code.fresh("v")
-        if closed:
-            code.put(f"{value} = {known}[{number}]")
-        else:
-            code.put(f"{value} = {known}.get({number})")
-            code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+
+        def find() -> None:
+            if closed:
+                code.put(f"{value} = {known}[{number}]")
+            else:
+                code.put(f"{value} = {known}.get({number})")
+                code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+
+        code.unless_same([number], find)
         code.plain[value] = number
         return value
 
@@ -202,8 +206,12 @@ class Numbers(Writing):
         cache = f"{name}_known"
         self.names.setdefault(cache, {})
         split_value = code.fresh("t")
-        code.put(f"try: {split_value} = {cache}[{number}]")
-        code.put(f"except KeyError: {split_value} = {cache}[{number}] = {name}({number})")
+
+        def find() -> None:
+            code.put(f"try: {split_value} = {cache}[{number}]")
+            code.put(f"except KeyError: {split_value} = {cache}[{number}] = {name}({number})")
+
+        code.unless_same([number], find)
         return self._made(code, record, [f"*{split_value}"])
 
     def _bit(self, bit: ir.BitField, number: str) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 
 from wirekit.errors import Misuse
 
-try:  # several times as fast as zlib for the small pieces that protocols cover; the extra ``fast`` brings it
+try:  # as fast as zlib or several times so, which depends on processor and size; there are no wheels for some machines
     from isal.isal_zlib import crc32
 except ImportError:
     from zlib import crc32

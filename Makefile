@@ -49,14 +49,17 @@ $(STAMP): pyproject.toml requirements.lock
 demo: setup
 	$(BIN)/wirekit pipeline fixtures/pcap --output out/demo --engine spark
 
+# `make test WORKERS=0` runs them in one process.
+WORKERS := 2
+DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(DISTRIBUTED)
 
 # Every index of the columns engine is compared with its array. Numba compiles other code for this, which has other names
 # in the cache; the tests keep theirs apart in any case. In the other directories no test runs a kernel.
 KERNELS := agreement cli compiler compression kafka pipeline registry
 test-boundscheck: setup
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(KERNELS:%=tests/%)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(DISTRIBUTED) $(KERNELS:%=tests/%)
 
 # mypy can't follow the import hook of the editable install, so it reads a package made of links.
 # Its messages are mapped back to the real paths.

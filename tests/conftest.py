@@ -1,4 +1,4 @@
-"""Hypothesis profiles, where the fixtures are, and one Spark session for all tests."""
+"""Hypothesis profiles, where the fixtures are, one Spark session for all tests, and which of them one process runs."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tests.engines import decode_by_all, encode_by_all
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -41,6 +43,24 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIREKIT_CACHE_DIR", str(folder))
         yield folder
+
+
+TOGETHER = ("tests/pipeline/", "tests/spark/")
+"""Files of tests that one process runs all of: a session of Spark is a JVM that takes seconds to start."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With ``--dist loadfile``: each file to one process, as most kernels are of one file, and Spark's to the same."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compression", "registry"}

@@ -231,6 +231,18 @@ class Registry:
             self._add(protocol, schemas)
         return protocol
 
+    def unregister(self, name: str) -> None:
+        """Forgets a protocol, for tests that declare some of their own. What was compiled of it stays by key.
+
+        Raises:
+            Misuse: when there is none of that name.
+        """
+        with self._lock:
+            protocol = self.protocol(name)
+            del self._protocols[protocol.name]
+            for rest in protocol.layouts:
+                del self._schemas[protocol.key(rest)]
+
     def _add(self, protocol: Protocol, schemas: list[Schema]) -> None:
         self._protocols[protocol.name] = protocol
         self._schemas.update({schema.key: schema for schema in schemas})

@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.agreement.inputs import inputs
 from tests.agreement.law import agree, prepare
+from wirekit.errors import WirekitError
 
 MEMORY = 4 << 30
 """Bytes of address space a process may take beyond what it has: what eats memory fails instead."""
@@ -35,6 +36,7 @@ BUGS = (
     StopIteration,  # of which a pool would take the first for the end of the run
     TypeError,
     ValueError,
+    WirekitError,  # of generating inputs, or of a call that gives errors instead of raising them
 )
 
 
@@ -64,14 +66,16 @@ class Finding:
 
 @dataclass
 class Found:
-    """What became of inputs, and the shortest that shows each fault of each schema."""
+    """What became of inputs, the shortest that shows each fault of each schema, and why layouts were refused."""
 
     seen: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def add(self, other: Found) -> None:
         self.seen.update(other.seen)
+        self.refused.update(other.refused)
         self.faults.update(other.faults)
         for finding in other.findings.values():
             self.note(finding)
@@ -122,13 +126,14 @@ def run(keys: Sequence[str], count: int, *, seed: int = 0, processes: int = 2, e
     """Gives what was found so far each time that a task has ended."""
     found = Found()
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, _bounded, maxtasksperchild=200) as pool:
+    with context.Pool(processes, bounded, maxtasksperchild=200) as pool:
         for part in pool.imap_unordered(work, tasks(keys, count, seed, each)):
             found.add(part)
             yield found
 
 
-def _bounded() -> None:
+def bounded() -> None:
+    """Has a process fail that eats memory or time."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, _late)
 

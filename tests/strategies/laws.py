@@ -47,7 +47,12 @@ def examples(strategy: st.SearchStrategy[Any], run: Run, *, count: int, start: i
     """Runs with examples that are the same every time, and as many as the caller says, not the profile."""
     suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     seeded = settings(
-        max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=suppressed
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=suppressed,
     )
 
     @seed(start)

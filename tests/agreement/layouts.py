@@ -1,0 +1,202 @@
+"""``python -m tests.agreement.layouts COUNT [SEED [PROCESSES]]``: so many layouts drawn at random, through all engines.
+
+Each seed is one layout, ``tests.agreement.drawing`` draws it; its inputs are those of ``tests.agreement.inputs``. What
+registration refuses is counted and left alone. A fault is printed with the layout and the shortest input that shows it;
+``python -m tests.agreement.layouts --show SEED`` prints a layout. The exit status is 1 when engines do not agree.
+``make agreement-layouts`` runs it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from hypothesis.errors import Unsatisfiable
+
+from tests.agreement.drawing import Drawing
+from tests.agreement.inputs import Input, inputs
+from tests.agreement.law import agree, prepare
+from tests.agreement.run import SECONDS, Found, bounded, noting, report
+from wirekit import wire
+from wirekit.compiler import ir
+from wirekit.errors import Misuse
+from wirekit.registry import Layout, Protocol, Schema, registry
+from wirekit.values import SymbolTable
+
+EVERY = 30.0
+KERNELS = 0.66
+"""The share of layouts whose columns are compared as well, in the long run."""
+PREPARING = 120
+"""Seconds in which the kernels of a layout are compiled and its frames are generated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A layout drawn at random, under a name that no other one has.
+
+    Attributes:
+        seed: draws the same one again.
+        texts: the Python of each layout by the rest of its key; ``main`` is the one that is tested.
+    """
+
+    seed: int
+    texts: dict[str, str]
+
+    @property
+    def protocol(self) -> str:
+        return f"drawn{self.seed}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.protocol}.main"
+
+    def declared(self) -> Protocol:
+        """The protocol that the texts declare.
+
+        Raises:
+            Misuse: where a node itself refuses what it is given.
+        """
+        names: dict[str, Any] = {name: getattr(wire, name) for name in wire.__all__}
+        names["SymbolTable"] = SymbolTable
+        layouts = {name: Layout(eval(text, names)) for name, text in self.texts.items()}
+        return Protocol(self.protocol, "Drawn at random", layouts)
+
+    def __str__(self) -> str:
+        lines = [f"# seed {self.seed}", *(f"{name} = {text}" for name, text in self.texts.items())]
+        return "\n".join(lines)
+
+
+def drawn(seed: int) -> Drawn:
+    """The layout of a seed."""
+    return Drawn(seed, Drawing(seed, f"drawn{seed}").layouts())
+
+
+@contextmanager
+def registered(layout: Drawn) -> Iterator[str]:
+    """Its key, which the registry knows inside.
+
+    Raises:
+        Misuse: when it is refused.
+    """
+    protocol = registry.register(layout.declared())
+    try:
+        yield layout.key
+    finally:
+        registry.unregister(protocol.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The inputs of one layout.
+
+    Attributes:
+        columns: whether to compare columns as well, for which a kernel is compiled.
+    """
+
+    seed: int
+    count: int = 60
+    sound: int = 20
+    named: int = 12
+    columns: bool = False
+
+
+def work(task: Task) -> Found:
+    """Draws a layout and its inputs, and compares what all engines say; a fault ends none but its own input."""
+    found = Found()
+    with ExitStack() as stack:
+        try:
+            key = stack.enter_context(registered(drawn(task.seed)))
+        except Misuse as error:
+            found.seen["refused"] += 1
+            found.refused[str(error).partition(": ")[2]] += 1
+            return found
+        _inputs(task, key, found)
+        found.seen["layouts"] += 1
+    return found
+
+
+def _inputs(task: Task, key: str, found: Found) -> None:
+    given: list[Any] = []
+    with noting(found, key, {}, b""), at_most(PREPARING):
+        given += _drawn_inputs(task, key, found)
+        if task.columns:
+            prepare(key, given)
+    for context, data in given:
+        with noting(found, key, context, data), at_most(SECONDS):
+            agree(key, data, context, columns=task.columns, seen=found.seen)
+
+
+def _drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:
+    """Those of the layout; where hardly a value fits it, bytes that are no frames of it."""
+    try:
+        return list(inputs(key, task.seed, task.count, sound=task.sound, named=task.named))
+    except Unsatisfiable:
+        found.seen["without values"] += 1
+    chance = Random(f"bytes {task.seed}")
+    return [({}, chance.randbytes(chance.randrange(40))) for _ in range(task.count)]
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Ends with TimeoutError what takes longer, where the signal is handled."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def run(count: int, *, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> Iterator[Found]:
+    """Gives what was found so far each time that a layout has ended."""
+    found = Found()
+    planned = (Task(seed + number, columns=number % 100 < 100 * kernels) for number in range(count))
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, bounded, maxtasksperchild=100) as pool:
+        for part in pool.imap_unordered(work, planned):
+            found.add(part)
+            yield found
+
+
+def show(seed: int) -> str:
+    """A layout as Python, and as IR."""
+    layout = drawn(seed)
+    lines = [str(layout)]
+    for schema in _schemas(layout):
+        lines += [schema.key, ir.dump(schema.layout)]
+    return "\n".join(lines)
+
+
+def _schemas(layout: Drawn) -> Iterator[Schema]:
+    with registered(layout):
+        yield from [registry[f"{layout.protocol}.{name}"] for name in layout.texts]
+
+
+def main(count: int, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> int:
+    started = told = time.monotonic()
+    found = Found()
+    for found in run(count, seed=seed, processes=processes, kernels=kernels):
+        if time.monotonic() - told > EVERY:
+            told = time.monotonic()
+            faults = sum(found.faults.values())
+            print(f"{found.seen['layouts']:,} layouts, {faults} faults, {told - started:.0f} s", flush=True)
+    print(report(found, started))
+    for key in sorted({key for key, _ in found.findings}):
+        print(drawn(int(key.partition(".")[0].removeprefix("drawn"))))
+    for why, times in found.refused.most_common(12):
+        print(f"refused {times} times: {why}")
+    return 1 if found.findings else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--show"]:
+        print(show(int(sys.argv[2])))
+        sys.exit(0)
+    numbers = [int(text) for text in sys.argv[1:4]] or [1000]
+    sys.exit(main(*numbers, kernels=float(sys.argv[4]) if sys.argv[4:] else KERNELS))

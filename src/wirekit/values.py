@@ -133,7 +133,8 @@ class Record(metaclass=_RecordType):
 
     Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
     raises AttributeError. Two records are equal when their set fields and extras are equal, whatever their type is
-    called. A mapping with the same content is equal as well.
+    called. A mapping with the same content is equal as well. A field may be called as a method is: then the record has
+    the field's value by that name, and ``Record.keep(record, "crc")`` calls the method.
 
     >>> Point = record_type("Point", ("x", "y"))
     >>> p = Point(x=1, y=2)
@@ -155,6 +156,10 @@ class Record(metaclass=_RecordType):
     @property
     def extra(self) -> dict[str, Any]:
         """What the fields cannot say (see the module header); empty for nearly every record."""
+        return self._beside()
+
+    def _beside(self) -> dict[str, Any]:
+        """``extra``; safe when a field is called so."""
         if self._extra is None:
             self._extra = {}
         return self._extra
@@ -164,7 +169,7 @@ class Record(metaclass=_RecordType):
         for name in names:
             if name not in self._fields:
                 raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields) or 'none'}")
-        kept: list[str] = self.extra.setdefault("keep", [])
+        kept: list[str] = self._beside().setdefault("keep", [])
         kept.extend(name for name in names if name not in kept)
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
@@ -187,9 +192,15 @@ class Record(metaclass=_RecordType):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The field's value, or the default when it is not set or does not exist."""
+        return self._get(name, default)
+
+    def _get(self, name: str, default: Any = None) -> Any:
+        """``get``; safe when a field is called so."""
         return getattr(self, name, default) if name in self._fields else default
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._fields:
+            raise KeyError(name)
         try:
             return getattr(self, name)
         except AttributeError:
@@ -232,6 +243,16 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
     """
     attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
     return cast("type[Record]", _RecordType(name, (Record,), attributes))
+
+
+def pairs(value: Record | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """(name, value) of the fields of a record or a mapping."""
+    return value._pairs() if isinstance(value, Record) else value.items()
+
+
+def field_of(value: Record | Mapping[str, Any], name: str, default: Any = None) -> Any:
+    """A field of a record or a mapping, or the default when it is not there."""
+    return value._get(name, default) if isinstance(value, Record) else value.get(name, default)
 
 
 def _restore(

@@ -100,7 +100,7 @@ def repaired(key: str, data: bytes, context: Mapping[str, Any]) -> bytes:
     if decoded.error is not None:
         return data
     for record in records(decoded.value):
-        record.extra.pop("keep", None)
+        record._beside().pop("keep", None)
     try:
         return wirekit.encode(key, decoded.value, context=context, engine="reference")
     except WirekitError:
@@ -116,7 +116,7 @@ def damaged_inside(chance: Random, key: str, data: bytes, context: Mapping[str, 
     packed = [
         (record, name)
         for record in records(value)
-        for name, inner in record.items()
+        for name, inner in record._pairs()
         if isinstance(inner, Record) and "compressed" in inner and "content" in inner
     ]
     if not packed:
@@ -127,7 +127,7 @@ def damaged_inside(chance: Random, key: str, data: bytes, context: Mapping[str, 
         return None
     record[name] = compress(codec, damaged(chance, [content]))
     for each in records(value):
-        each.extra.pop("keep", None)
+        each._beside().pop("keep", None)
     try:
         return wirekit.encode(key, value, context=context, engine="reference")
     except WirekitError:

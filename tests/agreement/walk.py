@@ -217,7 +217,7 @@ def expected(key: str, data: bytes, allowance: Allowance, depth: int = 0, wrappe
 def at(value: Any, path: list[str]) -> Any:
     """The value at a path."""
     for name in path:
-        value = value.get(name) if isinstance(value, Record) else None
+        value = value._get(name) if isinstance(value, Record) else None
     return value
 
 

@@ -79,7 +79,7 @@ def named(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
     if isinstance(value, Record):
         if type(value).__name__.lower() == name:
             yield where, value
-        for field, inner in value.items():
+        for field, inner in value._pairs():
             yield from named(name, inner, f"{where}.{field}" if where else field)
 
 

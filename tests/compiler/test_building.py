@@ -130,7 +130,7 @@ def records(value: Any) -> Iterator[Record]:
     """All records inside a value, outer first."""
     if isinstance(value, Record):
         yield value
-        for _, item in value.items():
+        for _, item in value._pairs():
             yield from records(item)
     elif isinstance(value, list):
         for item in value:

@@ -83,7 +83,7 @@ def _walk(value: Any, path: str, name: str, depth: int, known: _Known, nodes: No
         inside = known.hints.inside(nodes, child_name)
         yield from _walk(child, child_path, child_name, depth + bool(path), known, inside)
     if isinstance(value, Record):
-        for kept, content in value.extra.items():
+        for kept, content in value._beside().items():
             text = ", ".join(map(_unknown, content)) if isinstance(content, list) else _shown(content)[0]
             yield Line(depth + bool(path), f"${kept}", text, "")
 

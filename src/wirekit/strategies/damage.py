@@ -15,7 +15,7 @@ from wirekit.registry import registry
 from wirekit.strategies.expressions import Names, Unknown, evaluate, found_in
 from wirekit.strategies.nodes import unwrapped, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
-from wirekit.values import Record
+from wirekit.values import Record, field_of, pairs
 from wirekit.wire.stream import Scope, join_path
 
 _Change = Callable[[], bytes | None]
@@ -71,10 +71,10 @@ class Damage:
         match node:
             case ir.Structure(members=members):
                 inner = scope.inner()
-                inner.update(dict(value.items()))
+                inner.update(dict(pairs(value)))
                 yield from self._structure(node, value, steps)
                 for member in members:
-                    yield from self._visit(member.node, value.get(member.name), (*steps, member.name), inner)
+                    yield from self._visit(member.node, field_of(value, member.name), (*steps, member.name), inner)
             case ir.Several(element=element):
                 if isinstance(node.count, ir.Number):
                     yield from self._sizes("count", node.count, len(value), steps)
@@ -147,7 +147,7 @@ class Damage:
     def _structure(self, node: ir.Structure, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         for measure in node.measures:
             member = node.members[measure.at]
-            number, stored = unwrapped(member.node), value.get(member.name)
+            number, stored = unwrapped(member.node), field_of(value, member.name)
             if stored is None or not isinstance(number, ir.Number):
                 continue
             for size, wrong in wrong_sizes(number, stored):
@@ -156,7 +156,7 @@ class Damage:
                 yield self._trailing(steps, member.name)
         for checked in node.sums:
             member = node.members[checked.at]
-            stored = value.get(member.name)
+            stored = field_of(value, member.name)
             if stored is not None:
                 yield self._kept("checksum", steps, member.name, stored ^ 1)
 
@@ -215,14 +215,14 @@ class Damage:
         def change(value: Any) -> Any:
             record = _at(value, steps)
             record[member] = wrong
-            record.keep(member)
+            Record.keep(record, member)
             return value
 
         return name, join_path([*steps, member]), lambda: self._encoded(change)
 
     def _trailing(self, steps: tuple[str | int, ...], member: str) -> Recipe:
         def change(value: Any) -> Any:
-            trailing = _at(value, steps).extra.setdefault("trailing", {})
+            trailing = _at(value, steps)._beside().setdefault("trailing", {})
             trailing[member] = trailing.get(member, b"") + b"\x00\xff\x00"
             return value
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirekit.errors import Misuse
-from wirekit.values import Record
+from wirekit.values import Record, field_of
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -103,7 +103,7 @@ def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Re
     """
     if message is None:
         return
-    stored = message.get(told.field)
+    stored = field_of(message, told.field)
     if told.what == "count":
         number = elements(value)
         right = number is None or number == stored
@@ -116,7 +116,7 @@ def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Re
             stream.check("length", stored, extent, False, position)
             stream.session.path.pop()
     if not right:
-        message.extra.setdefault("keep", []).append(told.field)
+        message._beside().setdefault("keep", []).append(told.field)
 
 
 def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope: Scope) -> Any:
@@ -126,7 +126,7 @@ def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope
     kept = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
     if told.field in kept:
         return message
-    stored = message.get(told.field)
+    stored = field_of(message, told.field)
     if told.what == "count":
         number = elements(value)
     elif stored is None and not told.required and not _opened(value):
@@ -139,7 +139,7 @@ def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope
 def counted(field: str, message: Any, value: Any) -> Any:
     """A message with the number of elements that it leaves out: the layout of the elements may depend on it."""
     number = elements(value)
-    if number is None or not isinstance(message, Record) or message.get(field) is not None:
+    if number is None or not isinstance(message, Record) or message._get(field) is not None:
         return message
     return message if field in (message._extra or {}).get("keep", ()) else changed(message, field, number)
 

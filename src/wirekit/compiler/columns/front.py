@@ -121,5 +121,5 @@ def _value(tree: Expression, values: dict[str, Any]) -> Any:
     assert isinstance(tree, Field)
     value: Any = values.get(tree.names[0])
     for name in tree.names[1:]:
-        value = value.get(name) if isinstance(value, Record) else None
+        value = value._get(name) if isinstance(value, Record) else None
     return int(value) if isinstance(value, int) else value

@@ -111,17 +111,32 @@ class Schema:
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 
-    def check(self) -> None:
+    def check(self, beside: Mapping[str, Schema] | None = None) -> None:
         """Refuses a layout that can never work.
 
+        Args:
+            beside: the schemas of the protocol by key, while they are not registered yet.
+
         Raises:
-            Misuse: when the compiler cannot see through it, or it reads a field that there is not.
+            Misuse: when the compiler cannot see through it, it reads a field or refers to a layout of its protocol that
+                there is not, or it means nothing.
         """
         from wirekit.compiler.references import check_references
+        from wirekit.compiler.sense import check_sense
 
         layout = self.layout
+
+        def resolve(key: str) -> ir.Node | None:
+            if not key.startswith(f"{self.protocol}."):
+                return None  # it may be registered later
+            known = registry if beside is None else beside
+            if key not in known:
+                raise Misuse(f"it refers to {key}, which {self.protocol} does not declare")
+            return known[key].layout
+
         try:
             check_references(layout)
+            check_sense(layout, resolve)
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 
@@ -226,8 +241,9 @@ class Registry:
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
             schemas = _schemas(protocol)
+            beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
-                schema.check()
+                schema.check(beside)
             self._add(protocol, schemas)
         return protocol
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from construct.expr import BinExpr, FuncPath, Path, UniExpr
@@ -118,7 +119,7 @@ def expression(source: Any) -> Expression:
         return LengthOf(expression(operand))
     if isinstance(source, Path):
         return _path(source)
-    if source is None or isinstance(source, (int, str, bytes)):
+    if source is None or isinstance(source, (int, str, bytes)) or (isinstance(source, float) and isfinite(source)):
         return Literal(source)
     raise Misuse(f"{source!r} cannot be compiled; write a constant or a `this` expression")
 

@@ -7,7 +7,8 @@ four things: parse (``_parse``), build (``_build``), the value of a JSON form (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import construct
@@ -140,6 +141,16 @@ def is_null(number: int, null: int | None) -> bool:
     return null is not None and number <= null
 
 
+@contextmanager
+def wrapping(stream: Reader | Writer, path: list[str | int]) -> Iterator[None]:
+    """What is read or written inside lies in a node of the same path, which may be absent or null, and is there."""
+    stream.wrapped.append(len(path))
+    try:
+        yield
+    finally:
+        stream.wrapped.pop()
+
+
 def load_number(obj: Mapping[str, Any]) -> Any:
     """The number of a symbol in the JSON form."""
     if "value" not in obj:
@@ -153,6 +164,19 @@ def unnamed(field: construct.Renamed) -> Any:
     while isinstance(node, construct.Renamed):
         node = node.subcon
     return node
+
+
+def check_names(names: list[Any]) -> None:
+    """Refuses names that a record cannot have.
+
+    Raises:
+        Misuse: for a name that is no name for Python, begins with ``_``, or occurs twice.
+    """
+    for index, name in enumerate(names):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+            raise Misuse(f"a field is called as Python can call it, without _ in front, not {name!r}")
+        if name in names[:index]:
+            raise Misuse(f"two fields are called {name!r}")
 
 
 class _Context:

@@ -9,8 +9,8 @@ from typing import Any
 import construct
 
 from wirekit.errors import Misfit, Misuse
-from wirekit.values import Record, Symbol, SymbolTable, record_type, shown
-from wirekit.wire.node import Node, Wrapping, load_number, unnamed
+from wirekit.values import Record, Symbol, SymbolTable, field_of, record_type, shown
+from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
 
 UNITS = ("s", "ms", "us", "ns")
@@ -235,6 +235,7 @@ class Bits(Wrapping):
                 shift += bit.width
         if shift != (8 * inner.length if order == "lsb" else 0):
             raise Misuse(f"the bit fields must fill the {8 * inner.length} bits of {inner!r}")
+        check_names([field.name for field in fields])
         self.docs_of = {field.name: field.docs for field in fields}
         self.record = record_type("Bits", tuple(field.name for field in fields))
 
@@ -267,7 +268,7 @@ class Bits(Wrapping):
         number = 0
         for name, bit, shift in self.fields:
             stream.path.append(name)
-            value = obj.get(name)
+            value = field_of(obj, name)
             number |= bit.number(0 if value is None else value, stream) << shift
             stream.path.pop()
         return number - (1 << 8 * self.inner.length) if self._negative(number) else number

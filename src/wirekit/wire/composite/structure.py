@@ -16,7 +16,7 @@ from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Default, Length, cover
 from wirekit.wire.extras import load_extras
-from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, load_part, unnamed
+from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import Bits, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 from wirekit.wire.told import counted, tales
@@ -42,6 +42,7 @@ class Struct(Node):
             self.docs_of[field.name] = field.docs
         self.doc = doc
         names = [name for name, _ in self.members]
+        check_names(names)
         cores = [bare(node) for _, node in self.members]
         self._name = name
         self.lengths: dict[int, tuple[Length, int, int]] = {}

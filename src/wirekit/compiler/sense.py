@@ -1,0 +1,192 @@
+"""What a layout can never mean: refused when it is registered, with the path, rather than when bytes come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from wirekit.checksums import checksum
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.compiler.source import bare, fixed
+from wirekit.compression import names as codecs
+from wirekit.errors import Misuse
+from wirekit.wire.compressed import NEED_SIZE
+
+Resolve = Callable[[str], ir.Node | None]
+"""The layout of a key; None where it is not known yet, as it may be of a protocol that is registered later."""
+
+
+def check_sense(layout: ir.Node, resolve: Resolve) -> None:
+    """Refuses a layout of which no bytes can be read, or no value written.
+
+    Raises:
+        Misuse: the text has the path, and what to write instead.
+    """
+    for path, node in ir.walk(layout):
+        where = path or "the layout"
+        for problem in _problems(node):
+            raise Misuse(f"{where}: {problem}")
+    _ends(layout, resolve, [])
+
+
+def _problems(node: ir.Node) -> Iterator[str]:
+    match node:
+        case ir.Structure():
+            yield from _lengths(node)
+            yield from _sums(node)
+        case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
+            yield from _null(number, null, "length")
+        case ir.Several(count=ir.Number() as number, null=null):
+            yield from _null(number, null, "count")
+        case ir.Delimited(end=b""):
+            yield "a delimiter is at least one byte"
+        case ir.Ahead(node=inner) if not fixed(inner):
+            yield "what is read ahead has a fixed size: a number, a flag, symbols or bits"
+        case ir.Fallback(node=inner):
+            string = _string(inner)
+            if string:
+                yield f"OrBytes is for a layout whose value is no string, and a value of this one may be {string}"
+        case ir.Constant(value=Literal(value=value)):
+            yield from _value(node.node, value, "is always")
+        case ir.Optional(default=Literal(value=value)):
+            yield from _value(node.node, value, "is by default")
+        case ir.Packed():
+            yield from _codecs(node)
+
+
+def _lengths(node: ir.Structure) -> Iterator[str]:
+    names = [member.name for member in node.members]
+    windows = []
+    for measure in node.measures:
+        name, first, last = names[measure.at], names[measure.first : measure.first + 1], names[measure.last]
+        if measure.first > measure.last:
+            what = "no field stands behind it" if not first else f"{first[0]} stands behind {last}"
+            yield f"the length {name} covers nothing: {what}"
+        elif measure.first <= measure.at <= measure.last:
+            yield f"the length {name} covers itself; name the fields behind it, and add={_size(node, measure.at)}"
+        elif measure.bounds and measure.at < measure.first:
+            windows.append(measure)
+    for index, one in enumerate(windows):
+        for other in windows[index + 1 :]:
+            left, right = sorted((one, other), key=lambda measure: (measure.first, -measure.last))
+            if left.first < right.first <= left.last < right.last:
+                yield (
+                    f"the lengths {names[left.at]} and {names[right.at]} cross: one ends inside the other; "
+                    "bounds=False has one of them only verified"
+                )
+
+
+def _size(node: ir.Structure, at: int) -> int:
+    return ir.minimum(bare(node.members[at].node))
+
+
+def _sums(node: ir.Structure) -> Iterator[str]:
+    names = [member.name for member in node.members]
+    for total in node.sums:
+        name, number = names[total.at], bare(node.members[total.at].node)
+        if total.first > total.last:
+            yield f"the checksum {name} covers nothing"
+        if not isinstance(number, ir.Number) or number.real:
+            yield f"the checksum {name} is an integer"
+        elif 8 * number.size < checksum(total.algorithm).bits:
+            yield f"the checksum {name} has {8 * number.size} bits, and {total.algorithm} needs more"
+        if total.content and total.first == total.last:
+            core = bare(node.members[total.first].node)
+            if not isinstance(core, ir.Blob | ir.Packed):
+                yield f"the checksum {name} covers the content of {names[total.first]}, which is no byte string"
+        elif total.content:
+            yield f"the checksum {name} covers the content of one field"
+
+
+def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:
+    if number.real:
+        yield f"a {what} is an integer"
+    if null is not None and not number.low <= null <= 0:
+        yield f"a {what} that means null is 0, or negative in a signed integer, not {null}"
+    if null == 0 and what == "count":
+        yield "a count of 0 is an empty list, so it cannot mean null"
+
+
+def _string(node: ir.Node) -> str:
+    """What string a value may be, in words."""
+    match node:
+        case ir.Blob(text=True):
+            return "text"
+        case ir.Blob(length=length):
+            return "" if length is None else "bytes"  # all bytes up to the limit are written as they stand in any case
+        case ir.Delimited(decimal=False):
+            return "text"
+        case ir.Packed(blob=inner) | ir.Fallback(node=inner):
+            return _string(inner)
+        case ir.Either() | ir.Choice():
+            return next(filter(None, (_string(inner) for _, inner in ir.parts(node))), "")
+        case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded() | ir.Constant() | ir.Optional():
+            return _string(node.node)
+    return ""
+
+
+def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
+    """Whether a value fits a field, where that can be told from both."""
+    core, number = node, value
+    while isinstance(core, ir.Constant | ir.Optional | ir.When | ir.WhenMore | ir.WhenNext):
+        core = core.node
+    if isinstance(core, ir.Named) and isinstance(value, str):
+        found = [int(symbol) for symbol in core.table if symbol.symbol == value]
+        number = found[0] if found else None
+    if isinstance(core, ir.Named) and core.closed and number not in core.table:
+        yield f"it {how} {value!r}, which {core.table.name} has no name for"
+    if isinstance(core, ir.Named):
+        core = core.number
+    match core:
+        case ir.Number(real=False) as integer:
+            fits = type(number) is int and integer.low <= number <= integer.high
+        case ir.Number() | ir.Boolean():
+            fits = isinstance(number, (int, float))
+        case ir.Blob(text=text, length=length):
+            size = length.value if isinstance(length, Literal) else None
+            fits = isinstance(number, str if text else (bytes, bytearray))
+            if fits and size is not None:
+                fits = len(number.encode(errors="surrogateescape") if text else number) == size
+            fits = fits or (number is None and core.null is not None)
+        case ir.Several():
+            fits = isinstance(number, (list, tuple)) or (number is None and core.null is not None)
+        case _:
+            fits = True
+    if not fits:
+        yield f"it {how} {value!r}, which does not fit"
+
+
+def _codecs(node: ir.Packed) -> Iterator[str]:
+    for _, codec in node.codecs:
+        if codec not in codecs():
+            yield f"no codec is called {codec!r}; known are {', '.join(codecs())}"
+        if codec in NEED_SIZE and node.size is None:
+            yield f"{codec} does not say how much it holds: size= is the field that does"
+
+
+def _ends(node: ir.Node, resolve: Resolve, around: list[str]) -> None:
+    """Refuses a layout that every value of it contains again."""
+    for key in _certain(node):
+        if key in around:
+            raise Misuse(f"every value contains another one without end: {' → '.join([*around, key])}")
+        target = resolve(key)
+        if target is not None and len(around) < 100:
+            _ends(target, resolve, [*around, key])
+
+
+def _certain(node: ir.Node) -> set[str]:
+    """The keys of layouts that every value of a node contains."""
+    match node:
+        case ir.Reference(key=key):
+            return {key}
+        case ir.Structure() | ir.Either():
+            inner = [_certain(part) for _, part in ir.parts(node)]
+            return set.intersection(*inner) if isinstance(node, ir.Either) else set[str]().union(*inner)
+        case ir.Choice():
+            return set.intersection(*[_certain(part) for _, part in ir.parts(node)])
+        case ir.Bounded(null=None) | ir.Optional() | ir.Constant():
+            return _certain(node.node)
+        case ir.Several(count=Literal(value=int(count))) if count > 0:
+            return _certain(node.element)
+    return set()

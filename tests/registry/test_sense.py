@@ -1,0 +1,108 @@
+"""What a layout can never mean is refused when it is registered, and the text says what to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+import wirekit
+from tests.own import own
+from wirekit.registry import Layout, Protocol, Registry
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Array,
+    Bytes,
+    Checked,
+    Compressed,
+    Const,
+    Default,
+    Delimited,
+    IfMore,
+    Length,
+    Lookahead,
+    Node,
+    OrBytes,
+    Ref,
+    Sized,
+    String,
+    Struct,
+    Switch,
+    Symbols,
+    float64,
+    int8,
+    int16,
+    rest,
+    this,
+    uint8,
+    uint16,
+    uint32,
+)
+
+KIND = SymbolTable("kind", {1: "ONE"})
+CROSSING = Struct(
+    "a" / Length(int8, ("c", "d")), "b" / Length(int8, ("d", "e")), "c" / int8, "d" / rest(), "e" / rest()
+)
+
+
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        (Struct("a" / int8, "n" / Length(int8)), "the length n covers nothing: no field stands behind it"),
+        (
+            Struct("n" / Length(int8, ("b", "a")), "a" / int8, "b" / int8),
+            "the length n covers nothing: b stands behind",
+        ),
+        (Struct("n" / Length(int16, ("n", "a")), "a" / int8), "the length n covers itself; .* add=2"),
+        (CROSSING, "the lengths a and b cross"),
+        (Struct("a" / int8, "crc" / Checked(uint32, "crc32")), "the checksum crc covers nothing"),
+        (Struct("crc" / Checked(uint16, "crc32"), "a" / int8), "the checksum crc has 16 bits"),
+        (Struct("crc" / Checked(float64, "crc32"), "a" / int8), "the checksum crc is an integer"),
+        (
+            Struct("crc" / Checked(uint32, "crc32", "a", content=True), "a" / int8),
+            "content of a, which is no byte string",
+        ),
+        (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null is 0, or negative in a signed integer"),
+        (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null is 0, or negative"),
+        (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),
+        (Struct("a" / Delimited("")), "a: a delimiter is at least one byte"),
+        (Struct("a" / Lookahead(Bytes(int8))), "a: what is read ahead has a fixed size"),
+        (Struct("a" / OrBytes(String(int8))), "a: OrBytes is for a layout whose value is no string, .* text"),
+        (Struct("a" / OrBytes(Switch(1, {1: int8, 2: Bytes(2)}))), "a: OrBytes .* may be bytes"),
+        (Struct("a" / Const(uint8, 256)), "a: it is always 256, which does not fit"),
+        (Struct("a" / Const(Bytes(2), b"abc")), "a: it is always b'abc', which does not fit"),
+        (Struct("a" / Const(Symbols(uint8, KIND, closed=True), 2)), "a: it is always 2, which kind has no name for"),
+        (Struct("a" / Default(String(int8), b"a")), "a: it is by default b'a', which does not fit"),
+        (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lzma"}, rest())), "b: no codec is called 'lzma'"),
+        (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lz4-block"}, rest())), "b: lz4-block .* size="),
+        (Struct("a" / Ref("odd.nosuch")), "it refers to odd.nosuch, which odd does not declare"),
+        (Struct("a" / Ref("odd.x")), "every value contains another one without end: odd.x"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(node: Node, problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=problem):
+        Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+def test_a_record_has_each_name_once() -> None:
+    with pytest.raises(wirekit.Misuse, match="two fields are called 'a'"):
+        Struct("a" / int8, "a" / int8)
+
+
+@pytest.mark.parametrize("name", ["", "_a", "a.b", "a-b", "1", "$keep"])
+def test_a_name_is_one_for_python(name: str) -> None:
+    with pytest.raises(wirekit.Misuse, match="a field is called as Python can call it"):
+        Struct(name / int8)
+
+
+def test_lengths_may_lie_in_each_other_or_be_verified_only() -> None:
+    inner = Struct("a" / Length(int8), "b" / Length(int8), "c" / int8)
+    crossing = Struct(
+        "a" / Length(int8, ("c", "d")), "b" / Length(int8, ("d", "e"), bounds=False), "c" / int8, "d" / int8, "e" / int8
+    )
+    for node in (inner, crossing):
+        with own(node) as key:
+            assert wirekit.registry[key]
+
+
+def test_what_may_end_may_contain_itself() -> None:
+    protocol = Protocol("tree", "a test", {"x": Layout(Struct("a" / IfMore(Ref("tree.x"))))})
+    assert Registry().register(protocol)

@@ -149,7 +149,7 @@ class Const(Wrapping):
         return actual
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        value = obj if obj is not None and stream.kept() else evaluate(self.value, context)
+        value = obj if stream.kept() else evaluate(self.value, context)
         return self.inner._build(value, stream, context, path)
 
     def default(self, context: Scope) -> Any:

@@ -18,6 +18,9 @@ from wirekit.values import Check, Gap, Span
 Decrypt = Callable[[bytes, Any], bytes | None]
 """Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
 
+WITHIN = "$within"
+"""Stands in the paths of what is kept for a node inside another one without a field between them."""
+
 TOTAL = "decompressed_total"
 """The limit on all compressed data of an input together, as ``Limit`` names it."""
 
@@ -169,6 +172,7 @@ class Reader:
         bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
         plain: whether the protobuf message at work is written in the canonical way so far.
         leave: the value of ``bounded`` at which a length that does not fit ends a list of records, -1 if at none.
+        wrapped: how long the path is of each node around this position that may be absent or null, and is there.
     """
 
     __slots__ = (
@@ -184,6 +188,7 @@ class Reader:
         "position",
         "session",
         "source",
+        "wrapped",
     )
 
     def __init__(
@@ -208,6 +213,7 @@ class Reader:
         self.nested = 0
         self.messages = 0
         self.leave = -1
+        self.wrapped: list[int] = []
         self.plain = True
 
     def take(self, size: int) -> bytes:
@@ -293,17 +299,25 @@ class Reader:
             path = join_path([*self.session.path, *names])
             spans[-1] = spans[-1]._replace(path=path, kind=kind)
 
-    def note(self, kind: str, value: Any) -> None:
-        """Keeps in the enclosing record's ``extra[kind]`` what the plain value of this field would lose."""
-        if self.session.frames:
-            depth, extra = self.session.frames[-1]
-            extra.setdefault(kind, {})[join_path(self.session.path[depth:])] = value
+    def note(self, kind: str, value: Any, *, wrapped: bool = False) -> None:
+        """Keeps in the enclosing record's ``extra[kind]`` what the plain value of this field would lose.
 
-    def keep(self) -> None:
-        """Has the field at the path written as it stands when the value is encoded."""
+        Args:
+            wrapped: whether nodes inside each other, without a field between them, are told apart.
+        """
         if self.session.frames:
             depth, extra = self.session.frames[-1]
-            extra.setdefault("keep", []).append(join_path(self.session.path[depth:]))
+            extra.setdefault(kind, {})[join_path(self._place(depth, wrapped))] = value
+
+    def keep(self, *, wrapped: bool = False) -> None:
+        """Has the field at the path written as it stands when the value is encoded; ``wrapped`` as for ``note``."""
+        if self.session.frames:
+            depth, extra = self.session.frames[-1]
+            extra.setdefault("keep", []).append(join_path(self._place(depth, wrapped)))
+
+    def _place(self, depth: int, wrapped: bool) -> list[str | int]:
+        path = self.session.path
+        return path[depth:] + [WITHIN] * (self.wrapped.count(len(path)) if wrapped else 0)
 
     def inside(self, data: bytes) -> Reader:
         """A reader of decompressed data, one level deeper, with a source number of its own."""
@@ -322,7 +336,7 @@ class Writer:
         parsed: whether the value is as it was parsed, so that the bytes kept beside a message are its own.
     """
 
-    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol")
+    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol", "wrapped")
 
     def __init__(self, protocol: str, limits: Limits) -> None:
         self.buffer = bytearray()
@@ -332,6 +346,7 @@ class Writer:
         self.frames: list[tuple[int, dict[str, Any]]] = []
         self.messages = 0
         self.parsed = False
+        self.wrapped: list[int] = []
 
     def write(self, data: bytes) -> None:
         """Appends bytes."""
@@ -348,20 +363,23 @@ class Writer:
         """The error for a value that does not fit the field at the path."""
         return Wrong(expected, actual, protocol=self.protocol, path=join_path(self.path))
 
-    def noted(self, kind: str) -> Any:
+    def noted(self, kind: str, *, wrapped: bool = False) -> Any:
         """What ``Reader.note`` kept for the field at the path, or None."""
         if not self.frames:
             return None
         depth, extra = self.frames[-1]
         kept = extra.get(kind)
-        return kept.get(join_path(self.path[depth:])) if kept else None
+        return kept.get(join_path(self._place(depth, wrapped))) if kept else None
 
-    def kept(self) -> bool:
+    def kept(self, *, wrapped: bool = False) -> bool:
         """Whether the field at the path is to be written as it stands."""
         if not self.frames:
             return False
         depth, extra = self.frames[-1]
-        return join_path(self.path[depth:]) in extra.get("keep", ())
+        return join_path(self._place(depth, wrapped)) in extra.get("keep", ())
+
+    def _place(self, depth: int, wrapped: bool) -> list[str | int]:
+        return self.path[depth:] + [WITHIN] * (self.wrapped.count(len(self.path)) if wrapped else 0)
 
 
 def located(error: WireError, reader: Reader) -> WireError:

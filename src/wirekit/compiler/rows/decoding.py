@@ -21,7 +21,7 @@ from wirekit.compiler.rows.code import Decoding
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.state import REASONS, Prefix, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Scope, Unusual, fixed, is_large
+from wirekit.compiler.source import Scope, Unusual, fixed, is_large, nullable
 from wirekit.errors import Misuse
 
 __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "unit", "writer"]
@@ -47,10 +47,10 @@ class Writer(Structures, Lists, Blobs):
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, scope), node.node, scope, path, e)
             case ir.WhenMore():
-                return self._maybe(code, f"p < {e}", node.node, scope, path, e)
+                return self._there(code, f"p < {e}", node.node, scope, path, e)
             case ir.WhenNext():
                 size = len(node.magic)
-                return self._maybe(
+                return self._there(
                     code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {e}", node.node, scope, path, e
                 )
             case ir.Either():
@@ -78,7 +78,10 @@ class Writer(Structures, Lists, Blobs):
             case ir.Protobuf():
                 return self._protobuf(code, node, path, e)
             case ir.Constant() if not fixed(node):
-                return self._constant_of(code, node, self._node(code, node.node, scope, path, e), scope, path, "p")
+                start = "p" if node.fatal else code.fresh("s")
+                if not node.fatal:
+                    code.put(f"{start} = p")
+                return self._constant_of(code, node, self._node(code, node.node, scope, path, e), scope, path, start)
             case _:
                 return self._fixed_run(code, [("", node)], scope, path, e)[0]
 
@@ -98,6 +101,16 @@ class Writer(Structures, Lists, Blobs):
         self._branch(code, value, node, scope, path, e)
         code.put("else:")
         code.put(f"    {value} = None")
+        return value
+
+    def _there(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        """What the bytes themselves tell the presence of; a null that is there is no absence."""
+        if not nullable(node):
+            return self._maybe(code, condition, node, scope, path, e)
+        there = code.fresh("t")
+        code.put(f"{there} = {condition}")
+        value = self._maybe(code, there, node, scope, path, e)
+        code.put(f"if {there} and {value} is None: raise Unusual")
         return value
 
     def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Prefix, e: str) -> str:
@@ -132,6 +145,8 @@ class Writer(Structures, Lists, Blobs):
         code.put(f"{value} = {self._node(code, node.node, scope, path, limit)}")
         code.put(f"if p != {limit}: raise Unusual")
         if node.null is not None:
+            if nullable(node.node):
+                code.put(f"if {value} is None: raise Unusual")
             code.depth -= 1
         return value
 

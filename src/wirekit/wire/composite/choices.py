@@ -9,15 +9,28 @@ from wirekit.errors import Limit, WireError
 from wirekit.values import shown
 from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
-from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate
+from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, wrapping
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class _Optional(Wrapping):
-    """A field that is there or not; absent it is None and takes no bytes."""
+    """A field that is there or not; absent it is None and takes no bytes.
+
+    Where it is there and its value is null, ``$keep`` names it: a null that is written.
+    """
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return None if obj is None else self.inner._build(obj, stream, context, path)
+        if obj is None and not stream.kept(wrapped=True):
+            return None
+        with wrapping(stream, stream.path):
+            return self.inner._build(obj, stream, context, path)
+
+    def _present(self, stream: Reader, context: Scope, path: str) -> Any:
+        with wrapping(stream, stream.session.path):
+            value = self.inner._parse(stream, context, path)
+        if value is None:
+            stream.keep(wrapped=True)
+        return value
 
     def settled(self, context: Scope) -> Node:
         return self.inner.settled(context)
@@ -157,14 +170,14 @@ class IfNext(_Optional):
         end = stream.position + len(self.magic)
         if end > stream.limit or stream.buffer[stream.position : end] != self.magic:
             return stream.absent()
-        return self.inner._parse(stream, context, path)
+        return self._present(stream, context, path)
 
 
 class IfMore(_Optional):
     """A field that is there when any byte is left before the limit, and None otherwise."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path) if stream.position < stream.limit else stream.absent()
+        return self._present(stream, context, path) if stream.position < stream.limit else stream.absent()
 
 
 class OrBytes(Wrapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.errors import Limit
-from wirekit.wire.node import NOTHING, Node, Wrapping, is_null
+from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, wrapping
 from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -16,7 +16,8 @@ class Sized(Wrapping):
     Args:
         length: the integer that counts the bytes.
         inner: the layout.
-        null: the length that means null, or None.
+        null: the length that means null, or None. Where another one stands and the value inside is null, ``$keep``
+            names the field.
     """
 
     def __init__(self, length: Integer, inner: Node, *, null: int | None = None) -> None:
@@ -44,13 +45,16 @@ class Sized(Wrapping):
         stream.limit = end = min(begin + size, outer)
         stream.bounded += not cut
         try:
-            value = self.inner._parse(stream, context, path)
+            with wrapping(stream, stream.session.path):
+                value = self.inner._parse(stream, context, path)
         finally:
             stream.limit = outer
+        if value is None and self.null is not None:
+            stream.keep(wrapped=True)
         stream.bounded -= not cut
         if stream.position < end:
             stream.trailing(stream.position, end)
-            stream.note("trailing", bytes(stream.buffer[stream.position : end]))
+            stream.note("trailing", bytes(stream.buffer[stream.position : end]), wrapped=True)
             stream.position = end
         if cut:
             stream.position = begin
@@ -61,17 +65,16 @@ class Sized(Wrapping):
         return value
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if obj is None:
-            if self.null is None:
-                raise stream.wrong("a value", "null")
+        if obj is None and self.null is not None and not stream.kept(wrapped=True):
             raw = stream.noted("raw")
             self.length._build(self.null if raw is None else raw, stream, context, path)
             return obj
         start = len(stream.buffer)
         self.length._build(0, stream, context, path)
         begin = len(stream.buffer)
-        self.inner._build(obj, stream, context, path)
-        trailing = stream.noted("trailing")
+        with wrapping(stream, stream.path):
+            self.inner._build(obj, stream, context, path)
+        trailing = stream.noted("trailing", wrapped=True)
         if trailing:
             stream.write(trailing)
         size = self.length.check(len(stream.buffer) - begin, stream)

@@ -90,9 +90,6 @@ class Reading:
                 self._length(index, value)
             while self.bounds and self.bounds[-1].last == index:
                 self._close(self.bounds.pop())
-        for length, size in self.pending.values():
-            self._open(length, size)
-            self._close(self.bounds.pop())
 
     def _verdicts(self) -> None:
         """Verifies what can be only when all members are there."""

@@ -278,6 +278,29 @@ def bare(node: ir.Node) -> ir.Node:
     return node
 
 
+def conditional(node: ir.Node) -> bool:
+    """Whether a member may be absent."""
+    while isinstance(node, ir.Optional):
+        node = node.node
+    return isinstance(node, ir.When | ir.WhenMore | ir.WhenNext)
+
+
+def nullable(node: ir.Node) -> bool:
+    """Whether a value may be null."""
+    match node:
+        case ir.Blob(null=null) | ir.Several(null=null):
+            return null is not None
+        case ir.When() | ir.WhenMore() | ir.WhenNext() | ir.Reference():
+            return True
+        case ir.Bounded(null=null, node=inner):
+            return null is not None or nullable(inner)
+        case ir.Fallback(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner) | ir.Packed(blob=inner):
+            return nullable(inner)
+        case ir.Either() | ir.Choice():
+            return any(nullable(inner) for _, inner in ir.parts(node))
+    return False
+
+
 def is_large(node: ir.Node) -> bool:
     """Whether a branch has the node in a function of its own."""
     return isinstance(node, (ir.Structure, ir.Choice)) and sum(1 for _ in ir.parts(node)) > 1

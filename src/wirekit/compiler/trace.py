@@ -15,7 +15,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, fixed, is_large, trees_in
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, conditional, fixed, is_large, trees_in
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
 from wirekit.wire.stream import Limits, Reader, Session
@@ -226,17 +226,20 @@ class Writer(Generator):
             for measure in node.measures:
                 if measure.first == index and measure.at < index and measure.bounds and measure.last >= index:
                     limits.append((measure.last, e))
-                    e = self._limit(code, measure, names[node.members[measure.at].name], e)
+                    e = self._limit(code, node, measure, names[node.members[measure.at].name], e)
             self._node(code, member.node, inner, place.member(member.name), e, names[member.name])
             while limits and limits[-1][0] == index:
                 _, e = limits.pop()
         code.span(place.path, start, code.place(), '"record"')
 
     @staticmethod
-    def _limit(code: Tracing, measure: ir.Measure, number: str, e: str) -> str:
-        """The variable with the limit that a length sets inside another."""
+    def _limit(code: Tracing, node: ir.Structure, measure: ir.Measure, number: str, e: str) -> str:
+        """The variable with the limit that a length sets inside another; one that is absent sets none."""
         limit = code.fresh("e")
-        code.put(f"{limit} = {code.place(-measure.add)} + {number}")
+        announced = f"{code.place(-measure.add)} + {number}"
+        if conditional(node.members[measure.at].node):
+            announced = f"{e} if {number} is None else {announced}"
+        code.put(f"{limit} = {announced}")
         if measure.zero_is_rest:
             code.put(f"if {number} == 0: {limit} = {e}")
         if measure.clip:

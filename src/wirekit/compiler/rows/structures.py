@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.rows.code import Decoding
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.rows.state import Prefix
-from wirekit.compiler.source import Scope, bare, fixed, put_told
+from wirekit.compiler.source import Scope, bare, conditional, fixed, put_told
 from wirekit.errors import Misuse
 from wirekit.values import record_type
 
@@ -53,7 +53,11 @@ class Structures(Numbers):
         while index < len(node.members):
             for measure in node.measures:
                 if measure.first == index and measure.at < index and measure.bounds:
-                    limits.append(self._window(code, measure, values[measure.at], e))
+                    limits.append(
+                        self._window(
+                            code, measure, values[measure.at], e, absent=conditional(node.members[measure.at].node)
+                        )
+                    )
                     e = limits[-1].inside
             run = self._run_from(node, index, {limit.measure.last for limit in limits})
             if run:
@@ -122,11 +126,15 @@ class Structures(Numbers):
         return kept
 
     @staticmethod
-    def _window(code: Decoding, measure: ir.Measure, number: str, e: str) -> Window:
-        """Begins the bytes that a length bounds."""
+    def _window(code: Decoding, measure: ir.Measure, number: str, e: str, *, absent: bool) -> Window:
+        """Begins the bytes that a length bounds, which bounds none where it is absent."""
         window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
         limit = window.inside
-        code.put(f"{limit} = p + {number} - {measure.add}" if measure.add else f"{limit} = p + {number}")
+        if absent:
+            code.put(f"if {number} is None: {limit} = {e}")
+            code.put("else:")
+        announced = f"p + {number} - {measure.add}" if measure.add else f"p + {number}"
+        code.put(f"{'    ' * absent}{limit} = {announced}")
         if measure.zero_is_rest:
             code.put(f"if {number} == 0: {limit} = {e}")
         if measure.clip:
@@ -139,7 +147,12 @@ class Structures(Numbers):
     def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Prefix) -> None:
         """Ends the bytes that a length bounds."""
         measure, limit, cut = window.measure, window.inside, window.cut
-        code.put(f"if p != {limit}{f' and {number}' if measure.zero_is_rest else ''}: raise Unusual")
+        unless = ""
+        if measure.zero_is_rest:
+            unless = f" and {number}"
+        elif conditional(node.members[measure.at].node):
+            unless = f" and {number} is not None"
+        code.put(f"if p != {limit}{unless}: raise Unusual")
         if measure.clip:
             name = node.members[measure.at].name
             code.put(f"if {cut} is not None:")
@@ -179,6 +192,8 @@ class Structures(Numbers):
             return []
         if opening:
             room = min(measure.least - measure.add for measure in opening)
+            if conditional(node.members[opening[0].at].node):
+                return []
             if len(opening) > 1 or sum(number.size for number in numbers) > room:
                 return []
             plain = run and all(isinstance(member, ir.Number) for _, member in run)
@@ -327,9 +342,9 @@ class Structures(Numbers):
                 tests = [f"({value} < {measure.least} and {value} != 0)"]
             if measure.frame:
                 tests.append(f"{value} > S.frame")
-            code.put(f"if {' or '.join(tests)}: raise Unusual")
-            if measure.first > measure.last:
-                code.put(f"if {value} != {measure.add}: raise Unusual")
+            absent = conditional(node.members[at].node)
+            refused = " or ".join(tests)
+            code.put(f"if {f'{value} is not None and ({refused})' if absent else refused}: raise Unusual")
 
     def _agree(
         self,

@@ -286,7 +286,7 @@ class Drawing:
 
     def _array(self, end: bool) -> Piece:
         prefix = self._one(PREFIXES)
-        null = f", null={self.chance.choice((-1, -1, 0))}" if self._often(0.3) else ""
+        null = ", null=-1" if self._often(0.4) and not prefix.startswith("u") else ""
         return Piece(f"Array({prefix}, {self.node(False).text}{null})", "list", sure=not null)
 
     def _repeat(self, end: bool) -> Piece:
@@ -414,7 +414,7 @@ class Drawing:
     def _computed(self, names: list[str]) -> dict[int, tuple[Piece, int]]:
         """Lengths and checksums among the members, and the last member that each one bounds."""
         found: dict[int, tuple[Piece, int]] = {}
-        places = [index for index in range(len(names)) if self._often(0.16)]
+        places = [index for index in range(len(names)) if self._often(0.16)] if len(names) > 1 else []
         for at in places:
             if self._often(0.6):
                 found[at] = self._length(names, at)
@@ -450,7 +450,7 @@ class Drawing:
         number = self._one(
             ("uint16", "int16", "uint16le") if algorithm == "internet" else ("uint32", "int32", "uint64")
         )
-        content = ", content=True" if of.startswith(", '") and self._often(0.3) else ""
+        content = ", content=True" if of.startswith(", '") and self._often(0.15) else ""
         text = f"Checked({number}, {algorithm!r}{of}{content})"
         if self._often(0.15):
             text = f"{self._one(('IfMore(', 'If(context.mode != 1, '))}{text})"
@@ -460,9 +460,12 @@ class Drawing:
     def _covered(self, names: list[str], at: int) -> tuple[str, int]:
         """What a length or checksum covers, as an argument, and the last of it."""
         how = self.chance.random()
-        if how < 0.35 or len(names) < 2:
+        if at == len(names) - 1 and (how < 0.95 and len(names) > 1):  # what stands in front is all that there is
+            last = self.chance.randrange(at)
+            first = self.chance.randint(0, last)
+        elif how < 0.35 or len(names) < 2:
             return "", len(names) - 1
-        if how < 0.9 and at < len(names) - 1:
+        elif how < 0.92:
             first = self.chance.randint(at + 1, len(names) - 1)
             last = self.chance.randint(first, len(names) - 1)
         else:

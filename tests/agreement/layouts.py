@@ -24,6 +24,7 @@ from tests.agreement.drawing import Drawing
 from tests.agreement.inputs import Input, inputs
 from tests.agreement.law import agree, prepare
 from tests.agreement.run import SECONDS, Found, bounded, noting, report
+from tests.own import declared
 from wirekit import wire
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
@@ -85,11 +86,8 @@ def registered(layout: Drawn) -> Iterator[str]:
     Raises:
         Misuse: when it is refused.
     """
-    protocol = registry.register(layout.declared())
-    try:
+    with declared(layout.declared()):
         yield layout.key
-    finally:
-        registry.unregister(protocol.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +121,20 @@ def work(task: Task) -> Found:
 
 
 def _inputs(task: Task, key: str, found: Found) -> None:
-    given: list[Any] = []
+    given: list[Input] = []
+    used = not _stops(key)
     with noting(found, key, {}, b""), at_most(PREPARING):
         given += _drawn_inputs(task, key, found)
         if task.columns:
             prepare(key, given)
     for context, data in given:
         with noting(found, key, context, data), at_most(SECONDS):
-            agree(key, data, context, columns=task.columns, seen=found.seen)
+            agree(key, data, context, columns=task.columns, used=used, seen=found.seen)
+
+
+def _stops(key: str) -> bool:
+    """Whether a list ends before a record that is cut: there generated code may meet damage first, and leave it."""
+    return any(isinstance(node, ir.Several) and node.stop for _, node in ir.walk(registry[key].layout))
 
 
 def _drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:

@@ -32,7 +32,10 @@ class Maker(Fields, Settling, Messages):
 
     def whole(self) -> Any:
         """A value of the schema."""
-        value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
+        try:
+            value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
+        except Unknown:
+            reject()
         if any(want.must for want in self.wants) or self.sunk < self.dive:
             reject()
         return value
@@ -171,7 +174,13 @@ class Maker(Fields, Settling, Messages):
                 default = {**taken_apart(core, whole), **(default if isinstance(default, Mapping) else {})}
             scope[name] = default
             return _LEFT_OUT
-        return self.make(node, scope, forced)
+        try:
+            return self.make(node, scope, forced)
+        except Unknown:
+            if not isinstance(node, ir.Constant):
+                raise
+            self.advance(fixed_size(node))  # the encoder knows the field that it follows from
+            return _LEFT_OUT
 
     # Conditions
 

@@ -17,7 +17,7 @@ from wirekit.strategies.drawing import Draw, Wish
 from wirekit.strategies.expressions import expressions_of, operands_of
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
-from wirekit.values import Record
+from wirekit.values import Record, field_of, pairs
 
 
 def values(
@@ -73,7 +73,7 @@ def drawn(
 ) -> Any:
     maker = Maker(layout, draw, context, wish)
     value = maker.whole()
-    if maker.unsure and not wish.dive and not _comes_out(layout.key, value, context):
+    if not wish.dive and not _comes_out(layout.key, value, context):
         reject()
     if reached is not None:
         reached |= maker.taken
@@ -105,10 +105,10 @@ def agrees(given: Any, found: Any) -> bool:
     if isinstance(given, Mapping | Record):
         if not isinstance(found, Mapping | Record):
             return False
-        extra = found.extra if isinstance(found, Record) else {}
+        extra = found._beside() if isinstance(found, Record) else {}
         return all(
-            agrees(item, extra.get(name[1:]) if name.startswith("$") else found.get(name))
-            for name, item in given.items()
+            agrees(item, extra.get(name[1:]) if name.startswith("$") else field_of(found, name))
+            for name, item in pairs(given)
         )
     if isinstance(given, list):
         if not given and found is None:

@@ -29,7 +29,7 @@ def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True
         assert generated.engine == "rows", "bytes that are in order are for the generated code"
     assert wirekit.to_json(generated.value) == wirekit.to_json(reference.value)
     assert generated.consumed == reference.consumed
-    assert generated.checks == reference.checks
+    assert repr(generated.checks) == repr(reference.checks), (generated.checks, reference.checks)  # NaN is no NaN
     assert generated.gaps == reference.gaps
     assert generated.sources == reference.sources
     assert generated.clean == reference.clean
@@ -42,7 +42,8 @@ def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: w
     """The trace engine gives what rows gives, and the spans that the reference engine gives, which tile the bytes."""
     assert traced.engine == generated.engine.replace("rows", "trace")
     assert wirekit.to_json(traced.value) == wirekit.to_json(generated.value)
-    assert (traced.consumed, traced.checks, traced.gaps) == (generated.consumed, generated.checks, generated.gaps)
+    assert (traced.consumed, traced.gaps) == (generated.consumed, generated.gaps)
+    assert repr(traced.checks) == repr(generated.checks)
     assert traced.sources == generated.sources
     assert told(traced.error) == told(generated.error)
     assert traced.spans == reference.spans

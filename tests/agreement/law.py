@@ -149,6 +149,12 @@ def rebuild(key: str, data: bytes) -> str:
     return "built in the usual form"
 
 
+def _is_usual(key: str, data: bytes, context: Mapping[str, Any]) -> bool:
+    """Whether bytes are written as an encoder writes them; of numbers that are none there are many."""
+    value = wirekit.decode(data, key, context=context, engine="reference").value
+    return _again(key, data, context) == data and "nan" not in repr(value)
+
+
 def _again(key: str, data: bytes, context: Mapping[str, Any]) -> bytes | None:
     """What decodes, written again; and what lies behind it."""
     decoded = wirekit.decode(data, key, context=context, engine="reference")
@@ -179,7 +185,7 @@ def agree(
     Raises:
         AssertionError: when engines differ, or when one that must take the bytes left them to another.
     """
-    usual = not forgetful(key) or _again(key, data, context) == data
+    usual = not forgetful(key) or _is_usual(key, data, context)
     decoded = same(key, data, dict(context), used=used and generated(key) and usual)
     if decoded.error is None:
         written = wirekit.encode(key, decoded.value, context=context, engine="reference")

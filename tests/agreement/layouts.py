@@ -99,9 +99,9 @@ class Task:
     """
 
     seed: int
-    count: int = 60
-    sound: int = 20
-    named: int = 12
+    count: int = 50
+    sound: int = 12
+    named: int = 8
     columns: bool = False
 
 

@@ -54,6 +54,7 @@ CROSSING = Struct(
         (Struct("n" / Length(int16, ("n", "a")), "a" / int8), "the length n covers itself; .* add=2"),
         (CROSSING, "the lengths a and b cross"),
         (Struct("a" / int8, "crc" / Checked(uint32, "crc32")), "the checksum crc covers nothing"),
+        (Struct("a" / Checked(uint32, "crc32", "b"), "b" / Checked(uint32, "crc32", "a")), "a and b cover each other"),
         (Struct("crc" / Checked(uint16, "crc32"), "a" / int8), "the checksum crc has 16 bits"),
         (Struct("crc" / Checked(float64, "crc32"), "a" / int8), "the checksum crc is an integer"),
         (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import wirekit
 from tests.agreement.law import agree
 from tests.own import own
-from wirekit.wire import If, IfMore, Length, Struct, context, int8, rest, uint8
+from wirekit.wire import Checked, If, IfMore, Length, String, Struct, context, int8, rest, uint8, uint32
 
 ABSENT = Struct("n" / IfMore(Length(uint8, "a", minimum=1)), "a" / rest())
 SAID = Struct("n" / If(context.sized == 1, Length(uint8, "a")), "a" / rest(), "b" / If(context.sized == 1, int8))
@@ -22,3 +23,58 @@ def test_a_length_that_is_absent_bounds_nothing(data: str) -> None:
 def test_a_length_under_a_condition(data: str, said: dict[str, int]) -> None:
     with own(SAID) as key:
         assert agree(key, bytes.fromhex(data), said, columns=False).clean
+
+
+BEGIN = Struct("n" / Length(uint8, "a"), "m" / Length(uint8, ("a", "b")), "a" / rest(), "b" / rest())
+SAME = Struct("n" / Length(uint8, "a"), "m" / Length(uint8, "a"), "a" / int8)
+END = Struct("n" / Length(uint8), "m" / Length(uint8, "b"), "a" / int8, "b" / int8)
+VERIFIED = Struct("n" / Length(uint8), "m" / Length(uint8, "a", bounds=False), "a" / int8)
+
+
+@pytest.mark.parametrize(
+    ("node", "data", "trailing"),
+    [
+        (BEGIN, "010361 6262", {}),
+        (BEGIN, "030161", None),
+        (SAME, "010107", {}),
+        (SAME, "030207aabb", {"m": "aa", "n": "bb"}),
+        (END, "05020708aabb", {"m": "aa", "n": "bb"}),
+        (END, "0401 0708aa", {"n": "aa"}),
+        (VERIFIED, "030107aa", {"n": "aa"}),
+    ],
+)
+def test_lengths_that_begin_or_end_together(node: Struct, data: str, trailing: dict[str, str] | None) -> None:
+    """The one that ends last, or stands first, is around the other; each keeps what is left over in it."""
+    with own(node) as key:
+        decoded = agree(key, bytes.fromhex(data), {}, columns=False)
+        assert (decoded.error is None) == (trailing is not None)
+        kept = decoded.value.extra.get("trailing", {})
+        assert {name: left.hex() for name, left in kept.items()} == (trailing or {})
+
+
+def test_a_length_behind_is_verified_before_one_around_it_ends() -> None:
+    node = Struct("n" / Length(uint8, clip=True), "a" / int8, "m" / Length(uint8, "a"))
+    with own(node) as key:
+        checks = agree(key, b"\x05\x07\x01", {}, columns=False).checks
+        assert [(check.path, check.status) for check in checks] == [("m", "ok"), ("n", "bad")]
+
+
+def test_what_is_left_over_in_a_length_belongs_to_no_field_of_a_checksum() -> None:
+    node = Struct("n" / Length(uint8), "crc" / Checked(uint32, "crc32"), "a" / int8)
+    with own(node) as key:
+        data = wirekit.encode(key, {"a": 7})
+        decoded = agree(key, bytes([data[0] + 1]) + data[1:] + b"x", {}, columns=False)
+        assert [check.status for check in decoded.checks] == ["ok"]
+
+
+def test_a_checksum_of_another_one_is_computed_behind_it() -> None:
+    node = Struct("all" / Checked(uint32, "crc32"), "one" / Checked(uint32, "crc32c", "a"), "a" / int8)
+    with own(node) as key:
+        assert agree(key, wirekit.encode(key, {"a": 7}), {}, columns=False).clean
+
+
+def test_the_content_of_text_is_covered_without_its_length() -> None:
+    node = Struct("crc" / Checked(uint32, "crc32", "a", content=True), "a" / String(uint8, null=0))
+    with own(node) as key:
+        for text in ("ab", "", None):
+            assert agree(key, wirekit.encode(key, {"a": text}), {}, columns=False).clean

@@ -157,6 +157,12 @@ class Structure:
     told: tuple[Told, ...] = ()
 
 
+def opening(node: Structure, index: int) -> list[Measure]:
+    """The lengths that bound the members from one on: the one that ends last is around the others."""
+    found = [each for each in node.measures if each.bounds and each.first == index and each.at < index <= each.last]
+    return sorted(found, key=lambda each: (-each.last, each.at))
+
+
 @dataclass(frozen=True, slots=True)
 class Several:
     """Elements one after the other.

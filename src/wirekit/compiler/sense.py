@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 from wirekit.checksums import checksum
@@ -97,6 +98,9 @@ def _sums(node: ir.Structure) -> Iterator[str]:
                 yield f"the checksum {name} covers the content of {names[total.first]}, which is no byte string"
         elif total.content:
             yield f"the checksum {name} covers the content of one field"
+    for one, other in combinations(node.sums, 2):
+        if one.first <= other.at <= one.last and other.first <= one.at <= other.last:
+            yield f"the checksums {names[one.at]} and {names[other.at]} cover each other"
 
 
 def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:

@@ -223,10 +223,9 @@ class Writer(Generator):
         start, inner = code.place(), Scope(names, scope)
         limits: list[tuple[int, str]] = []  # last member, limit outside
         for index, member in enumerate(node.members):
-            for measure in node.measures:
-                if measure.first == index and measure.at < index and measure.bounds and measure.last >= index:
-                    limits.append((measure.last, e))
-                    e = self._limit(code, node, measure, names[node.members[measure.at].name], e)
+            for measure in ir.opening(node, index):
+                limits.append((measure.last, e))
+                e = self._limit(code, node, measure, names[node.members[measure.at].name], e)
             self._node(code, member.node, inner, place.member(member.name), e, names[member.name])
             while limits and limits[-1][0] == index:
                 _, e = limits.pop()

@@ -113,9 +113,8 @@ class Maker(Fields, Settling, Messages):
         value: dict[str, Any] = {}
         bounds: list[tuple[int, bool]] = []
         for index, member in enumerate(node.members):
-            for measure in sorted(node.measures, key=lambda measure: -measure.last):
-                if measure.bounds and measure.first == index and measure.last >= index > measure.at:
-                    self._enter(node, measure, bounds)
+            for measure in ir.opening(node, index):
+                self._enter(node, measure, bounds)
             if index in computed:
                 self.unsure = self.unsure or bool(self.wants)
                 self._skip(member.node, inner)

@@ -7,6 +7,7 @@ work, because only it knows where the covered fields lie.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from wirekit.errors import Limit, Misuse
@@ -180,6 +181,20 @@ class Default(Wrapping):
 
     def default(self, context: Scope) -> Any:
         return evaluate(self.value, context)
+
+
+def innermost_first(sums: Iterable[Any]) -> list[Any]:
+    """Checksums in the order in which they are computed: one that covers another comes behind it.
+
+    Args:
+        sums: checksums with their place ``at`` and what they cover, ``first`` to ``last``.
+    """
+    left, found = list(sums), []
+    while left:
+        ready = [one for one in left if not any(one.first <= each.at <= one.last for each in left if each is not one)]
+        found += ready or left  # those that cover each other are refused when they are registered
+        left = [one for one in left if ready and one not in ready]
+    return found
 
 
 def cover(of: str | tuple[str, str] | None, own: int, names: list[str]) -> tuple[int, int]:

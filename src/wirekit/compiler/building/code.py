@@ -26,6 +26,7 @@ from wirekit.compiler.columns.protobuf import tables
 from wirekit.compiler.columns.shared import parts
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.source import bare
+from wirekit.wire.derived import innermost_first
 from wirekit.wire.protobuf import Message
 
 
@@ -194,7 +195,7 @@ class _Writer(Branches):
                 found.ends[index] = self.mark("z")
         for measure in node.measures:
             self.patching(found, measure.at, partial(self.measure, node, measure, path, found))
-        for total in node.sums:
+        for total in innermost_first(node.sums):
             self.patching(found, total.at, partial(self.sum, node, total, path, found))
 
     def behind(self, state: _Open, index: int) -> None:

@@ -11,6 +11,7 @@ from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, u
 from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
 from wirekit.compiler.source import Scope, bare, put_told
 from wirekit.values import record_type
+from wirekit.wire.derived import innermost_first
 
 PLAIN = (bool, int, float, str, bytes, type(None))
 
@@ -53,7 +54,7 @@ class Structures(Plain):
             covers = measure.last >= measure.first
             number = distance(starts[measure.first], ends[measure.last], measure.add) if covers else str(measure.add)
             self._fill(code, place, piece, present, number)
-        for total in node.sums:
+        for total in innermost_first(node.sums):
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
         for told in node.told:
             message, value = (inner.variables[node.members[at].name] for at in (told.at, told.of))

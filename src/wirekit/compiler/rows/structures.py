@@ -51,14 +51,10 @@ class Structures(Numbers):
         kept = self._kept(code, node)
         index = 0
         while index < len(node.members):
-            for measure in node.measures:
-                if measure.first == index and measure.at < index and measure.bounds:
-                    limits.append(
-                        self._window(
-                            code, measure, values[measure.at], e, absent=conditional(node.members[measure.at].node)
-                        )
-                    )
-                    e = limits[-1].inside
+            for measure in ir.opening(node, index):
+                absent = conditional(node.members[measure.at].node)
+                limits.append(self._window(code, measure, values[measure.at], e, absent=absent))
+                e = limits[-1].inside
             run = self._run_from(node, index, {limit.measure.last for limit in limits})
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
@@ -95,13 +91,13 @@ class Structures(Numbers):
                     ends[index] = code.fresh("f")
                     code.put(f"{ends[index]} = p")
                 index += 1
+            for measure in node.measures:
+                if measure.at == index - 1 and measure.last < measure.at:
+                    self._agree(code, node, measure, values, marks, ends, kept, path)
             while limits and limits[-1].measure.last == index - 1:
                 closed = limits.pop()
                 self._closed(code, node, closed, values[closed.measure.at], kept, path)
                 e = closed.outside
-            for measure in node.measures:
-                if measure.at == index - 1 and measure.last < measure.at:
-                    self._agree(code, node, measure, values, marks, ends, kept, path)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
                 self._agree(code, node, measure, values, marks, ends, kept, path)
@@ -186,8 +182,7 @@ class Structures(Numbers):
         if index >= len(node.members) or (limits and limits[-1].measure.last == index - 1):
             return []
         numbers = self._begins(node.members[index].node)
-        opening = [measure for measure in node.measures if measure.first == index and measure.bounds]
-        opening = [measure for measure in opening if measure.at < index]
+        opening = ir.opening(node, index)
         if e == code.leave and not opening:
             return []
         if opening:
@@ -403,10 +398,7 @@ class Structures(Numbers):
             code.put("else:")
             code.depth += 1
         if total.content:
-            covered = values[total.first]
-            packed = isinstance(bare(node.members[total.first].node), ir.Packed)
-            covered = f"({covered}.compressed if {covered}.__class__ is Opened else {covered})" if packed else covered
-            data = f"({covered} or b'')"
+            data = _content(node.members[total.first].node, values[total.first], start, end)
         else:
             data = f"b[{start}:{end}]"
         if total.first <= total.at <= total.last:
@@ -422,6 +414,17 @@ class Structures(Numbers):
             self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
         if conditional:
             code.depth -= 1
+
+
+def _content(node: ir.Node, value: str, start: str, end: str) -> str:
+    """The bytes of a byte string or text without the length in front."""
+    core = bare(node)
+    if isinstance(core, ir.Blob) and not core.text:
+        return f"({value} or b'')"
+    if isinstance(core, ir.Packed):
+        return f"(({value}.compressed if {value}.__class__ is Opened else {value}) or b'')"
+    prefix = core.length.size if isinstance(core, ir.Blob) and isinstance(core.length, ir.Number) else 0
+    return f"b[{start} + {prefix}:{end}]"
 
 
 def _keep(kept: str, name: str) -> str:

@@ -37,7 +37,7 @@ class Reading:
         record: its value, as far as it is read.
         extra: what the record keeps beside its fields.
         starts, ends: where each member lies.
-        pending: lengths whose covered members are still to come, by the index of the first one.
+        pending: lengths whose covered members are still to come, with their numbers, by the index of the first one.
         bounds: lengths that hold, the innermost last.
     """
 
@@ -51,7 +51,7 @@ class Reading:
         self.extra: dict[str, Any] = {}
         self.starts: list[int] = []
         self.ends: list[int] = []
-        self.pending: dict[int, tuple[int, int]] = {}
+        self.pending: dict[int, list[tuple[int, int]]] = {}
         self.bounds: list[_Bound] = []
 
     def read(self) -> Record:
@@ -77,7 +77,7 @@ class Reading:
         stream, names = self.stream, self.stream.session.path
         for index, (name, node) in enumerate(self.struct.members):
             if index in self.pending:
-                self._open(*self.pending.pop(index))
+                self._open_all(self.pending.pop(index))
             names.append(name)
             start = stream.position
             value = node._parse(stream, self.scope, "")
@@ -123,7 +123,7 @@ class Reading:
         if last < index:
             self._agree(index, number)
         elif node.bounds:
-            self.pending[first] = (index, number - node.add)
+            self.pending.setdefault(first, []).append((index, number - node.add))
 
     def _agree(self, index: int, number: int) -> None:
         """Verifies a length that did not bound the members it covers."""
@@ -134,6 +134,11 @@ class Reading:
         self._check(name, "length", number, actual, fits, self.starts[index])
         if actual != number:
             self._keep(name)
+
+    def _open_all(self, opening: list[tuple[int, int]]) -> None:
+        """Opens lengths that begin together: the one that ends last is around the others."""
+        for index, size in sorted(opening, key=lambda item: (-self.struct.lengths[item[0]][2], item[0])):
+            self._open(index, size)
 
     def _open(self, index: int, size: int) -> None:
         stream = self.stream

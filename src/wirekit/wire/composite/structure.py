@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import construct
 
@@ -14,12 +14,21 @@ from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
-from wirekit.wire.derived import Checked, Default, Length, cover
+from wirekit.wire.derived import Checked, Default, Length, cover, innermost_first
 from wirekit.wire.extras import load_extras
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import Bits, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 from wirekit.wire.told import counted, tales
+
+
+class Checking(NamedTuple):
+    """A checksum among the members: where it is, what it is, the first and the last member that it covers."""
+
+    at: int
+    checked: Checked
+    first: int
+    last: int
 
 
 class Struct(Node):
@@ -46,14 +55,16 @@ class Struct(Node):
         cores = [bare(node) for _, node in self.members]
         self._name = name
         self.lengths: dict[int, tuple[Length, int, int]] = {}
-        self.checked: list[tuple[int, Checked, int, int]] = []
+        self.checked: list[Checking] = []
         for index, core in enumerate(cores):
             if isinstance(core, Length):
                 self.lengths[index] = (core, *cover(core.of, index, names))
             elif isinstance(core, Checked):
-                self.checked.append((index, core, *cover(core.covers, index, names)))
-        self.closing: dict[int, list[int]] = {}
-        for index, (_, _, last) in self.lengths.items():
+                self.checked.append(Checking(index, core, *cover(core.covers, index, names)))
+        self.computed = innermost_first(self.checked)
+        self.closing: dict[int, list[int]] = {}  # by the last member that they cover, the innermost first
+        for index in sorted(self.lengths, key=lambda index: (self.lengths[index][1], index), reverse=True):
+            last = self.lengths[index][2]
             if last > index:
                 self.closing.setdefault(last, []).append(index)
         self.told = list(tales(names, cores))

@@ -25,9 +25,10 @@ class Writing:
         values: the members that were given.
         extra: what the record keeps beside its fields.
         starts, ends: where each member lies.
+        numbers: the lengths that end with a member that is written, by index.
     """
 
-    __slots__ = ("ends", "extra", "keep", "scope", "starts", "stream", "struct", "values")
+    __slots__ = ("ends", "extra", "keep", "numbers", "scope", "starts", "stream", "struct", "values")
 
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
         self.struct = struct
@@ -38,20 +39,18 @@ class Writing:
         self.scope.update(self.values)
         self.starts: list[int] = []
         self.ends: list[int] = []
+        self.numbers: dict[int, int] = {}
 
     def write(self) -> None:
         """Appends all members."""
         self.stream.frames.append((len(self.stream.path), self.extra))
         self._tell()
-        left = self._left_over()
+        left = self.extra.get("trailing", {})
         for index, (name, node) in enumerate(self.struct.members):
             self.stream.path.append(name)
             self._member(name, node)
             self.stream.path.pop()
-            if left.get(index):
-                self.stream.write(left[index])
-                self.ends[index] = len(self.stream.buffer)
-            self._known_lengths(index)
+            self._end(index, left)
         self._lengths()
         self._checks()
         self.stream.frames.pop()
@@ -65,14 +64,6 @@ class Writing:
                 message = tell(told, self.values[name], self.values[of], node, self.stream, self.scope)
                 self.values[name] = self.scope[name] = message
                 self.stream.path.pop()
-
-    def _left_over(self) -> dict[int, bytes]:
-        """What was left over inside a length, by the index of the last member that it covers."""
-        kept = self.extra.get("trailing", {})
-        names = {
-            last: self.struct.members[index][0] for index, (_, _, last) in self.struct.lengths.items() if last > index
-        }
-        return {last: kept[name] for last, name in names.items() if name in kept}
 
     def _member(self, name: str, node: Node) -> None:
         value = self.values.get(name, NOTHING)
@@ -90,21 +81,28 @@ class Writing:
         node._build(value, self.stream, self.scope, "")
         self.ends.append(len(self.stream.buffer))
 
-    def _known_lengths(self, index: int) -> None:
-        """The lengths that end with this member are known from here on, to the expressions of those behind it."""
+    def _end(self, index: int, left: Mapping[str, bytes]) -> None:
+        """The lengths that end with this member are known from here on, with what is left over in them."""
         for place in self.struct.closing.get(index, ()):
-            length, first, last = self.struct.lengths[place]
+            length, first, _ = self.struct.lengths[place]
             name = self.struct.members[place][0]
+            end = self.ends[index]
+            if length.bounds:
+                self.stream.write(left.get(name, b""))
+                end = len(self.stream.buffer)
+            self.numbers[place] = end - self.starts[first] + length.add
             if name not in self.keep and self.scope[name] is not None:
-                self.scope[name] = self.ends[last] - self.starts[first] + length.add
+                self.scope[name] = self.numbers[place]
 
     def _lengths(self) -> None:
         for index, (length, first, last) in self.struct.lengths.items():
-            number = (self.ends[last] - self.starts[first] if last >= first else 0) + length.add
-            self._patch(index, length.inner, number)
+            number = self.numbers.get(index)
+            self._patch(
+                index, length.inner, self.ends[last] - self.starts[first] + length.add if number is None else number
+            )
 
     def _checks(self) -> None:
-        for index, checked, first, last in self.struct.checked:
+        for index, checked, first, last in self.struct.computed:
             if self.struct.members[index][0] not in self.keep:
                 start = self.starts[first]
                 if checked.content:

@@ -23,7 +23,7 @@ TABLES = (
     "SymbolTable('codec', {0: 'NONE', 1: 'GZIP', 2: 'SNAPPY', 3: 'LZ4'})",
     "SymbolTable('level', {1: 'LOW', 5: ('HIGH', 'the highest'), 100: 'OTHER'})",
 )
-CODECS = ("gzip", "zlib", "snappy", "lz4-frame", "zstd", "lz4-block", "none")
+CODECS = ("gzip", "zlib", "snappy", "lz4-frame", "zstd", "none", "lz4-block")
 MESSAGES = ("KeyValue", "SingleMessageMetadata", "BrokerEntryMetadata", "IntRange", "MessageIdData")
 MAGICS = (0x01, 0xCA, 0xCAFE, 0x00, 0x0E01)
 ORDERS = ("lsb", "msb")
@@ -315,11 +315,13 @@ class Drawing:
         return Piece(around.format(key, self._condition()), "list" if "Array" in around else "other", sure=False)
 
     def _compressed(self, end: bool) -> Piece:
-        bytes_ = f"Bytes({self._one(PREFIXES)}{', null=-1' if self._often(0.2) else ''})"
+        bytes_ = f"Bytes({self._one(PREFIXES)})"
+        if self._often(0.2):
+            bytes_ = f"Bytes({self._one(SIGNED)}, null=-1)"
         if end and self._often(0.3):
             bytes_ = "rest()"
         numbers = self._fields("int")
-        names = self.chance.sample(CODECS, self.chance.randint(1, 3))
+        names = self.chance.sample(CODECS if numbers else CODECS[:-1], self.chance.randint(1, 3))
         on, values = "context.mode", ["1", "2", "3"]
         if numbers:
             field = self._one(numbers)
@@ -386,7 +388,11 @@ class Drawing:
                 if not tells and index < count - 1 and (closes or self._often(0.03)):
                     tells = name
                 piece = self.node(closes or bounded)
-            self.scopes[-1].append(Seen(name, piece.kind, piece.sure))
+            if index not in computed:
+                self.scopes[-1].append(Seen(name, piece.kind, piece.sure))
+            for at, (length, last) in computed.items():  # known when all that it covers is written
+                if at < last == index or (at == index and self._often(0.03)):
+                    self.scopes[-1].append(Seen(names[at], length.kind, length.sure))
             if piece.sure:
                 self.scopes[-1] += [Seen(f"{name}.{seen.name}", seen.kind) for seen in piece.inside]
             fields.append(f"{name!r} / {piece.text}")

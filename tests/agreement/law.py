@@ -189,7 +189,7 @@ def agree(
     decoded = same(key, data, dict(context), used=used and generated(key) and usual)
     if decoded.error is None:
         written = wirekit.encode(key, decoded.value, context=context, engine="reference")
-        assert written == data[: decoded.consumed] or (not usual and _again(key, written, context) == written)
+        assert written == data[: decoded.consumed] or (not usual and _again(key, written, context) in (written, None))
         assert wirekit.encode(key, decoded.value, context=context, engine="rows") == written
     else:
         assert decoded.error.offset is not None

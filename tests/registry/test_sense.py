@@ -107,3 +107,25 @@ def test_lengths_may_lie_in_each_other_or_be_verified_only() -> None:
 def test_what_may_end_may_contain_itself() -> None:
     protocol = Protocol("tree", "a test", {"x": Layout(Struct("a" / IfMore(Ref("tree.x"))))})
     assert Registry().register(protocol)
+
+
+@pytest.mark.parametrize(
+    ("node", "problem"),
+    [
+        (Struct("n" / Length(int8), "a" / Bytes(this.n)), "a reads 'n', a length that is not known"),
+        (Struct("n" / Length(int8), "a" / Struct("b" / Bytes(this._.n))), "a reads 'n', a length that is not known"),
+        (Struct("a" / int8, "n" / Length(int8, "a"), "b" / Bytes(this.n)), "b reads 'n', a length that is not known"),
+        (
+            Struct("c" / Checked(uint32, "crc32", "a"), "a" / int8, "b" / Bytes(this.c)),
+            "b reads 'c', a checksum that is",
+        ),
+    ],
+)
+def test_what_is_computed_last_is_not_read(node: Node, problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=problem):
+        Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+def test_a_length_may_be_read_behind_what_it_covers() -> None:
+    with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / Bytes(this.n))) as key:
+        assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"

@@ -278,6 +278,13 @@ def bare(node: ir.Node) -> ir.Node:
     return node
 
 
+def whole_number(code: Code, variable: str) -> None:
+    """Has a size or count be a plain integer: a symbol or a flag counts as its number."""
+    code.put(f"if {variable}.__class__ is not int:")
+    code.put(f"    if not isinstance({variable}, int): raise Unusual")
+    code.put(f"    {variable} = int({variable})")
+
+
 def conditional(node: ir.Node) -> bool:
     """Whether a member may be absent."""
     while isinstance(node, ir.Optional):

@@ -144,7 +144,7 @@ class Const(Wrapping):
             if actual != expected:
                 raise stream.wrong(_shown(expected, self.inner), _shown(actual, self.inner), start)
             return actual
-        stream.check("constant", actual, expected, actual == expected, start)
+        stream.check("constant", actual, self.inner.load(expected, context), actual == expected, start)
         if actual != expected:
             stream.keep()
         return actual

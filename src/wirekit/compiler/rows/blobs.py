@@ -5,7 +5,7 @@ from __future__ import annotations
 from wirekit.compiler import ir
 from wirekit.compiler.rows.code import Decoding
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.source import Scope
+from wirekit.compiler.source import Scope, whole_number
 from wirekit.wire.blobs import DECIMAL
 
 NULL = -1  # the length that means null nearly everywhere
@@ -30,7 +30,8 @@ class Blobs(Numbers):
         else:
             size = code.fresh("n")
             code.put(f"{size} = {self._expression(node.length, scope)}")
-            code.put(f"if {size}.__class__ is not int or {size} < 0: raise Unusual")
+            whole_number(code, size)
+            code.put(f"if {size} < 0: raise Unusual")
             code.short(f"p + {size} > {e}", e)
             code.put(f"{value} = b[p:p + {size}]")
             code.put(f"p += {size}")

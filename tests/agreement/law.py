@@ -61,20 +61,22 @@ def compiled() -> frozenset[str]:
 @functools.cache
 def forgetful(key: str) -> bool:
     """Whether something may be written in several ways that stands in no record, which would keep the way."""
-    return _forgets(wirekit.registry[key].layout)
+    return _forgets(wirekit.registry[key].layout, frozenset({key}))
 
 
-def _forgets(node: ir.Node) -> bool:
+def _forgets(node: ir.Node, around: frozenset[str]) -> bool:
     match node:
-        case ir.Structure() | ir.Protobuf() | ir.Reference():
+        case ir.Structure() | ir.Protobuf():
             return False
+        case ir.Reference(key=key):
+            return key not in around and _forgets(wirekit.registry[key].layout, around | {key})
         case ir.Number(real=real):
             return real
         case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenMore() | ir.WhenNext():
             return True
         case ir.Blob(null=null) | ir.Several(null=null) if null is not None:
             return True
-    return any(_forgets(inner) for _, inner in ir.parts(node))
+    return any(_forgets(inner, around) for _, inner in ir.parts(node))
 
 
 def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:

@@ -1,0 +1,76 @@
+"""All engines agree on layouts drawn at random; ``make agreement-layouts`` does it with many."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+import wirekit
+import wirekit.wire
+from tests.agreement.drawing import Drawing
+from tests.agreement.layouts import Drawn, Task, drawn, registered, show, work
+from tests.agreement.run import late
+from wirekit.compiler import ir
+from wirekit.registry import registry
+
+SLOW = {1, 7, 9, 19, 28}
+"""Layouts that hardly a value fits: finding frames takes long."""
+SEEDS = [seed for seed in range(55) if seed not in SLOW]
+COLUMNS = (2011, 2014)
+"""Layouts that give columns, with kernels that compile in a few seconds."""
+
+
+@pytest.fixture(autouse=True)
+def alarm() -> None:
+    """What takes too long fails, as in the long run."""
+    signal.signal(signal.SIGALRM, late)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_engines_agree_on_a_layout_drawn_at_random(seed: int) -> None:
+    found = work(Task(seed, count=20, sound=5, named=3))
+    assert not found.findings, str(drawn(seed))
+    assert found.seen["inputs"] == 20 or found.refused
+
+
+@pytest.mark.parametrize("seed", COLUMNS)
+def test_columns_agree_on_a_layout_drawn_at_random(seed: int) -> None:
+    found = work(Task(seed, count=20, sound=5, named=3, columns=True))
+    assert not found.findings, str(drawn(seed))
+    assert found.seen["columns"]
+
+
+def test_a_seed_draws_the_same_layout() -> None:
+    assert drawn(7) == drawn(7) != drawn(8)
+
+
+def test_every_node_is_drawn() -> None:
+    nodes: set[str] = set()
+    for seed in range(400):
+        text = " ".join(drawn(seed).texts.values())
+        nodes |= {name for name in wirekit.wire.__all__ if f"{name}(" in text}
+    kinds = {name for name in wirekit.wire.__all__ if isinstance(getattr(wirekit.wire, name), type)}
+    assert kinds - nodes == {"Encrypted", "Limits", "Node"}
+
+
+def test_nothing_is_left_in_the_registry() -> None:
+    before = registry.keys()
+    with registered(drawn(3)) as key:
+        assert key in registry
+    assert registry.keys() == before
+
+
+def test_a_fault_is_told_with_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments: None)
+    found = work(Task(3, count=5))
+    (finding, *_) = found.findings.values()
+    assert "agree('drawn3.main', bytes.fromhex('" in str(finding)
+
+
+def test_a_layout_is_shown_as_it_is_declared() -> None:
+    layout = Drawn(1, Drawing(1, "drawn1").layouts())
+    assert show(1).startswith(f"# seed 1\nmain = {layout.texts['main']}\n")
+    with registered(layout) as key:
+        dumped = ir.dump(registry[key].layout)
+    assert dumped in show(1)

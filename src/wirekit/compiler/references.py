@@ -54,7 +54,8 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
 
 def _computed(node: ir.Structure, index: int, at: int, where: str) -> None:
     """Refuses a member that reads what is computed only when it is written itself."""
-    for rule in (*node.measures, *node.sums):
+    rules: tuple[ir.Measure | ir.Sum, ...] = (*node.measures, *node.sums)
+    for rule in rules:
         known = isinstance(rule, ir.Measure) and at < rule.last < index
         if rule.at == at and not known:
             what = "length" if isinstance(rule, ir.Measure) else "checksum"

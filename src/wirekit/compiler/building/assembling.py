@@ -18,8 +18,8 @@ import pyarrow as pa
 from wirekit.compiler import ir
 from wirekit.compiler.building.code import builder
 from wirekit.compiler.building.contents import closed
-from wirekit.compiler.building.inputs import Rows
 from wirekit.compiler.building.kernel import Builder
+from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import run
 from wirekit.compiler.columns import known
 from wirekit.compiler.columns.front import is_told

@@ -14,14 +14,16 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.building.fields import Fields
-from wirekit.compiler.building.kernel import unfit
+from wirekit.compiler.building.kernel import Reason, unfit, watching
 from wirekit.compiler.columns.branches import maybe
 from wirekit.compiler.columns.code import reader, wide
 from wirekit.compiler.columns.expressions import Scope, Value
+from wirekit.compiler.columns.kernel import Column, Repeated
 from wirekit.compiler.columns.shared import Part
 
 Told = list[tuple[str, str]]
 """(Condition that something has a value, its path) of what is written under a condition."""
+UNREAD = "has a value, where the layout has none"
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class Branches(Fields):
         later: what comes when it is written: a variable that tells whether, and the work.
         unset: variables that are False until they are set.
         some: messages that only some records have.
+        lists: by number, the column that says where the elements of a list are.
     """
 
     once: dict[int, Part] = field(default_factory=dict)
@@ -43,6 +46,7 @@ class Branches(Fields):
     later: list[tuple[str, Callable[[], None]]] = field(default_factory=list)
     unset: list[str] = field(default_factory=list)
     some: set[int] = field(default_factory=set)
+    lists: dict[int, Column] = field(default_factory=dict)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, list[str], Told]:
         """What ``work`` writes one level deeper, and of what it reads what has a value only if it is there.
@@ -58,7 +62,8 @@ class Branches(Fields):
         value = work()
         self.depth -= 1
         inside, self.lines = self.lines, lines
-        told = [(self.there(each), each.path) for each in self.read.values() if self._tells(each.slot, constants)]
+        read_here = [each for each in self.read.values() if each.within is self.around]
+        told = [(self.there(each), each.path) for each in read_here if self._tells(each.slot, constants)]
         for number, where in self.walked:
             self.uses.add("filled")
             told.append((f"filled(m{number}, {self.messages[number].root}, row, -1)", where))
@@ -169,7 +174,7 @@ class Branches(Fields):
         _, other, bytes_ = self.apart(lambda: self.blob(ir.Blob(None, None, False, False, False), path, scope))
         self.loose = loose
         missing = "".join(f" or (given[{verdict.slot}] == 0 and {code})" for code, _ in bytes_)
-        bad = f"({self.there(verdict)} and c{verdict.slot}[i] == 0){missing}"
+        bad = f"({self.bad(verdict)}){missing}"
         self.one_of([(bad, other), ("", inside)])
         return Value(unfit="a field that may not fit")
 
@@ -221,29 +226,44 @@ class Branches(Fields):
 
     def unread(self) -> None:
         """What a record has no place for has no value."""
-        text = "has a value, where the layout has none"
-        watched = {slot: path for slot, path in self.watched.items() if self._tells(slot, constants=False)}
-        self.watched = {slot: path for slot, path in watched.items() if slot not in self.always}
-        if self.watched:
-            self.uses.add("unread")
-            first = len(self.reasons) + 1
-            self.reasons += [(path, text) for path in self.watched.values()]
-            self.put("reason = unread(watched, seen, row, rows)")
-            self.put("if reason >= 0:")
-            self.put(f"    reason = -{first} - reason")
-            self.put("    break")
-            self.put("reason = np.int64(0)")
+        self.watched = {slot: path for slot, path in self.watched.items() if self._watches(slot)}
+        self.lines += self.unread_of(None, "row", "rows")
         for number, path in self.walked:
             if number in self.some:
                 self.uses.add("filled")
                 filled = f"filled(m{number}, {self.messages[number].root}, row, -1)"
-                self.fail(f"seen[{self.stamp(number)}] != row and {filled}", path, text)
+                self.fail(f"seen[{self.stamp(number)}] != row and {filled}", path, UNREAD)
         if self.opened and self.columns[self.opened].slot in self.watched:
-            self.fail(f"seen[{self.columns[self.opened].slot}] != row and rows0[i] >= 0", self.opened, text)
+            self.fail(f"seen[{self.columns[self.opened].slot}] != row and rows0[i] >= 0", self.opened, UNREAD)
+
+    def _watches(self, slot: int) -> bool:
+        return self._tells(slot, constants=False) and slot not in self.always
+
+    def unread_of(self, group: Repeated | None, at: str, size: str) -> list[str]:
+        """The lines that look for a value which a record, or an element of a list, has no place for.
+
+        Args:
+            at: the variable for which of them it is.
+            size: how many there are.
+        """
+        slots = [slot for slot in self.watched if self.read[slot].within is group]
+        if not slots:
+            return []
+        self.uses.add("unread")
+        first = len(self.reasons) + 1
+        self.reasons += [Reason(self.watched[slot], UNREAD, group) for slot in slots]
+        lines = [
+            f"reason = unread({watching(group)}, seen, {at}, {size})",
+            "if reason >= 0:",
+            f"    reason = -{first} - reason",
+            "    break",
+            "reason = np.int64(0)",
+        ]
+        return ["    " * self.depth + line for line in lines]
 
     def stamp(self, number: int) -> int:
         """Where ``seen`` tells of a message."""
-        return len(self.columns) + 1 + number
+        return len(self.columns) + len(self.lists) + 1 + number
 
     def node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
         """Writes a node."""

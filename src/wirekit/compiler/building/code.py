@@ -14,14 +14,15 @@ from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.building.branches import Branches
-from wirekit.compiler.building.kernel import CHOSEN, GAPS, INDENT, Builder, assembled, unfit
+from wirekit.compiler.building.fields import known
+from wirekit.compiler.building.kernel import CHOSEN, GAPS, INDENT, Builder, Listed, assembled, unfit
+from wirekit.compiler.building.lists import Lists
 from wirekit.compiler.building.protobuf import message
 from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.choices import holds_records
 from wirekit.compiler.columns.code import CHECKSUMS, agreeing, marks, wide
 from wirekit.compiler.columns.expressions import Scope, Value
-from wirekit.compiler.columns.kernel import Column, Contents
+from wirekit.compiler.columns.kernel import Column, Contents, Repeated
 from wirekit.compiler.columns.protobuf import tables
 from wirekit.compiler.columns.shared import parts
 from wirekit.compiler.expressions import Expression
@@ -52,7 +53,7 @@ class _Open:
 
 
 @dataclass(slots=True)
-class _Writer(Branches):
+class _Writer(Lists):
     """One method a kind of node."""
 
     def node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
@@ -81,7 +82,7 @@ class _Writer(Branches):
                 return self.when("", node.node, path, scope, constants=True)
             case ir.Protobuf():
                 return self.protobuf(node, path)
-            case ir.Either() | ir.Choice() if holds_records(node):
+            case ir.Either() | ir.Choice() if holds_records(node) and self.around is None:
                 return self.content(node, path, scope)
             case ir.Either() | ir.Choice():
                 return self.choice(node, path, scope)
@@ -91,6 +92,8 @@ class _Writer(Branches):
                 return self.bounded(node, path, scope)
             case ir.Fallback():
                 return self.fallback(node, path, scope)
+            case ir.Several():
+                return self.several(node, path, scope, default)
         raise unfit(self.key, path, node)
 
     def protobuf(self, node: ir.Protobuf, path: str) -> Value:
@@ -187,22 +190,30 @@ class _Writer(Branches):
                 self.left(member, index, name, inner, found)
                 inner.fields[member.name] = Value(unfit="a number that is computed from what is behind it")
             else:
+                self.counts_ahead(node, index, path, inner)
                 inner.fields[member.name] = self.node(member.node, name, inner)
             if self.loose:
                 self.put_off(partial(self.behind, state, index))
                 return
-            if index in state.wanted:
-                found.ends[index] = self.mark("z")
+            self.ended(state, index)
         for measure in node.measures:
-            self.patching(found, measure.at, partial(self.measure, node, measure, path, found))
+            if not _ends_behind(measure):
+                self.patching(found, measure.at, partial(self.measure, state, measure))
         for total in innermost_first(node.sums):
             self.patching(found, total.at, partial(self.sum, node, total, path, found))
 
     def behind(self, state: _Open, index: int) -> None:
         """Goes on behind a member that is written now."""
+        self.ended(state, index)
+        self.members(state, index + 1)
+
+    def ended(self, state: _Open, index: int) -> None:
+        """A member is written; so lengths that end with it are known, to the expressions of those behind it."""
         if index in state.wanted:
             state.found.ends[index] = self.mark("z")
-        self.members(state, index + 1)
+        for measure in state.node.measures:
+            if _ends_behind(measure) and measure.last == index:
+                self.patching(state.found, measure.at, partial(self.measure, state, measure))
 
     def mark(self, stem: str) -> str:
         variable = self.fresh(stem)
@@ -241,36 +252,37 @@ class _Writer(Branches):
             raise unfit(self.key, path, member.node, "as a length or checksum to be built")
         return number
 
-    def measure(self, node: ir.Structure, measure: ir.Measure, path: str, found: _Sums) -> None:
+    def measure(self, state: _Open, measure: ir.Measure) -> None:
+        node, path, found = state.node, state.path, state.found
         member = node.members[measure.at]
         name = f"{path}.{member.name}" if path else member.name
         number, size = self.derived(member, name), self.fresh("n")
         covered = "0" if measure.first > measure.last else f"{found.ends[measure.last]} - {found.begins[measure.first]}"
         self.put(f"{size} = np.int64({covered} + {measure.add})")
-        if name in self.columns:
-            self.computed.add(self.columns[name].slot)
+        self.follows(name)
         if measure.exceeds:
-            stored = self.column(name)
-            self.put(f"if {self.there(stored)} and c{stored.slot}[i] > {size}:")
-            self.put(f"    {size} = np.int64(c{stored.slot}[i])")
+            stored = self.numbers(number, name)
+            self.put(f"if {self.there(stored)} and c{stored.slot}[{self.at(stored)}] > {size}:")
+            self.put(f"    {size} = np.int64(c{stored.slot}[{self.at(stored)}])")
         if not wide(number):
             self.fail(f"{size} > {number.high}", name, f"what it is the length of has more than {number.high} bytes")
         if measure.bounds and measure.least:
             self.fail(f"{size} < {measure.least}", name, f"it would be less than {measure.least}")
         if measure.zero_is_rest:
             stored = self.numbers(number, name)
-            self.put(f"if {self.there(stored)} and c{stored.slot}[i] == 0:")
+            self.put(f"if {self.there(stored)} and c{stored.slot}[{self.at(stored)}] == 0:")
             self.put(f"    {size} = np.int64(0)")
         if agreeing(measure) or measure.clip:
-            self.kept(name, size)
+            self.kept(name, size, number)
         self.patched(number, found.places[measure.at], size)
+        if not found.present.get(measure.at):
+            state.scope.fields[member.name] = known(number, size)
 
     def sum(self, node: ir.Structure, total: ir.Sum, path: str, found: _Sums) -> None:
         member = node.members[total.at]
         name = f"{path}.{member.name}" if path else member.name
         number = self.derived(member, name)
-        if name in self.columns:
-            self.computed.add(self.columns[name].slot)
+        self.follows(name)
         if total.algorithm not in CHECKSUMS:
             raise unfit(self.key, name, f"a checksum {total.algorithm}", f"columns compute {', '.join(CHECKSUMS)}")
         self.uses.add(total.algorithm)
@@ -286,14 +298,33 @@ class _Writer(Branches):
             hole = ", -1"
         value = self.fresh("n")
         self.put(f"{value} = np.{'uint' if wide(number) else 'int'}64({total.algorithm}(o, {start}, {end}{hole}))")
-        self.kept(name, value)
+        self.kept(name, value, number)
         self.patched(number, found.places[total.at], value)
+
+    def follows(self, name: str) -> None:
+        """Notes that a number is computed, so that its column tells nothing."""
+        for path, column in self.columns.items():
+            if column.within is self.around and (path == name or path.startswith(f"{name}:")):
+                self.computed.add(column.slot)
 
     def gaps(self) -> None:
         """Bytes that no field explains are in no column, but for those that are a field of their own."""
         column = self.column(GAPS)
         text = "it held bytes that no column has; without this column it is built without them"
         self.fail(f"{self.there(column)} and c{column.slot}[i] != gap0", GAPS, text)
+
+
+def _ends_behind(measure: ir.Measure) -> bool:
+    """Whether what a length is that of lies behind it."""
+    return measure.at < measure.first <= measure.last
+
+
+def _moved(group: Repeated | None, within: str, groups: dict[int, Repeated]) -> Repeated | None:
+    """A list, and those around it, in records that stand in others."""
+    if group is not None and group.number not in groups:
+        outer = _moved(group.outer, within, groups)
+        groups[group.number] = replace(group, path=f"{within}.{group.path}", outer=outer)
+    return None if group is None else groups[group.number]
 
 
 def builder(
@@ -317,11 +348,16 @@ def builder(
         Misuse: when something inside cannot be built; the text names the node and its path.
     """
     if within:
-        columns = [replace(column, path=f"{within}.{column.path}") for column in columns]
+        groups: dict[int, Repeated] = {}
+        columns = [
+            replace(column, path=f"{within}.{column.path}", within=_moved(column.within, within, groups))
+            for column in columns
+        ]
     known = {column.path: column for column in columns}
     if gaps:
         known[GAPS] = Column(GAPS, "number", "int64", slot=len(columns))
     writer = _Writer(key, known, once=parts(element if whole is None else whole))
+    writer.listing()
     writer.node(element, within, Scope({}, None))
     writer.written()
     if gaps:
@@ -331,11 +367,12 @@ def builder(
     return assembled(
         writer.read.values(),
         writer.reasons,
-        unset + writer.lines,
+        unset + writer.written_lists(),
         writer.uses,
         most=writer.most,
         messages=writer.messages,
         watched=list(writer.watched),
         stamps=writer.stamp(len(writer.messages)),
         opens=bool(writer.opened),
+        lists=[Listed(writer.lists[number], group, most) for number, (group, most) in sorted(writer.entered.items())],
     )

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.building.inputs import Rows
 from wirekit.compiler.building.kernel import CHOSEN, Builder
+from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import run
 from wirekit.errors import Misuse
 

@@ -11,13 +11,14 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.building.inputs import MISSING, NULLS, WHOLE
-from wirekit.compiler.building.kernel import INDENT, unfit
+from wirekit.compiler.building.kernel import INDENT, Reason, unfit
 from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.choices import Choices
 from wirekit.compiler.columns.code import bit_column, named_dtype, none_of, reader, wide
 from wirekit.compiler.columns.expressions import LONGEST, Scope, Value, expression
-from wirekit.compiler.columns.kernel import Column
-from wirekit.compiler.expressions import Literal
+from wirekit.compiler.columns.kernel import Column, Repeated
+from wirekit.compiler.columns.writer import index_of
+from wirekit.compiler.expressions import Expression, Field, Literal
 from wirekit.values import SymbolTable
 
 
@@ -28,7 +29,7 @@ class Fields(Choices):
     Attributes:
         columns: all that the scanning kernel has, by path.
         read: those that are read, by slot.
-        most: bytes that a record takes at most, without its byte strings and messages.
+        most: bytes that a record, or an element, takes at most, without byte strings, messages and lists.
         walked: (number, path) of the messages that are written.
         opened: the path of the field that holds records, or "".
         maybe: whether what is written now stands behind a condition.
@@ -36,6 +37,7 @@ class Fields(Choices):
         watched: (slot, path) of what only some records read: the others must not have a value.
         computed: slots of the columns of lengths and checksums.
         constants: slots of those of constants.
+        around: the list that what is written now is an element of.
     """
 
     key: str
@@ -43,7 +45,7 @@ class Fields(Choices):
     lines: list[str] = field(default_factory=list)
     depth: int = INDENT
     names: int = 0
-    reasons: list[tuple[str, str]] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     uses: set[str] = field(default_factory=set)
     read: dict[int, Column] = field(default_factory=dict)
     most: int = 0
@@ -55,6 +57,7 @@ class Fields(Choices):
     watched: dict[int, str] = field(default_factory=dict)
     computed: set[int] = field(default_factory=set)
     constants: set[int] = field(default_factory=set)
+    around: Repeated | None = None
 
     def put(self, line: str) -> None:
         self.lines.append("    " * self.depth + line)
@@ -65,7 +68,7 @@ class Fields(Choices):
 
     def fail(self, condition: str, path: str, text: str) -> None:
         """Ends the building if the condition holds."""
-        reason = (path, text)
+        reason = Reason(path, text, self.around)
         if reason not in self.reasons:
             self.reasons.append(reason)
         self.put(f"if {condition}:")
@@ -78,29 +81,46 @@ class Fields(Choices):
         Args:
             kind, dtype, table: what it holds, where alternatives may have columns of one path: it may be wider.
         """
-        column = self.columns.get(path)
-        if kind and (column is None or not _holds(column, kind, dtype, table)):
-            several = (each for name, each in self.columns.items() if name.startswith(f"{path}:"))
-            column = next(each for each in several if _holds(each, kind, dtype, table))
-        assert column is not None
+        column = self.known(path, kind, dtype, table)
+        assert column is not None, path
+        return self.reading(column)
+
+    def known(self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None) -> Column | None:
+        """The column of that name, as ``column``, or None; nothing is read of it."""
+        several = (each for name, each in self.columns.items() if name == path or _is_other(name, path))
+        fitting = (each for each in several if each.within is self.around)
+        return next((each for each in fitting if not kind or _holds(each, kind, dtype, table)), None)
+
+    def reading(self, column: Column) -> Column:
+        """Notes that a column is read."""
         self.read[column.slot] = column
         if not self.maybe:
             self.always.add(column.slot)
-        elif not path.endswith(".ok"):
+        elif not column.path.endswith(".ok"):
             self.watched[column.slot] = column.path
-            self.put(f"seen[{column.slot}] = row")
+            self.put(f"seen[{column.slot}] = {'row' if column.within is None else self.at(column)}")
         return column
+
+    def at(self, column: Column) -> str:
+        """The variable for where the value of a column stands that is written now."""
+        return index_of(column.within)
+
+    def bad(self, verdict: Column) -> str:
+        """The condition that a verdict says so."""
+        return f"{self.there(verdict)} and c{verdict.slot}[{self.at(verdict)}] == 0"
 
     def numbers(self, number: ir.Number, path: str) -> Column:
         """The column of a number."""
-        return self.column(
-            path, "number", f"{'float' if number.real else 'int' if number.signed else 'uint'}{8 * number.size}"
-        )
+        return self.column(path, "number", _dtype(number))
 
     def there(self, column: Column) -> str:
         """The condition that the column has a value in this row."""
         slot = column.slot
-        return f"(given[{slot}] == {WHOLE} or (given[{slot}] == {NULLS} and v{slot}[i] != 0))"
+        return f"(given[{slot}] == {WHOLE} or (given[{slot}] == {NULLS} and v{slot}[{self.at(column)}] != 0))"
+
+    def null(self, column: Column) -> str:
+        """The condition that the column is there and has no value in this row."""
+        return f"given[{column.slot}] == {NULLS} and v{column.slot}[{self.at(column)}] == 0"
 
     def room(self, size: str) -> None:
         """Ends the building for now if so many bytes have no room."""
@@ -112,6 +132,15 @@ class Fields(Choices):
     def expression(self, tree: Any, scope: Scope, path: str) -> tuple[str, int, int]:
         return expression(self.key, tree, scope, path)
 
+    def amount(self, tree: Expression, scope: Scope, path: str) -> tuple[str, int, int]:
+        """The same for a size or a number of elements; a field that is not there is wrong."""
+        if isinstance(tree, Field):
+            found = scope.value(self.key, tree, path)
+            if found.present and not found.unfit:
+                self.fail(f"not {found.present}", path, f"expected a value for {tree}, found none")
+                return found.code, found.low, found.high
+        return self.expression(tree, scope, path)
+
     def value(self, column: Column, default: str | None) -> str:
         """The variable with the number of this row, or the default where there is no such column."""
         slot, variable = column.slot, self.fresh("n")
@@ -122,8 +151,8 @@ class Fields(Choices):
             self.put(f"{variable} = np.{kind}({default})")
             self.put(f"if given[{slot}] != {MISSING}:")
             self.depth += 1
-        self.fail(f"given[{slot}] == {NULLS} and v{slot}[i] == 0", column.path, "is null, which the layout has not")
-        self.put(f"{variable} = np.{kind}(c{slot}[i])")
+        self.fail(self.null(column), column.path, "is null, which the layout has not")
+        self.put(f"{variable} = np.{kind}(c{slot}[{self.at(column)}])")
         self.depth -= default is not None
         return variable
 
@@ -150,7 +179,7 @@ class Fields(Choices):
                 if not (node.real or wide(node)) and int(column.dtype.lstrip("uint")) > 8 * node.size:
                     self.within(node, value, column.path)
                 self.number(node, value)
-                return _known(node, value)
+                return known(node, value)
             case ir.Boolean(number=ir.Number(real=False) as number):
                 value = self.value(self.column(path, "flag", "uint8"), _literal(default))
                 self.number(number, value)
@@ -175,7 +204,7 @@ class Fields(Choices):
         elif not wide(number):
             self.within(number, value, path)
         self.number(number, value)
-        return _known(number, value)
+        return known(number, value)
 
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
         columns = [self.column(f"{path}.{bit.name}", *bit_column(bit)) for bit in node.fields]
@@ -206,28 +235,37 @@ class Fields(Choices):
             number = number.node if isinstance(number, ir.Optional) else number.number
         if not isinstance(number, ir.Number) or number.real:
             raise unfit(self.key, path, node, "of a field that is no plain number")
-        if path in self.columns:
-            self.constants.add(self.column(path).slot)
+        if (column := self.known(path)) is not None:
+            self.constants.add(self.reading(column).slot)
         value = self.fresh("n")
         self.put(f"{value} = {self.expression(node.value, scope, path)[0]}")
         if not node.fatal:
             self.kept(path, value)
         self.number(number, value)
-        return _known(number, value)
+        return known(number, value)
 
-    def kept(self, path: str, value: str) -> None:
-        """A number that was read and found bad stays as it was."""
-        verdict = self.columns.get(f"{path}.ok")
+    def kept(self, path: str, value: str, number: ir.Number | None = None) -> None:
+        """A number that was read and found bad stays as it was.
+
+        Args:
+            number: of a length or checksum, as alternatives may have several of one path.
+        """
+        verdict = self.known(f"{path}.ok")
         if verdict is not None:
-            told, stored = self.column(verdict.path), self.column(path)
-            bad = f"{self.there(told)} and c{told.slot}[i] == 0"
-            self.put(f"if {bad} and {self.there(stored)}:")
-            self.put(f"    {value} = np.{'uint' if stored.dtype == 'uint64' else 'int'}64(c{stored.slot}[i])")
+            told = self.reading(verdict)
+            stored = self.column(path) if number is None else self.numbers(number, path)
+            kind = "uint" if stored.dtype == "uint64" else "int"
+            self.put(f"if {self.bad(told)} and {self.there(stored)}:")
+            self.depth += 1
+            self.put(f"{value} = np.{kind}64(c{stored.slot}[{self.at(stored)}])")
+            if number is not None and not wide(number) and stored.dtype != _dtype(number):
+                self.within(number, value, stored.path)
+            self.depth -= 1
 
     def blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Bytes or text; ``null`` when that means none, too."""
         column = self.column(path, "text" if node.text else "bytes")
-        slot, start, length = column.slot, self.fresh("s"), self.fresh("l")
+        slot, at, start, length = column.slot, self.at(column), self.fresh("s"), self.fresh("l")
         nullable = isinstance(node.length, ir.Number) and node.null is not None
         by_number = isinstance(node.length, ir.Number)
         none_is_empty = not by_number and not node.text
@@ -235,14 +273,14 @@ class Fields(Choices):
             if not none_is_empty:
                 self.fail(f"given[{slot}] == {MISSING}", path, "there is no such column, and no default")
             if not null:
-                self.fail(f"given[{slot}] == {NULLS} and v{slot}[i] == 0", path, "is null, which the layout has not")
+                self.fail(self.null(column), path, "is null, which the layout has not")
         if node.text:
             self.decoded(column.path)
         self.put(f"{start} = {length} = np.int64(0)")
         self.put(f"if {self.there(column)}:")
         self.depth += 1
-        self.put(f"{start} = o{slot}[i]")
-        self.put(f"{length} = o{slot}[i + np.uint64(1)] - {start}")
+        self.put(f"{start} = o{slot}[{at}]")
+        self.put(f"{length} = o{slot}[{at} + np.uint64(1)] - {start}")
         out = f"{start} < 0 or {length} < 0 or {length} > d{slot}.size - {start}"
         self.fail(out, path, "its offsets point outside of its data")
         if isinstance(node.length, ir.Number):
@@ -273,7 +311,7 @@ class Fields(Choices):
         """A byte string whose length an expression tells: zeros where there is no such column."""
         assert node.length is not None
         assert not isinstance(node.length, ir.Number)
-        wanted, low, _ = self.expression(node.length, scope, column.path)
+        wanted, low, _ = self.amount(node.length, scope, column.path)
         size = self.fresh("t")
         self.put(f"{size} = np.int64({wanted})")
         if low < 0:
@@ -292,11 +330,20 @@ class Fields(Choices):
 
     def decoded(self, path: str) -> None:
         """Of a text that was not UTF-8 the bytes are not known any more."""
-        verdict = self.columns.get(f"{path}.ok")
+        verdict = self.known(f"{path}.ok")
         if verdict is not None:
-            told = self.column(verdict.path)
+            told = self.reading(verdict)
             text = f"was no UTF-8, so its bytes are lost; without the column {told.path} it is written as it stands"
-            self.fail(f"{self.there(told)} and c{told.slot}[i] == 0", path, text)
+            self.fail(self.bad(told), path, text)
+
+
+def _dtype(number: ir.Number) -> str:
+    return f"{'float' if number.real else 'int' if number.signed else 'uint'}{8 * number.size}"
+
+
+def _is_other(name: str, path: str) -> bool:
+    """Whether a column is that of an alternative that holds another type than the one of that path."""
+    return name.startswith(f"{path}:") and "." not in name[len(path) :]
 
 
 def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> bool:
@@ -317,7 +364,7 @@ def _literal(default: Any) -> str | None:
     return default if isinstance(default, str) else repr(default) if isinstance(default, float) else None
 
 
-def _known(number: ir.Number, value: str) -> Value:
+def known(number: ir.Number, value: str) -> Value:
     """What expressions can read of a number."""
     if number.real or wide(number):
         return Value(value, unfit="a float" if number.real else "an unsigned number of 64 bits")

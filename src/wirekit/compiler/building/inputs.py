@@ -6,13 +6,14 @@ A slice or a column of another width is taken as it is; nothing is copied but wh
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.columns.kernel import Column
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
 NOTHING = np.zeros(0, np.uint8)
 MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
 NAMED = 10  # names that an error tells
-
-
-Rows: TypeAlias = "int | NDArray[Any]"
-"""The number of the first of consecutive rows, or those of all."""
-
-
-def row_of(first: Rows, row: int) -> int:
-    """The number of a row."""
-    return first + row if isinstance(first, int) else int(first[row])
 
 
 @dataclass(slots=True)
@@ -58,8 +50,6 @@ def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> 
     Raises:
         Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
     """
-    if column.listed:
-        return _lists(key, column, array, first)
     slot = column.slot
     if array is None:
         if column.kind in ("bytes", "text"):
@@ -67,9 +57,10 @@ def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> 
         else:
             empty = {f"c{slot}": np.zeros(0, column.dtype)}
         return Input(MISSING, {**empty, f"v{slot}": NOTHING})
+    sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
         array = array.dictionary_decode()
-    valid = {f"v{slot}": _bits(array, 0)} if array.null_count else {f"v{slot}": NOTHING}
+    valid = {f"v{slot}": bits(array, 0)} if array.null_count else {f"v{slot}": NOTHING}
     given = NULLS if array.null_count else WHOLE
     if column.kind in ("bytes", "text"):
         offsets, data, total = _strings(key, column, array, first)
@@ -78,27 +69,19 @@ def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> 
     return Input(given, {f"c{slot}": values, **valid})
 
 
-def _lists(key: str, column: Column, array: pa.Array | None, first: Rows) -> Input:
-    """The values of all lists, where each list begins among them, and which rows have one, if not all do."""
-    inner, ends, there = replace(column, listed=False), f"l{column.slot}", f"g{column.slot}"
-    if array is None:
-        found = taken(key, inner, None)
-        return Input(found.given, found.arrays | {ends: np.zeros(0, np.int64), there: NOTHING})
-    if pa.types.is_null(array.type):
-        array = array.cast(pa.list_(pa.null()))
-    if not (pa.types.is_list(array.type) or pa.types.is_large_list(array.type)):
-        raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as a list")
-    offsets = np.zeros(len(array) + 1, np.int64)
-    np.cumsum(pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False), out=offsets[1:])
+def sound(key: str, path: str, array: pa.Array) -> None:
+    """Looks at what pyarrow takes for granted of an array: that its buffers hold what it says.
+
+    Raises:
+        Misuse: when they do not.
+    """
     try:
-        found = taken(key, inner, array.flatten())
-    except Misuse as error:
-        raise Misuse(str(error).replace(": row ", ": of the elements of all rows, ", 1)) from None
-    lists = {ends: offsets, there: _bits(array, 0) if array.null_count else NOTHING}
-    return Input(found.given, found.arrays | lists, found.total)
+        array.validate(full=isinstance(array.type, pa.DictionaryType))
+    except pa.ArrowInvalid as error:
+        raise Misuse(f"{key}: the offsets of the column {path} point outside of its data: {error}") from None
 
 
-def _bits(array: pa.Array, which: int) -> NDArray[Any]:
+def bits(array: pa.Array, which: int) -> NDArray[Any]:
     """A buffer of bits as a byte each: 0 the validity, 1 the values of booleans."""
     buffer = array.buffers()[which]
     if buffer is None:  # of the type null, no row has a value
@@ -136,7 +119,7 @@ def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
         array = array.cast(pa.bool_())
     if not pa.types.is_boolean(array.type):
         raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as bool")
-    return _bits(array, 1)
+    return bits(array, 1)
 
 
 def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[Any]:
@@ -172,7 +155,7 @@ def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: R
         return array.cast(kind)
     except pa.ArrowInvalid:
         row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
-        raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {_shown(array, row)} is no {kind}") from None
+        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is no {kind}") from None
 
 
 def _shown(array: pa.Array, row: int) -> str:
@@ -200,7 +183,7 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
             row = pc.index(array, name).as_py()
             near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
             text = f"{name!r} is no name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
-            raise Misuse(f"{key}: row {row_of(first, row)}: {column.path}: {text}")
+            raise Misuse(f"{key}: {place(first, row, column.path)}: {text}")
         numbers[name] = known[name] if name in known else int(name)
     encoded = array.dictionary_encode()
     return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)

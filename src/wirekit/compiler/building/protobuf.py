@@ -39,6 +39,9 @@ class Writer(Protocol):
     def there(self, column: Column) -> str:
         """The condition that the column has a value."""
 
+    def bad(self, verdict: Column) -> str:
+        """The condition that a verdict says so."""
+
     def room(self, size: str) -> None:
         """Ends the building for now if so many bytes have no room."""
 
@@ -47,7 +50,7 @@ def message(writer: Writer, built: Built, number: int, path: str) -> Value:
     """Writes a message; gives what expressions can read of it."""
     told = writer.column(f"{path}.ok" if path else "ok")
     text = f"it was not whole, or its text no UTF-8; without the column {told.path} it is written as it stands"
-    writer.fail(f"{writer.there(told)} and c{told.slot}[i] == 0", path, text)
+    writer.fail(writer.bad(told), path, text)
     size = writer.fresh("n")
     writer.uses |= {"sized", "written"}
     writer.put(f"{size} = np.int64(sized(m{number}, {built.root}, row, -1))")

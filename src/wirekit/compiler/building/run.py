@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.building.inputs import MISSING, WHOLE, Rows, row_of, taken
-from wirekit.compiler.building.kernel import CHOSEN, HELD, STATE, Builder
+from wirekit.compiler.building.inputs import MISSING, WHOLE, Input, taken
+from wirekit.compiler.building.kernel import CHOSEN, HELD, STATE, Builder, Reason, watching
+from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.building.tables import table
+from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.errors import Misuse
 
 if TYPE_CHECKING:
@@ -44,22 +46,19 @@ def run(
     """
     if not batch.num_rows:
         return np.zeros(front, np.uint8), front
-    whole = np.zeros(max((column.slot for column in made.columns.values()), default=0) + 1, np.uint8)
+    unfolded = Unfolded(key, batch, rows)
+    inputs = _inputs(key, made, batch, unfolded)
+    whole = np.zeros(max(inputs, default=0) + 1, np.uint8)
     arrays: dict[str, NDArray[Any]] = {"given": whole, "ends": ends}
     room = front + batch.num_rows * made.most
-    for column in made.columns.values():
-        index = batch.schema.get_field_index(column.path)
-        each = taken(key, column, None if index < 0 else batch.column(index), rows)
-        whole[column.slot] = each.given
+    room += sum(each.most * unfolded.elements(each.group.number) for each in made.lists)
+    for slot, each in inputs.items():
+        whole[slot] = each.given
         arrays |= each.arrays
         room += each.total
     arrays["seen"] = np.full(made.stamps, -1, np.int64)
-    watched = [
-        (at, 0 if whole[slot] == WHOLE else arrays[f"v{slot}"].__array_interface__["data"][0], slot)
-        for at, slot in enumerate(made.watched)
-        if whole[slot] != MISSING
-    ]
-    arrays["watched"] = np.array(watched, np.int64).ravel()
+    arrays |= _watched(made, inputs)
+    arrays["turns"] = np.zeros(len(made.lists), np.int64)
     tables = [table(key, message, batch, rows) for message in made.messages]
     arrays |= {f"m{number}": each.memory for number, each in enumerate(tables)}
     if made.opens:
@@ -80,6 +79,41 @@ def run(
         arrays["o"] = np.concatenate([arrays["o"], np.empty(more, np.uint8)])
         state[3] += more
     if reason < 0:
-        path, text = made.reason(-int(reason))
-        raise Misuse(f"{key}: row {row_of(rows, int(state[1]))}: {path}: {text}")
+        why = made.reason(-int(reason))
+        raise Misuse(f"{key}: {_place(made, why, unfolded, int(state[1]), arrays['turns'])}: {why.text}")
     return arrays["o"], int(state[0])
+
+
+def _inputs(key: str, made: Builder, batch: pa.RecordBatch, unfolded: Unfolded) -> dict[int, Input]:
+    """The arrays of all columns, by slot; lists are known when the columns inside them are."""
+    inputs: dict[int, Input] = {}
+    for column in made.columns:
+        if column.within is not None:
+            inputs[column.slot] = unfolded.column(column)
+            continue
+        index = batch.schema.get_field_index(column.path)
+        inputs[column.slot] = taken(key, column, None if index < 0 else batch.column(index), unfolded.rows)
+    return inputs | {each.column.slot: unfolded.lists(each.column, each.group.number) for each in made.lists}
+
+
+def _watched(made: Builder, inputs: dict[int, Input]) -> dict[str, NDArray[Any]]:
+    """What ``unread`` looks at, in records and in the elements of each list."""
+    known = {each.slot: each for each in [*made.columns, *(each.column for each in made.lists)]}
+    found: dict[str, list[tuple[int, int, int]]] = {watching(None): []}
+    found |= {watching(each.group): [] for each in made.lists}
+    numbers = dict.fromkeys(found, 0)
+    for slot in made.watched:
+        name, given = watching(known[slot].within), inputs[slot].given
+        valid = 0 if given == WHOLE else inputs[slot].arrays[f"v{slot}"].__array_interface__["data"][0]
+        if given != MISSING:
+            found[name].append((numbers[name], valid, slot))
+        numbers[name] += 1
+    return {name: np.array(each, np.int64).ravel() for name, each in found.items()}
+
+
+def _place(made: Builder, why: Reason, unfolded: Unfolded, row: int, turns: NDArray[Any]) -> str:
+    """Where the kernel ended."""
+    if why.within is None:
+        return place(unfolded.rows, row, why.path)
+    at = next(at for at, each in enumerate(made.lists) if each.group is why.within)
+    return place(unfolded.places[why.within.number], int(turns[at]), why.path)

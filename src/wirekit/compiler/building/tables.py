@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.building.inputs import Rows, taken
+from wirekit.compiler.building.inputs import taken
+from wirekit.compiler.building.places import Elements, Rows
+from wirekit.compiler.building.unfolding import unfolded
 from wirekit.compiler.columns.kernel import Column
 from wirekit.compiler.columns.known import is_leaf
 from wirekit.compiler.columns.protobuf import DTYPES, Place, Tables
@@ -87,12 +89,12 @@ class Table:
 
 
 def column_of(place: Place) -> Column:
-    """The column of a field."""
+    """The column of a field, or of its elements."""
     each = place.field
     assert each is not None
     kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
     dtype = "uint8" if kind == "flag" else DTYPES.get(each.kind, "")
-    return Column(place.path, kind, dtype, True, each.table, 0, place.unit, each.repeated or place.owner >= 0)
+    return Column(place.path, kind, dtype, True, each.table, 0, place.unit)
 
 
 def table(key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> Table:
@@ -175,8 +177,11 @@ class _Maker:
         return entry
 
     def _column(self, entry: list[int], place: Place, each: Field, array: pa.Array) -> None:
-        rows = len(array)
-        found = taken(self.key, column_of(place), array, self.first)
+        rows, lists, first = len(array), None, self.first
+        if each.repeated or place.owner >= 0:
+            lists, array = unfolded(self.key, place.path, array)
+            first = Elements(first, lists.offsets)
+        found = taken(self.key, column_of(place), array, first)
         arrays = found.arrays
         entry[GIVEN] = found.given
         if each.wire_type == BYTES and each.message is None:
@@ -188,11 +193,11 @@ class _Maker:
             entry[COUNT] = values.size
         (entry[VALID],) = self._kept(arrays["v0"])
         self.total += found.total + ROOM * (max(entry[COUNT], 0) + rows)
-        if "l0" in arrays:
+        if lists is not None:
             entry[ROWS] = rows
-            (entry[LISTS],) = self._kept(arrays["l0"])
-            if arrays["g0"].size:
-                (entry[LIST_VALID],) = self._kept(arrays["g0"])
+            (entry[LISTS],) = self._kept(lists.offsets)
+            if lists.valid.size:
+                (entry[LIST_VALID],) = self._kept(lists.valid)
 
     def _kept(self, *arrays: NDArray[Any]) -> tuple[int, ...]:
         """The addresses of arrays."""

@@ -60,7 +60,6 @@ class Column:
         slot: the number in the names of its arrays: ``c<slot>`` values; ``d<slot>`` data and ``o<slot>`` offsets of
             byte strings, of which ``w<slot>`` is the last; ``u<slot>`` whether a text is UTF-8.
         unit: of a time since the epoch.
-        listed: whether a row has a list of values, for the building kernel: ``l<slot>`` has the offsets.
         within: the list of which it has an element each, instead of one a row.
     """
 
@@ -71,7 +70,6 @@ class Column:
     table: SymbolTable | None = None
     slot: int = 0
     unit: str | None = None
-    listed: bool = False
     within: Repeated | None = None
 
     def arrays(self) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,56 @@
+"""Where a value stands in a batch, in words: its row, its column, and in a list the indexes of its element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The elements of a list, in place of rows.
+
+    Attributes:
+        outer: what has the lists.
+        offsets: where the elements of each begin, and where those of the last one end.
+    """
+
+    outer: Rows
+    offsets: NDArray[Any]
+
+
+Rows: TypeAlias = "int | NDArray[Any] | Elements"
+"""The number of the first of consecutive rows, or those of all; or the elements of their lists."""
+
+
+def row_of(rows: Rows, at: int) -> int:
+    """The number of the row that has a value."""
+    if isinstance(rows, Elements):
+        return row_of(rows.outer, _list_of(rows, at))
+    return rows + at if isinstance(rows, int) else int(rows[at])
+
+
+def place(rows: Rows, at: int, path: str) -> str:
+    """A value's row, its column, and the indexes that lead to it from there.
+
+    >>> place(5, 2, "name"), place(Elements(5, np.array([0, 2, 2, 4])), 3, "name")
+    ('row 7: name', 'row 7: name[1]')
+    """
+    return f"row {row_of(rows, at)}: {path}{_indexes(rows, at)}"
+
+
+def _indexes(rows: Rows, at: int) -> str:
+    if not isinstance(rows, Elements):
+        return ""
+    around = _list_of(rows, at)
+    return f"{_indexes(rows.outer, around)}[{at - int(rows.offsets[around])}]"
+
+
+def _list_of(rows: Elements, at: int) -> int:
+    """The number of the list that has an element."""
+    return int(np.searchsorted(rows.offsets, at, side="right")) - 1

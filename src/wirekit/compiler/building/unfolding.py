@@ -1,0 +1,145 @@
+"""Lists as the elements of all of them, one after the other, and where those of each begin.
+
+Columns inside the same list have lists of the same lengths, so the kernel finds an element of all of them at one
+place. Whether they are, and whether offsets stay inside of what they point into, is looked at here, once; nothing is
+read by an offset before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.building.inputs import MISSING, NOTHING, NULLS, WHOLE, Input, bits, sound, taken
+from wirekit.compiler.building.places import Elements, Rows, place
+from wirekit.compiler.columns.kernel import Column, Repeated
+from wirekit.errors import Misuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Where the lists of a column lie among their elements.
+
+    Attributes:
+        path: of the column.
+        offsets: where the elements of each begin, from 0 on, and where those of the last one end.
+        valid: which are not null; empty if none is.
+    """
+
+    path: str
+    offsets: NDArray[Any]
+    valid: NDArray[Any]
+
+    @property
+    def given(self) -> int:
+        """What the kernel is told about them."""
+        return NULLS if self.valid.size else WHOLE
+
+    def size(self, at: int) -> str:
+        """How many elements one has, in words."""
+        if self.valid.size and not self.valid[at]:
+            return "null"
+        count = int(self.offsets[at + 1] - self.offsets[at])
+        return f"{count} element{'' if count == 1 else 's'}"
+
+
+def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
+    """The lists of a column, and the elements of all of them.
+
+    Raises:
+        Misuse: for a column of another type, or one whose offsets point outside of its elements.
+    """
+    kind = array.type
+    if pa.types.is_null(kind):
+        nothing = np.zeros(len(array), np.uint8)
+        return Lists(path, np.zeros(len(array) + 1, np.int64), nothing), pa.nulls(0)
+    sound(key, path, array)
+    if pa.types.is_fixed_size_list(kind):
+        array = array.cast(pa.large_list(kind.value_type))
+    elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        raise Misuse(f"{key}: the column {path} is {kind}; give it as a list")
+    count, values = len(array), array.values
+    valid = bits(array, 0) if array.null_count else NOTHING
+    if not count:
+        return Lists(path, np.zeros(1, np.int64), valid), values.slice(0, 0)
+    dtype = np.int64 if pa.types.is_large_list(array.type) else np.int32
+    ends = np.frombuffer(array.buffers()[1], dtype)[array.offset :][: count + 1].astype(np.int64, copy=False)
+    lengths = np.diff(ends)
+    if int(ends[0]) < 0 or int(ends[-1]) > len(values) or bool((lengths < 0).any()):
+        raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")
+    if valid.size and bool(lengths[valid == 0].any()):  # a null may stand where elements are
+        lengths = np.where(valid != 0, lengths, 0)
+        elements = values.take(pa.array(np.repeat(ends[:-1] - _begins(lengths), lengths) + np.arange(lengths.sum())))
+    else:
+        elements = values.slice(int(ends[0]), int(ends[-1] - ends[0]))
+    return Lists(path, np.append(_begins(lengths), lengths.sum()), valid), elements
+
+
+def _begins(lengths: NDArray[Any]) -> NDArray[Any]:
+    return np.cumsum(lengths) - lengths
+
+
+class Unfolded:
+    """The lists of a batch."""
+
+    def __init__(self, key: str, batch: pa.RecordBatch, rows: Rows) -> None:
+        self.key, self.batch, self.rows = key, batch, rows
+        self.found: dict[int, Lists] = {}
+        self.places: dict[int, Elements] = {}
+
+    def column(self, column: Column) -> Input:
+        """The arrays of a column inside lists: an element each of all that are not null.
+
+        Raises:
+            Misuse: as ``taken``, and when its lists are not as long as those of the others.
+        """
+        index = self.batch.schema.get_field_index(column.path)
+        if index < 0:
+            return taken(self.key, column, None)
+        array, rows = self.batch.column(index), self.rows
+        for group in levels(column.within):
+            lists, array = unfolded(self.key, column.path, array)
+            self._agree(group, lists, rows)
+            rows = self.places[group.number]
+        return taken(self.key, column, array, rows)
+
+    def _agree(self, group: Repeated, lists: Lists, rows: Rows) -> None:
+        other = self.found.setdefault(group.number, lists)
+        self.places.setdefault(group.number, Elements(rows, lists.offsets))
+        if other is lists:
+            return
+        one, two = (each.valid if each.valid.size else 1 for each in (lists, other))
+        wrong = np.not_equal(one, two) | (np.diff(lists.offsets) != np.diff(other.offsets))
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            text = f"has {lists.size(at)}, where {other.path} has {other.size(at)}"
+            raise Misuse(f"{self.key}: {place(rows, at, lists.path)}: {text}")
+
+    def lists(self, column: Column, number: int) -> Input:
+        """The arrays of a list, when the columns inside it were taken."""
+        found = self.found.get(number)
+        if found is None:
+            return Input(MISSING, {f"o{column.slot}": np.zeros(0, np.int64), f"v{column.slot}": NOTHING})
+        return Input(found.given, {f"o{column.slot}": found.offsets, f"v{column.slot}": found.valid})
+
+    def elements(self, number: int) -> int:
+        """How many elements all lists have together."""
+        found = self.found.get(number)
+        return 0 if found is None else int(found.offsets[-1])
+
+
+def levels(group: Repeated | None) -> Iterable[Repeated]:
+    """A list and those around it, the outermost first."""
+    found: list[Repeated] = []
+    while group is not None:
+        found.append(group)
+        group = group.outer
+    return reversed(found)

@@ -96,12 +96,16 @@ LOST = ("no column has", "bytes are lost", "was not whole", "was damaged")
 
 
 @functools.cache
-def computed(key: str) -> frozenset[str]:
+def computed(key: str, said: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]:
     """The columns of lengths, checksums, and fields that tell of others."""
     from wirekit.compiler.columns import program
     from wirekit.compiler.columns.front import is_told
 
-    return frozenset() if is_told(wirekit.registry[key].layout) else frozenset(_computed(program(key).plan.element, ""))
+    return (
+        frozenset()
+        if is_told(wirekit.registry[key].layout)
+        else frozenset(_computed(program(key, dict(said)).plan.element, ""))
+    )
 
 
 def _computed(node: ir.Node, path: str) -> Iterator[str]:
@@ -114,7 +118,7 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
         yield from (f"{names[told.at]}.{told.field}" for told in node.told)
 
 
-def rebuild(key: str, data: bytes) -> str:
+def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:
     """Builds what was scanned: to the same bytes, to others that say the same, or refused; gives which.
 
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
@@ -123,31 +127,29 @@ def rebuild(key: str, data: bytes) -> str:
     from wirekit.compiler.building import assembled
     from wirekit.compiler.columns import scan
 
-    batch, errors = scan(key, data, wrappers=True)
+    batch, errors = scan(key, data, wrappers=True, context=context)
     if errors.num_rows:
         return "not built"
     if "@depth" in batch.schema.names:
         batch = batch.filter(pa.compute.equal(batch["@depth"], 0))
     built, why = b"", ""
     try:
-        built = assembled(key, batch)
+        built = assembled(key, batch, context=context)
     except Misuse as error:
         why = str(error)
-    if "is not built from columns" in why:
-        return "not built"
     if why:
         assert any(text in why for text in LOST), why
         return "refused"
     if built == data[: int(batch.schema.metadata[b"wirekit.consumed"])]:
         return "built"
-    again, _ = scan(key, built, wrappers=True)
+    again, _ = scan(key, built, wrappers=True, context=context)
     if "@depth" in again.schema.names:
         again = again.filter(pa.compute.equal(again["@depth"], 0))
-    told = computed(key)
+    told = computed(key, tuple(sorted((context or {}).items())))
     for name in batch.schema.names:
-        if name[0] != "@" and name.removesuffix(".ok") not in told:
+        if not name.startswith("@") and name.removesuffix(".ok") not in told:
             assert batch[name].equals(again[name]) or str(batch[name]) == str(again[name]), name
-    assert assembled(key, again) == built
+    assert assembled(key, again, context=context) == built
     return "built in the usual form"
 
 

@@ -665,7 +665,7 @@ def test_explain_prints_the_kernel_that_a_beginning_or_context_tells() -> None:
     ("arguments", "words"),
     [
         (["kafka.response", "--engine", "columns", "--context", "api=fech"], "kafka.response has no api 'fech'"),
-        (["kafka.response", "--context", "api=fetch"], "--context is for --engine columns"),
+        (["kafka.response", "--context", "api=fetch"], "--context is for the engines of columns"),
         (["net.pcap", "--front", __file__], "--front is for the engines of columns"),
     ],
 )

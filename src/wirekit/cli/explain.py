@@ -40,8 +40,8 @@ FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
     """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
     context = parse_context(context_pairs)
-    if context and engine != "columns":
-        raise click.UsageError(f"--context is for --engine columns; what {engine} prints is for any context")
+    if context and engine not in ("columns", "build-columns"):
+        raise click.UsageError(f"--context is for the engines of columns; what {engine} prints is for any context")
     if front is not None and engine not in ("columns", "build-columns"):
         raise click.UsageError(f"--front is for the engines of columns; what {engine} prints is for any file")
     check_context(key, context)

@@ -61,7 +61,7 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, message, protobuf, protobuf_writes, reads, writes
+    from wirekit.compiler.kernels import arrays, crc, message, protobuf, protobuf_writes, reads, values, writes
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -70,6 +70,7 @@ def module_text(source: str, offsets: str) -> str:
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
         f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
+        f"values {values.FINGERPRINT}",
         f"offsets {offsets}",
     ]
     source = re.sub(r"\bint32_(\w+) as offsets_", rf"{offsets}_\1 as offsets_", source)

@@ -10,6 +10,7 @@ import importlib
 import inspect
 import json
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from wirekit.compiler.building.kernel import Builder
 from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import run
 from wirekit.compiler.columns import known
+from wirekit.compiler.columns.context import checked
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Program, led_program, program, program_of
@@ -36,7 +38,7 @@ _builders: dict[int, Builder] = {}  # by what is built, which lives as long as t
 _lock = threading.Lock()
 
 
-def build_columns(key: str, batch: Any, **options: Any) -> bytes:
+def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
     """The bytes of the records that the rows of a batch are: the inverse of ``columns``.
 
     Lengths, counts, checksums and constants are computed. One that was read and found bad stays as it was, as long as
@@ -48,7 +50,9 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
         key: the key of a schema that gives columns.
         batch: a ``pyarrow.RecordBatch`` or ``Table`` with columns as ``columns`` has them, in any order; integers of
             any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries;
-            times as integers or as timestamps of any unit, with a time zone.
+            times as integers or as timestamps of any unit, with a time zone. What stands in a list inside a record has
+            a list a row; of a list of structures each field has one, all of one length.
+        context: what the bytes do not say themselves, as for ``wirekit.columns``. Each has a kernel of its own.
         options: what the protocol offers for this layout, for example ``codec="gzip"`` for a Kafka message set.
 
     Returns:
@@ -56,24 +60,35 @@ def build_columns(key: str, batch: Any, **options: Any) -> bytes:
 
     Raises:
         Misuse: for a schema that gives no columns, a column of another type or name, one that is missing and has no
-            default, a null or a value that the layout does not have; the text has the column and the row.
+            default, a null or a value that the layout does not have, lists of one structure that differ in length; the
+            text has the column and the row, and in lists the indexes of the element. For context that the layout does
+            not ask for, or has no case for.
 
     >>> import pyarrow as pa, wirekit
     >>> batch = pa.RecordBatch.from_pydict({"relative_offset": [1, 4], "position": [0, 120]})
     >>> wirekit.build_columns("kafka.offset_index", batch).hex()
     '00000001000000000000000400000078'
+
+    What stands in a list has a list a row; what one list holds has lists of one length:
+
+    >>> topics = {"topic_partitions.topic": [["t"]], "topic_partitions.partitions": [[[0, 2]]]}
+    >>> batch = pa.RecordBatch.from_pydict({"version": [0], **topics})
+    >>> wirekit.build_columns("kafka.consumer_assignment", batch).hex()
+    '000000000001000174000000020000000000000002ffffffff'
     """
     from wirekit.registry import registry
 
     schema, protocol = registry[key], registry.protocol(key)
+    said = checked(key, schema.layout, context)
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
     if place is None:
         if options:
             raise Misuse(f"{key} is built without options; {', '.join(options)} means nothing to it")
-        return assembled(schema.key, batch)
+        return assembled(schema.key, batch, context=said)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
     signature = inspect.signature(function)
+    options |= {"context": said} if said else {}
     try:
         signature.bind(schema.key, batch, **options)
     except TypeError as error:
@@ -115,16 +130,17 @@ def _whole(key: str, batch: Any) -> pa.RecordBatch:
     return batch
 
 
-def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
+def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any] | None = None) -> bytes:
     """The bytes of a batch, record after record, with what the layout has in front of them.
 
     Args:
         first: the number of its first row, for errors.
+        context: what the bytes do not say themselves.
 
     Raises:
         Misuse: as ``build_columns``.
     """
-    made, ahead = _led(key, batch)
+    made, ahead = _led(key, batch, context)
     built = _building(key, made)
     batch = record_batch(key, batch, made)
     rows: Rows = first
@@ -137,14 +153,14 @@ def assembled(key: str, batch: Any, *, first: int = 0) -> bytes:
     return ahead + out[:end].tobytes()
 
 
-def _led(key: str, batch: Any) -> tuple[Program, bytes]:
+def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Program, bytes]:
     """What a key stands for; where something in front of the records tells that, with the bytes of it."""
     from wirekit.engine import encode
     from wirekit.registry import registry
 
     layout = registry[key].layout
     if not is_told(layout):
-        return program(key), b""
+        return program(key, context), b""
     assert isinstance(layout, ir.Structure)
     told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
     if told is None:
@@ -184,16 +200,17 @@ def _inner(key: str, made: Program) -> Builder | None:
     return found
 
 
-def source(key: str, ahead: bytes = b"") -> str:
+def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
     """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it.
 
     Args:
         ahead: what stands in front of the records, where that tells what they are.
+        context: what the caller says about the bytes.
 
     Raises:
         Misuse: when the schema gives no columns, or has something that they cannot build.
     """
-    return _building(key, program_of(key, ahead)).source
+    return _building(key, program_of(key, ahead, context)).source
 
 
 def _lead(key: str, plan: Records, out: NDArray[Any], end: int, rows: int) -> None:

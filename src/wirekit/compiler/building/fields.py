@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.building.inputs import MISSING, NULLS, WHOLE
+from wirekit.compiler.building.inputs import MISSING, NULLS
 from wirekit.compiler.building.kernel import INDENT, Reason, unfit
 from wirekit.compiler.building.tables import Built
 from wirekit.compiler.columns.choices import Choices
@@ -20,6 +20,9 @@ from wirekit.compiler.columns.kernel import Column, Repeated
 from wirekit.compiler.columns.writer import index_of
 from wirekit.compiler.expressions import Expression, Field, Literal
 from wirekit.values import SymbolTable
+
+ABSENT = "there is no such column, and no default"
+NULL = "is null, which the layout has not"
 
 
 @dataclass(slots=True)
@@ -68,12 +71,16 @@ class Fields(Choices):
 
     def fail(self, condition: str, path: str, text: str) -> None:
         """Ends the building if the condition holds."""
+        self.put(f"if {condition}:")
+        self.put(f"    reason = -{self.reason(path, text)}")
+        self.put("    break")
+
+    def reason(self, path: str, text: str) -> int:
+        """The number of a reason."""
         reason = Reason(path, text, self.around)
         if reason not in self.reasons:
             self.reasons.append(reason)
-        self.put(f"if {condition}:")
-        self.put(f"    reason = -{self.reasons.index(reason) + 1}")
-        self.put("    break")
+        return self.reasons.index(reason) + 1
 
     def column(self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None) -> Column:
         """A column of that name; from here on its arrays are arguments.
@@ -115,8 +122,13 @@ class Fields(Choices):
 
     def there(self, column: Column) -> str:
         """The condition that the column has a value in this row."""
-        slot = column.slot
-        return f"(given[{slot}] == {WHOLE} or (given[{slot}] == {NULLS} and v{slot}[{self.at(column)}] != 0))"
+        return self.call("there", column)
+
+    def call(self, function: str, column: Column, *more: str) -> str:
+        """A call of a function of ``kernels.values``."""
+        self.uses.add(function)
+        told = f"given, np.int64({column.slot}), v{column.slot}, {self.at(column)}"
+        return f"{function}({', '.join([told, *more])})"
 
     def null(self, column: Column) -> str:
         """The condition that the column is there and has no value in this row."""
@@ -146,15 +158,23 @@ class Fields(Choices):
         slot, variable = column.slot, self.fresh("n")
         kind = "uint64" if column.dtype == "uint64" else column.dtype if column.dtype[0] == "f" else "int64"
         if default is None:
-            self.fail(f"given[{slot}] == {MISSING}", column.path, "there is no such column, and no default")
+            self.required(column)
         else:
             self.put(f"{variable} = np.{kind}({default})")
             self.put(f"if given[{slot}] != {MISSING}:")
             self.depth += 1
-        self.fail(self.null(column), column.path, "is null, which the layout has not")
+            self.fail(self.null(column), column.path, NULL)
         self.put(f"{variable} = np.{kind}(c{slot}[{self.at(column)}])")
         self.depth -= default is not None
         return variable
+
+    def required(self, column: Column) -> None:
+        """Refuses a value that is not there."""
+        lack, missing, null = self.fresh("t"), self.reason(column.path, ABSENT), self.reason(column.path, NULL)
+        self.put(f"{lack} = {self.call('lacks', column)}")
+        self.put(f"if {lack} != 0:")
+        self.put(f"    reason = np.int64(-{missing} if {lack} == 1 else -{null})")
+        self.put("    break")
 
     def number(self, number: ir.Number, value: str) -> None:
         """Writes a number that is known to fit."""
@@ -265,34 +285,28 @@ class Fields(Choices):
     def blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Bytes or text; ``null`` when that means none, too."""
         column = self.column(path, "text" if node.text else "bytes")
-        slot, at, start, length = column.slot, self.at(column), self.fresh("s"), self.fresh("l")
+        slot, start, length = column.slot, self.fresh("s"), self.fresh("l")
         nullable = isinstance(node.length, ir.Number) and node.null is not None
         by_number = isinstance(node.length, ir.Number)
         none_is_empty = not by_number and not node.text
-        if not nullable:
+        if not nullable and not none_is_empty and not null:
+            self.required(column)
+        elif not nullable:
             if not none_is_empty:
-                self.fail(f"given[{slot}] == {MISSING}", path, "there is no such column, and no default")
+                self.fail(f"given[{slot}] == {MISSING}", path, ABSENT)
             if not null:
-                self.fail(self.null(column), path, "is null, which the layout has not")
+                self.fail(self.null(column), path, NULL)
         if node.text:
             self.decoded(column.path)
-        self.put(f"{start} = {length} = np.int64(0)")
-        self.put(f"if {self.there(column)}:")
-        self.depth += 1
-        self.put(f"{start} = o{slot}[{at}]")
-        self.put(f"{length} = o{slot}[{at} + np.uint64(1)] - {start}")
-        out = f"{start} < 0 or {length} < 0 or {length} > d{slot}.size - {start}"
-        self.fail(out, path, "its offsets point outside of its data")
+        self.put(f"{start}, {length} = {self.call('piece', column, f'o{slot}', f'd{slot}')}")
+        self.fail(f"{length} < 0", path, "its offsets point outside of its data")
         if isinstance(node.length, ir.Number):
             if not wide(node.length):
                 text = f"expected at most {node.length.high} bytes"
                 self.fail(f"{length} > {node.length.high}", path, text)
-            self.depth -= 1
             self.prefix(node, node.length, column, length, nullable)
-        else:
-            self.depth -= 1
-            if node.length is not None:
-                self.sized(node, column, start, length, scope)
+        elif node.length is not None:
+            self.sized(node, column, start, length, scope)
         self.uses.add("copy")
         self.put(f"copy(o, p, d{slot}, {start}, {length})")
         self.put(f"p += {length}")

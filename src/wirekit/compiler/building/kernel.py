@@ -52,6 +52,7 @@ TAIL = """\
 # ``rows0`` has the number of records, ``plain0`` the bytes before compression; both are -1 where that tells nothing.
 CHOSEN = {"codec0": "int8", "listed0": "uint8", "counted0": "uint8", "opaque0": "uint8"}
 HELD = {"rows0": "int64", "plain0": "int64"}
+FINDING = {"there", "lacks", "piece", "elements"}
 TELLING = {"sized", "written", "has", "number_of", "count_of", "stored", "tells", "untold", "filled"}
 
 
@@ -182,7 +183,8 @@ def _imports(uses: set[str], kinds: set[str]) -> str:
         "kernels.crc": uses & SUMS,
         "kernels.protobuf_writes": uses & TELLING,
         "kernels.reads": uses & reads,
-        "kernels.writes": uses - SUMS - TELLING - reads,
+        "kernels.values": uses & FINDING,
+        "kernels.writes": uses - SUMS - TELLING - FINDING - reads,
     }
     lines = [f"from wirekit.compiler.{name} import {', '.join(sorted(used))}\n" for name, used in own.items() if used]
     return "import numpy as np\nfrom numba import njit\n\n" + "".join(lines) + "\n\n"

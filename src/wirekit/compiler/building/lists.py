@@ -12,7 +12,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.building.branches import Branches
-from wirekit.compiler.building.inputs import MISSING
+from wirekit.compiler.building.fields import NULL
 from wirekit.compiler.building.kernel import LIST, unfit
 from wirekit.compiler.building.unfolding import levels
 from wirekit.compiler.columns.expressions import LONGEST, Scope, Value
@@ -52,10 +52,7 @@ class Lists(Branches):
         column = self.reading(self.lists[group.number])
         at, end, count = index_of(group), self.fresh("e"), self.fresh("k")
         nullable = self.may_be_null(node, column, default)
-        self.put(f"{at} = {end} = np.uint64(0)")
-        self.put(f"if {self.there(column)}:")
-        self.put(f"    {at} = np.uint64(o{column.slot}[{self.at(column)}])")
-        self.put(f"    {end} = np.uint64(o{column.slot}[{self.at(column)} + np.uint64(1)])")
+        self.put(f"{at}, {end} = {self.call('elements', column, f'o{column.slot}')}")
         self.put(f"{count} = np.int64({end} - {at})")
         self.counted(node, column, count, scope, nullable=nullable)
         self.put(f"while {at} < {end}:")
@@ -80,10 +77,10 @@ class Lists(Branches):
         for behind in node.members[at + 1 :]:
             group = self.group(f"{path}.{behind.name}" if path else behind.name)
             if (behind.name,) == default.of.names and isinstance(behind.node, ir.Several) and group is not None:
-                own, count = self.reading(self.lists[group.number]), self.fresh("k")
-                self.put(f"{count} = np.int64(0)")
-                self.put(f"if {self.there(own)}:")
-                self.put(f"    {count} = o{own.slot}[{self.at(own)} + np.uint64(1)] - o{own.slot}[{self.at(own)}]")
+                own = self.reading(self.lists[group.number])
+                begin, end, count = (self.fresh(stem) for stem in "rek")
+                self.put(f"{begin}, {end} = {self.call('elements', own, f'o{own.slot}')}")
+                self.put(f"{count} = np.int64({end} - {begin})")
                 scope.fields[behind.name] = Value(unfit="a list", length=count, high=LONGEST)
 
     def may_be_null(self, node: ir.Several, column: Column, default: Any) -> bool:
@@ -91,8 +88,9 @@ class Lists(Branches):
         if isinstance(node.count, ir.Number) and node.null is not None and node.count.signed:
             return True
         if node.count is not None and default != []:
-            self.fail(f"given[{column.slot}] == {MISSING}", column.path, "there is no such column, and no default")
-        self.fail(self.null(column), column.path, "is null, which the layout has not")
+            self.required(column)
+        else:
+            self.fail(self.null(column), column.path, NULL)
         return False
 
     def counted(self, node: ir.Several, column: Column, count: str, scope: Scope, *, nullable: bool) -> None:

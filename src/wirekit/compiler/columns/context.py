@@ -18,6 +18,7 @@ from wirekit.compiler.expressions import (
     Operation,
     contexts_of,
 )
+from wirekit.errors import Misuse
 
 _BINARY = {symbol: function for function, symbol in BINARY.items()}
 _UNARY = {symbol: function for function, symbol in UNARY.items()}
@@ -40,6 +41,20 @@ def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
         Misuse: when no case of a choice is meant, or an expression cannot be computed.
     """
     return _Settling(key, context).node(layout, "") if contexts_of(layout) else layout
+
+
+def checked(key: str, layout: ir.Node, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The context that a caller gives.
+
+    Raises:
+        Misuse: for names that the layout does not ask for.
+    """
+    asked = sorted(contexts_of(layout))
+    unknown = sorted(set(context or {}) - set(asked))
+    if unknown:
+        taken = f"it takes {', '.join(asked)}" if asked else "it takes none"
+        raise Misuse(f"{key} takes no context {', '.join(unknown)}; {taken}")
+    return context or {}
 
 
 class _Settling:

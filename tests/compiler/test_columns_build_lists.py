@@ -1,0 +1,409 @@
+"""Lists in columns become the lists inside records that they came from, or are refused where they do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wirekit
+from tests.agreement.law import LISTS, rebuild
+from tests.compiler.test_columns_lists import PROTOCOL, SAMPLES
+from wirekit.compiler import cache as columns_cache
+from wirekit.compiler.building import source
+from wirekit.compiler.columns import program, scan
+from wirekit.compiler.columns.front import is_told
+from wirekit.errors import Misuse
+from wirekit.registry import Layout, Protocol, register
+from wirekit.wire import (
+    Array,
+    Bytes,
+    Checked,
+    Default,
+    If,
+    Length,
+    Padding,
+    RecordsToEnd,
+    Repeat,
+    Sized,
+    String,
+    Struct,
+    Switch,
+    int8,
+    int32,
+    len_,
+    rest,
+    this,
+    uint8,
+    uint16,
+    uint32,
+)
+
+SHOP = Struct(
+    "n" / uint8,
+    "repeated" / Repeat(this.n, uint16),
+    "goods"
+    / Array(
+        int8,
+        Struct(
+            "name" / String(uint8),
+            "price" / Default(int32, 5),
+            "tags" / Array(int8, Bytes(int8, null=-1), null=-1),
+        ),
+        null=-1,
+    ),
+    "count" / Default(uint8, len_(this.others)),
+    "size" / Length(uint8, of="others"),
+    "others" / RecordsToEnd(Struct("k" / uint8, "of" / Switch(this.k, {1: uint8, 2: String(uint8)}, default=uint16))),
+    "marked" / Sized(uint8, RecordsToEnd(Struct("v" / uint16, name="V"), until=b"\xff")),
+    "more" / If(this.n > 0, Array(uint8, uint8)),
+    name="Shop",
+)
+PADDED = Struct(
+    "parts"
+    / Array(
+        uint8,
+        Struct(
+            "crc" / Checked(uint32, "crc32", "data"),
+            "size" / Length(uint8, of="data"),
+            "data" / rest(),
+            "fill" / Padding(-this.size % 4),
+            name="Part",
+        ),
+    ),
+    "end" / uint8,
+    name="Padded",
+)
+EMPTY = Struct("n" / uint8, "nothing" / Array(uint8, Struct(name="Nothing")), name="Empty")
+OWN = Protocol(
+    "buildlists",
+    "For the tests of lists that are built",
+    {"shop": Layout(SHOP), "padded": Layout(PADDED), "empty": Layout(EMPTY)},
+)
+PROTOCOLS = (PROTOCOL, OWN)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The layouts, and kernels of their own, are there for these tests only."""
+    registry = wirekit.registry
+    for protocol in PROTOCOLS:
+        register(protocol)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
+        yield
+    for protocol in PROTOCOLS:
+        for name in protocol.layouts:
+            del registry._schemas[protocol.key(name)]
+        del registry._protocols[protocol.name]
+
+
+def shop(**changed: Any) -> dict[str, Any]:
+    """A record of ``buildlists.shop``."""
+    return {
+        "n": 2,
+        "repeated": [7, 8],
+        "goods": [
+            {"name": "tea", "price": 3, "tags": [b"hot", None, b""]},
+            {"name": "grün", "price": -1, "tags": None},
+            {"name": "", "price": 5, "tags": []},
+        ],
+        "others": [{"k": 1, "of": 9}, {"k": 2, "of": "ab"}, {"k": 3, "of": 300}, {"k": 1, "of": 0}],
+        "marked": [{"v": 1}, {"v": 2}],
+        "more": [1, 2, 3],
+        **changed,
+    }
+
+
+SHOPS = [
+    shop(),
+    shop(goods=None, others=[], marked=[]),
+    shop(n=0, repeated=[], goods=[], more=None),
+]
+
+
+def shops() -> pa.RecordBatch:
+    return wirekit.columns("buildlists.shop", b"".join(wirekit.encode("buildlists.shop", each) for each in SHOPS))
+
+
+def with_column(batch: pa.RecordBatch, name: str, values: Any) -> pa.RecordBatch:
+    at = batch.schema.get_field_index(name)
+    return batch.set_column(at, name, values if isinstance(values, pa.Array) else pa.array(values))
+
+
+def build(batch: Any, key: str = "buildlists.shop") -> bytes:
+    return wirekit.build_columns(key, batch)
+
+
+# They come back.
+
+
+def test_lists_nested_null_and_by_expression_come_back() -> None:
+    batch = shops()
+    data = b"".join(wirekit.encode("buildlists.shop", each) for each in SHOPS)
+    assert batch["goods.tags"].to_pylist() == [[[b"hot", None, b""], None, []], None, []]
+    assert build(batch) == data
+    for first in range(batch.num_rows):
+        one = batch.slice(first, 1)
+        assert build(one) == wirekit.encode("buildlists.shop", SHOPS[first])
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_nested_lists_alternatives_and_checksums_in_elements_come_back(key: str) -> None:
+    data = SAMPLES[key]()
+    batch, _ = scan(key, data)
+    end = batch["@offset"][-1].as_py() + batch["@length"][-1].as_py()
+    assert build(batch, key) == data[:end]
+
+
+def test_lists_of_any_type_and_shape_of_arrays() -> None:
+    batch = shops()
+    wanted = build(batch)
+    large = pa.large_list(pa.large_list(pa.large_binary()))
+    assert build(with_column(batch, "goods.tags", batch["goods.tags"].cast(large))) == wanted
+    assert build(with_column(batch, "repeated", batch["repeated"].cast(pa.list_(pa.uint64())))) == wanted
+    assert build(pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)])) == wanted
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array([7, 8], pa.int16()), 2)
+    assert build(with_column(batch.slice(0, 1), "repeated", fixed)) == wanted[: batch["@length"][0].as_py()]
+
+
+def test_a_null_list_may_stand_on_elements_that_nobody_sees() -> None:
+    batch = shops().slice(0, 2)
+    offsets, elements = pa.py_buffer(np.array([0, 3, 5], np.int32)), pa.array([3, -1, 5, 77, 78], pa.int32())
+    prices = pa.Array.from_buffers(pa.list_(pa.int32()), 2, [pa.py_buffer(b"\1"), offsets], children=[elements])
+    assert prices.to_pylist() == [[3, -1, 5], None]
+    assert build(with_column(batch, "goods.price", prices)) == build(batch)
+
+
+def test_counts_and_defaults_are_filled_in() -> None:
+    batch = shops()
+    dropped = batch.drop_columns(
+        [name for name in ("count", "size", "@offset", "@length") if name in batch.schema.names]
+    )
+    assert build(dropped) == build(batch)
+    one = dropped.slice(0, 1).drop_columns(["goods.price"])
+    goods = [{**each, "price": 5} for each in SHOPS[0]["goods"]]
+    assert build(one) == wirekit.encode("buildlists.shop", shop(goods=goods))
+
+
+def test_a_list_that_may_be_null_and_has_no_columns_is_null() -> None:
+    names = [name for name in shops().schema.names if name.startswith("goods.")]
+    one = shops().slice(0, 1).drop_columns(names)
+    assert build(one) == wirekit.encode("buildlists.shop", shop(goods=None))
+
+
+def test_a_bad_checksum_in_an_element_is_kept_with_its_verdict() -> None:
+    key = "buildlists.padded"
+    data = bytearray(wirekit.encode(key, {"parts": [{"data": b"abcde"}, {"data": b""}, {"data": b"xy"}], "end": 0}))
+    data[1] ^= 1
+    batch = wirekit.columns(key, bytes(data))
+    assert batch["parts.crc.ok"].to_pylist() == [[False, True, True]]
+    assert build(batch, key) == data
+    mended = wirekit.columns(key, build(batch.drop_columns(["parts.crc.ok"]), key))
+    assert mended["parts.crc.ok"].to_pylist() == [[True] * 3]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.binary(max_size=9), max_size=5), max_size=4))
+def test_a_length_is_known_to_what_stands_behind_what_it_covers(records: list[list[bytes]]) -> None:
+    key = "buildlists.padded"
+    data = b"".join(wirekit.encode(key, {"parts": [{"data": each} for each in parts], "end": 7}) for parts in records)
+    assert build(wirekit.columns(key, data), key) == data
+
+
+# Schemas as they are.
+
+
+def metadata() -> bytes:
+    brokers = [{"node_id": node, "host": f"host{node}", "port": 9092, "rack": (None, "r")[node % 2]} for node in (1, 2)]
+    partitions = [{"partition_error_code": 0, "partition_id": 0, "leader": 1, "replicas": [1, 2], "isr": []}]
+    topics: list[dict[str, Any]] = [
+        {"topic_error_code": 0, "topic": "t", "is_internal": False, "partition_metadata": partitions * count}
+        for count in (0, 2)
+    ]
+    bodies = [
+        {"brokers": brokers, "controller_id": 1, "topic_metadata": topics},
+        {"brokers": [], "controller_id": 2, "topic_metadata": []},
+    ]
+    frames = ({"correlation_id": number, "body": body} for number, body in enumerate(bodies))
+    return b"".join(wirekit.encode("kafka.metadata.response.v1", frame) for frame in frames)
+
+
+def entries() -> dict[str, Any]:
+    return {"messages": [{"offset": n, "message": {"magic": 1, "timestamp": 5, "value": "6869"}} for n in (3, 4)]}
+
+
+def fetched() -> bytes:
+    parts = [
+        {"partition": n, "error_code": 0, "high_watermark": 9, "record_set": entries() if n else {"messages": []}}
+        for n in (0, 1)
+    ]
+    body = {"throttle_time_ms": 0, "responses": [{"topic": "t", "partition_responses": parts}]}
+    return wirekit.encode("kafka.fetch.response.v2", {"correlation_id": 1, "body": body})
+
+
+def produced(codec: int = 0) -> bytes:
+    records = entries()
+    if codec:
+        wrapper = {"magic": 1, "timestamp": 5, "attributes": {"codec": codec}, "value": {"content": records}}
+        records = {"messages": [{"offset": 1, "message": wrapper}]}
+    topics = [
+        {"topic": "t", "data": [{"partition": 3, "record_set": records}, {"partition": 4, "record_set": entries()}]}
+    ]
+    body = {"acks": 1, "timeout": 5, "topic_data": topics}
+    return wirekit.encode("kafka.produce.request.v2", {"correlation_id": 1, "client_id": "c", "body": body})
+
+
+def acknowledged() -> bytes:
+    acks = [{"partition": 1, "data": [{"partition": 1, "index": n, "type": 0} for n in (5, 6)]}]
+    topics = [{"topic": "a", "partitions": acks}, {"topic": "b", "partitions": []}]
+    return wirekit.encode("joyqueue.commit_ack.request", {"topics": topics, "app": "me"})
+
+
+def captured() -> bytes:
+    from tests.net.building import enhanced, interface, option, section_header
+
+    head = section_header("le", option(4, "wirekit"), option(0, b""))
+    return head + interface("le", 1, option(9, {"binary": 0, "exponent": 9})) + enhanced("le", b"abcde", 7)
+
+
+REAL = {
+    "kafka.metadata.response.v1": metadata,
+    "kafka.fetch.response.v2": fetched,
+    "kafka.produce.request.v2": produced,
+    "joyqueue.commit_ack.request": acknowledged,
+    "net.pcapng.blocks.le": captured,
+}
+
+
+@pytest.mark.parametrize("key", REAL)
+def test_schemas_with_lists_come_back(key: str) -> None:
+    data = REAL[key]()
+    assert rebuild(key, data) == "built"
+    assert build(wirekit.columns(key, data), key) == data
+
+
+def test_every_schema_that_gives_columns_is_built_from_them() -> None:
+    """But for captures, which have a kernel for each kind of link."""
+    lists = 0
+    for key in wirekit.registry:
+        try:
+            made = program(key)
+        except Misuse:
+            continue
+        if made.kernel.lists:
+            lists += 1
+        if not is_told(wirekit.registry[key].layout) and key != "buildlists.empty":
+            assert "def build(" in source(key)
+    assert lists > 100
+    assert set(REAL) >= LISTS
+
+
+def test_what_stands_compressed_in_a_list_is_written_as_it_stands() -> None:
+    key = "kafka.produce.request.v2"
+    data = produced(codec=1)
+    batch = wirekit.columns(key, data)
+    assert b"record_set.messages.message.value.content" in batch.schema.metadata[b"wirekit.left_out"]
+    assert build(batch, key) == data
+
+
+# Context.
+
+
+def test_context_chooses_what_is_built() -> None:
+    context = {"api": "metadata", "version": 1}
+    data = metadata()
+    batch = wirekit.columns("kafka.response", data, context=context)
+    assert wirekit.build_columns("kafka.response", batch, context=context) == data
+    assert rebuild("kafka.response", data, context) == "built"
+    assert build(wirekit.columns("kafka.response", data), "kafka.response") == data
+
+
+def test_context_that_a_layout_does_not_have_is_misuse() -> None:
+    with pytest.raises(Misuse, match=r"kafka\.response takes no context apt; it takes api, version"):
+        wirekit.build_columns("kafka.response", shops(), context={"apt": "fetch"})
+    for key in ("kafka.message_set", "kafka.offset_index"):
+        with pytest.raises(Misuse, match=f"{key} takes no context version; it takes none"):
+            wirekit.build_columns(key, shops(), context={"version": 1})
+
+
+def test_explain_prints_the_kernel_of_a_context() -> None:
+    from click.testing import CliRunner
+
+    from wirekit.cli.explain import command
+
+    told = ["--engine", "build-columns", "--context", "api=heartbeat", "--context", "version=0"]
+    printed = CliRunner().invoke(command, ["kafka.response", *told]).output
+    assert printed == source("kafka.response", context={"api": "heartbeat", "version": 0})
+
+
+# What does not fit.
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        (
+            "goods.name",
+            [["a", "b", "c"], None, None],
+            r"row 2: goods\.name\.ok: has 0 elements, where goods\.name has null",
+        ),
+        ("goods.price", [[3, 4], None, []], r"row 0: goods\.price: has 2 elements, where goods\.name has 3 elements"),
+        ("goods.price", [[3, 4, None], None, []], r"row 0: goods\.price\[2\]: is null, which the layout has not"),
+        ("goods.price", [[3, 1 << 40, 4], None, []], r"row 0: goods\.price\[1\]: 1099511627776 is no int32"),
+        ("goods.name", [["a", "b", "x" * 256], None, []], r"row 0: goods\.name\[2\]: expected at most 255 bytes"),
+        ("goods.name", [[b"a", b"\xff", b""], None, []], r"row 0: goods\.name\[1\]: .* is no string"),
+        ("goods.tags", [[[b"x" * 256], None, []], None, []], r"row 0: goods\.tags\[0\]\[0\]: expected at most 127"),
+        ("goods.tags", [[[], [b""] * 128, []], None, []], r"row 0: goods\.tags\[1\]: expected at most 127 elements"),
+        ("goods.tags", [[[1], None, []], None, []], r"the column goods\.tags is int64; give it as binary"),
+        ("goods.price", [1, 2, 3], r"the column goods\.price is int64; give it as a list"),
+        ("repeated", [[7], [7, 8], []], r"row 0: repeated: it has not as many elements as the layout says"),
+        ("repeated", [[7, 8], None, []], r"row 1: repeated: is null, which the layout has not"),
+        ("more", [[1], [2], [3]], r"row 2: more: has a value, where the layout has none"),
+        ("more", [[1], None, None], r"row 1: more: is null, which the layout has not"),
+        (
+            "others.of",
+            [[9, None, 3, 0], [], [9, None, None, 0]],
+            r"row 0: others\.of\[1\]: has a value, where the layout",
+        ),
+        ("marked.v", [[1, 0xFF00], [], [1]], r"row 0: marked\[1\]: it begins with the bytes that end the list"),
+    ],
+)
+def test_what_does_not_fit_is_misuse_with_the_place(name: str, values: Any, said: str) -> None:
+    with pytest.raises(Misuse, match=said):
+        build(with_column(shops(), name, values))
+
+
+def test_a_list_without_columns_that_must_be_there_is_misuse() -> None:
+    with pytest.raises(Misuse, match="row 0: repeated: there is no such column, and no default"):
+        build(shops().drop_columns(["repeated"]))
+    with pytest.raises(Misuse, match=r"row 0: goods\.name\[0\]: there is no such column, and no default"):
+        build(shops().drop_columns(["goods.name", "goods.name.ok"]))
+
+
+def test_offsets_that_point_nowhere_are_misuse() -> None:
+    for kind, width in ((pa.list_, np.int32), (pa.large_list, np.int64)):
+        for offsets in ([0, 9, 2, 3], [0, -2, 3, 3], [0, 3, 1, 3]):
+            held = pa.py_buffer(np.array(offsets, width))
+            elements = pa.array([1, 2, 3], pa.int32())
+            prices = pa.Array.from_buffers(kind(pa.int32()), 3, [None, held], children=[elements])
+            with pytest.raises(Misuse, match=r"the offsets of the column goods\.price point outside of its"):
+                build(with_column(shops(), "goods.price", prices))
+
+
+def test_a_list_of_more_elements_than_32_bits_count_is_refused_before_it_is_read() -> None:
+    held = pa.py_buffer(np.array([0, 1 << 33], np.int64))
+    elements = pa.nulls(1 << 33)
+    prices = pa.Array.from_buffers(pa.large_list(pa.null()), 1, [None, held], children=[elements])
+    with pytest.raises(Misuse, match=r"row 0: goods\.price: has 8589934592 elements, where goods\.name has 3 elements"):
+        build(with_column(shops().slice(0, 1), "goods.price", prices))
+
+
+def test_a_list_of_elements_without_columns_is_not_built() -> None:
+    with pytest.raises(Misuse, match=r"is not built from columns: nothing is a list \(its elements have no columns"):
+        build(pa.RecordBatch.from_pydict({"n": [1]}), "buildlists.empty")

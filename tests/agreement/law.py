@@ -91,7 +91,7 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
                     rebuild(key, data)
 
 
-LOST = ("no column has", "bytes are lost", "was not whole", "was damaged")
+LOST = ("no column has", "bytes are lost", "was not whole", "was damaged", "takes no bytes")
 """What building from columns says of a record of which they have lost something."""
 
 
@@ -154,9 +154,11 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
 
 
 def _is_usual(key: str, data: bytes, context: Mapping[str, Any]) -> bool:
-    """Whether bytes are written as an encoder writes them; of numbers that are none there are many."""
-    value = wirekit.decode(data, key, context=context, engine="reference").value
-    return _again(key, data, context) == data and "nan" not in repr(value)
+    """Whether bytes are written as an encoder writes them; of numbers that are none there are many, and what is
+    compressed stays as it is.
+    """
+    decoded = wirekit.decode(data, key, context=context, engine="reference")
+    return _again(key, data, context) == data and not decoded.sources and "nan" not in repr(decoded.value)
 
 
 def _again(key: str, data: bytes, context: Mapping[str, Any]) -> bytes | None:

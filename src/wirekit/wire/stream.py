@@ -255,6 +255,8 @@ class Reader:
 
     def check(self, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "") -> None:
         """Records the verdict on the field at the path."""
+        if ok and stored == computed:
+            computed = stored  # a symbol of the same number
         path = join_path(self.session.path)
         status = "ok" if ok else "bad"
         verdict = Check(path, kind, stored, computed, status, self.origin + position, self.source, note)

@@ -182,9 +182,14 @@ def _building(key: str, made: Program) -> Builder:
         if found is None:
             kernel = made.kernel
             found = _builders[id(made)] = builder(
-                key, made.plan.element, kernel.columns, gaps=kernel.gaps, whole=made.whole
+                key, made.plan.element, kernel.columns, gaps=kernel.gaps, whole=made.whole, some=_uncounted(made.plan)
             )
     return found
+
+
+def _uncounted(plan: Records) -> bool:
+    """Whether records may be empty, and nothing in front of them says how many there are."""
+    return not plan.counted and not ir.minimum(plan.element)
 
 
 def _inner(key: str, made: Program) -> Builder | None:

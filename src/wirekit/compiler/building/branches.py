@@ -62,8 +62,10 @@ class Branches(Fields):
         value = work()
         self.depth -= 1
         inside, self.lines = self.lines, lines
-        read_here = [each for each in self.read.values() if each.within is self.around]
-        told = [(self.there(each), each.path) for each in read_here if self._tells(each.slot, constants)]
+        here = (each for each in self.read.values() if each.within is self.around)
+        within = [each for each in here if not self._verdict(each.slot)]
+        tells = [each for each in within if self._tells(each.slot, constants)]
+        told = [(self.there(each), each.path) for each in tells or (() if self.walked else within)]
         for number, where in self.walked:
             self.uses.add("filled")
             told.append((f"filled(m{number}, {self.messages[number].root}, row, -1)", where))
@@ -73,8 +75,11 @@ class Branches(Fields):
         return value, inside or ["    " * (self.depth + 1) + "pass"], told
 
     def _tells(self, slot: int, constants: bool) -> bool:
-        verdict = self.read[slot].path.endswith(".ok") or self.read[slot].path == "ok"
-        return not verdict and slot not in self.computed and (constants or slot not in self.constants)
+        """Whether a value says that a node is there; of nodes with nothing else in them, any value does."""
+        return slot not in self.computed and (constants or slot not in self.constants)
+
+    def _verdict(self, slot: int) -> bool:
+        return self.read[slot].path.endswith(".ok") or self.read[slot].path == "ok"
 
     def when(self, condition: str, node: ir.Node, path: str, scope: Scope, *, constants: bool = False) -> Value:
         """What is there only if the condition holds, or without one, if there is a value."""

@@ -23,6 +23,7 @@ from wirekit.compiler.columns.choices import holds_records
 from wirekit.compiler.columns.code import CHECKSUMS, agreeing, marks, wide
 from wirekit.compiler.columns.expressions import Scope, Value
 from wirekit.compiler.columns.kernel import Column, Contents, Repeated
+from wirekit.compiler.columns.plan import Unfit
 from wirekit.compiler.columns.protobuf import tables
 from wirekit.compiler.columns.shared import parts
 from wirekit.compiler.expressions import Expression
@@ -335,6 +336,7 @@ def builder(
     gaps: bool,
     within: str = "",
     whole: ir.Node | None = None,
+    some: bool = False,
 ) -> Builder:
     """The kernel that builds records of one layout.
 
@@ -342,6 +344,7 @@ def builder(
         columns: those of the scanning kernel.
         gaps: whether that one counts bytes that no field explains.
         within: where the records stand in others, or "".
+        some: whether a record must take some bytes, as nothing counts them.
         whole: the layout with all choices, of which some are made in ``element``; it decides what is written once.
 
     Raises:
@@ -357,12 +360,17 @@ def builder(
     if gaps:
         known[GAPS] = Column(GAPS, "number", "int64", slot=len(columns))
     writer = _Writer(key, known, once=parts(element if whole is None else whole))
-    writer.listing()
-    writer.node(element, within, Scope({}, None))
-    writer.written()
+    try:
+        writer.listing()
+        writer.node(element, within, Scope({}, None))
+        writer.written()
+    except Unfit as error:
+        raise unfit(key, error.path, error.kind, error.why) from None
     if gaps:
         writer.gaps()
     writer.unread()
+    if some:
+        writer.fail("p == record", within, "it takes no bytes, and no reader would find it")
     unset = ["    " * INDENT + f"{variable} = False" for variable in writer.unset]
     return assembled(
         writer.read.values(),

@@ -227,7 +227,8 @@ class Fields(Choices):
         return known(number, value)
 
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
-        columns = [self.column(f"{path}.{bit.name}", *bit_column(bit)) for bit in node.fields]
+        names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
+        columns = [self.column(name, *bit_column(bit)) for name, bit in zip(names, node.fields, strict=True)]
         kind = "uint64" if wide(number) else "int64"
         known = dict(default) if isinstance(default, Mapping) else {}
         if isinstance(default, int):

@@ -171,7 +171,7 @@ class _Writer(Lists):
                     raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
             else:
                 self.put(f"{value} = {variable} >> {bit.shift} & {(1 << bit.width) - 1}")
-            name = f"{path}.{bit.name}"
+            name = f"{path}.{bit.name}" if path else bit.name
             column = self.column(name, *bit_column(bit))
             self.store(column, value)
             inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)

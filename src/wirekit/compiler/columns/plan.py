@@ -138,11 +138,22 @@ def in_words(node: ir.Node) -> str:
     return _WORDS.get(type(node), "a value of its own")
 
 
-def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Misuse:
+class Unfit(Misuse):
+    """A layout gives no columns.
+
+    Attributes:
+        path, kind, why: the field, what it is, and why that is in the way.
+    """
+
+    def __init__(self, key: str, path: str, kind: str, why: str) -> None:
+        text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
+        super().__init__(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
+        self.path, self.kind, self.why = path, kind, why
+
+
+def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Unfit:
     """The error for a layout that gives no columns."""
-    kind = node if isinstance(node, str) else in_words(node)
-    text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
-    return Misuse(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
+    return Unfit(key, path, node if isinstance(node, str) else in_words(node), why)
 
 
 def records(key: str, layout: ir.Node) -> Records:

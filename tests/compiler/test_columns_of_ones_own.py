@@ -1,0 +1,64 @@
+"""Columns of layouts that no registered protocol declares: each was drawn at random, and showed a fault."""
+
+from __future__ import annotations
+
+import pytest
+
+import wirekit
+from tests.agreement.law import agree
+from tests.own import own
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Const,
+    Flag,
+    If,
+    IfMore,
+    Length,
+    Node,
+    Sized,
+    Struct,
+    int8,
+    this,
+    uint8,
+    uint32,
+)
+
+
+@pytest.mark.parametrize(
+    ("node", "data"),
+    [
+        (Array(int8, Bits(uint8, "low" / Bit(4), "high" / Bit(4), order="lsb")), "0112"),
+        (Struct("a" / Sized(int8, Const(Flag(uint8), True, fatal=False), null=-1), "b" / int8), "010107"),
+        (Struct("a" / Sized(int8, Struct("crc" / Checked(uint32, "crc32", "n"), "n" / Const(int8, 3)), null=-1)), "ff"),
+    ],
+)
+def test_what_was_read_is_built_again(node: Node, data: str) -> None:
+    with own(node) as key:
+        agree(key, bytes.fromhex(data), {})
+        batch = wirekit.columns(key, bytes.fromhex(data))
+        assert wirekit.build_columns(key, batch).hex() == data
+
+
+def test_bit_fields_alone_are_called_by_their_names() -> None:
+    with own(Array(int8, Bits(uint8, "low" / Bit(4), "high" / Bit(4), order="lsb"))) as key:
+        batch = wirekit.columns(key, b"\x01\x12")
+        assert batch.select(["low", "high"]).to_pylist() == [{"low": 2, "high": 1}]
+
+
+def test_a_record_of_no_bytes_is_refused() -> None:
+    """A null that is there is no other in a column than one that is not; no reader would find the record."""
+    with own(Struct("a" / IfMore(Bytes(int8, null=-1)))) as key:
+        batch = wirekit.columns(key, b"\xff")
+        with pytest.raises(wirekit.Misuse, match="it takes no bytes, and no reader would find it"):
+            wirekit.build_columns(key, batch)
+
+
+def test_what_reads_a_length_is_said_not_to_be_built() -> None:
+    with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / If(this.n == 2, int8))) as key:
+        batch = wirekit.columns(key, b"\x02ab\x07")
+        with pytest.raises(wirekit.Misuse, match="is not built from columns: b is an expression over n"):
+            wirekit.build_columns(key, batch)

@@ -368,7 +368,7 @@ def test_explain_prints_the_kernel_of_a_context() -> None:
         ("more", [[1], None, None], r"row 1: more: is null, which the layout has not"),
         (
             "others.of",
-            [[9, None, 3, 0], [], [9, None, None, 0]],
+            [[9, 5, 3, 0], [], [9, None, 3, 0]],
             r"row 0: others\.of\[1\]: has a value, where the layout",
         ),
         ("marked.v", [[1, 0xFF00], [], [1]], r"row 0: marked\[1\]: it begins with the bytes that end the list"),

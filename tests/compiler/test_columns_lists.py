@@ -12,7 +12,7 @@ import pytest
 
 import wirekit
 from tests.agreement.walk import compare
-from tests.compiler.test_columns import run
+from tests.compiler.test_kernel_cache import run
 from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import program, scan
 from wirekit.registry import Layout, Protocol, register

@@ -21,7 +21,9 @@ from wirekit.wire import (
     Node,
     Sized,
     Struct,
+    context,
     int8,
+    int16,
     this,
     uint8,
     uint32,
@@ -62,3 +64,8 @@ def test_what_reads_a_length_is_said_not_to_be_built() -> None:
         batch = wirekit.columns(key, b"\x02ab\x07")
         with pytest.raises(wirekit.Misuse, match="is not built from columns: b is an expression over n"):
             wirekit.build_columns(key, batch)
+
+
+def test_elements_that_hold_nothing_are_counted() -> None:
+    with own(Array(int8, Array(int16, If(context.name == "x", Struct())))) as key:
+        assert wirekit.columns(key, bytes.fromhex("0200010000")).num_rows == 2

@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 _NAME = re.compile(r"\b[a-z]+\d+\b")
 _SET = re.compile(r"(?P<indent> *)(?P<names>[a-z]+\d+(?:, [a-z]+\d+)*) = (?P<values>.*)")
 _MOVE = re.compile(r"(?P<indent> *)p \+= (?P<size>\d+)")
 _READ = re.compile(r"(?P<indent> *)(?P<name>\w+) = (?P<function>\w+)\(b, p\)")
 _STORE = re.compile(r"(?P<indent> *)\w+(?:\[i\])? = (?P<value>.*)")
+_OPENING = re.compile(r":(?:  #.*)?$")
 _POSITION = re.compile(r"\bp\b")
 _PLAIN = re.compile(r"(?:np\.u?int64\()?[\w.]+\)?")
 
@@ -26,13 +28,23 @@ def trimmed(lines: list[str]) -> list[str]:
 
     >>> trimmed(["a1 = np.int64(0)", "b2 = np.int64(0)", "if x:", "    a1, b2 = np.int64(1), p", "    y[i] = b2"])
     ['if x:', '    b2 = p', '    y[i] = b2']
+    >>> trimmed(["a1 = np.int64(0)", "if x:", "    a1 = np.int64(1)"])
+    ['if x:', '    pass']
     """
     while True:
         read = {name for line in lines for name in _read(line)}
         less = [line for each in lines if (line := _without(each, read)) is not None]
         if less == lines:
-            return _moved_once(_without_first_values(lines))
+            return list(_filled(_moved_once(_without_first_values(lines))))
         lines = less
+
+
+def _filled(lines: list[str]) -> Iterator[str]:
+    """Lines in which no block is empty."""
+    for line, after in pairwise([*lines, ""]):
+        yield line
+        if _OPENING.search(line) and _depth(after) <= _depth(line):
+            yield f"{' ' * (_depth(line) + 4)}pass"
 
 
 def _read(line: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from tests.agreement.walk import compare
 from tests.engines import same
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
+from wirekit.registry import BUILT_IN
 
 
 def generated(key: str) -> bool:
@@ -121,6 +122,8 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
 def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:
     """Builds what was scanned: to the same bytes, to others that say the same, or refused; gives which.
 
+    All schemas that come with wirekit and give columns are built, of other layouts not all.
+
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
     built then gives the same columns, but for what is computed, and the same bytes again.
     """
@@ -137,6 +140,8 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
         built = assembled(key, batch, context=context)
     except Misuse as error:
         why = str(error)
+    if "is not built from columns" in why and key.partition(".")[0] not in BUILT_IN:
+        return "not built"
     if why:
         assert any(text in why for text in LOST), why
         return "refused"

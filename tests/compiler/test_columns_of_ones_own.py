@@ -59,11 +59,12 @@ def test_a_record_of_no_bytes_is_refused() -> None:
             wirekit.build_columns(key, batch)
 
 
-def test_what_reads_a_length_is_said_not_to_be_built() -> None:
-    with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / If(this.n == 2, int8))) as key:
-        batch = wirekit.columns(key, b"\x02ab\x07")
-        with pytest.raises(wirekit.Misuse, match="is not built from columns: b is an expression over n"):
-            wirekit.build_columns(key, batch)
+def test_a_length_is_known_to_what_stands_behind_all_that_it_covers() -> None:
+    with own(Struct("n" / Length(int8, "a"), "a" / Bytes(int8), "b" / If(this.n == 3, int8))) as key:
+        data = b"\x03\x02ab\x07" + b"\x02\x01a"
+        batch = wirekit.columns(key, data)
+        assert batch["b"].to_pylist() == [7, None]
+        assert wirekit.build_columns(key, batch) == data
 
 
 def test_elements_that_hold_nothing_are_counted() -> None:

@@ -12,7 +12,7 @@ from functools import cache
 
 from wirekit.errors import Misuse
 
-try:  # as fast as zlib or several times so, which depends on processor and size; there are no wheels for some machines
+try:  # the extra ``fast``; several times as fast as zlib, or no faster, as docs/performance.md says of two processors
     from isal.isal_zlib import crc32
 except ImportError:
     from zlib import crc32

@@ -85,7 +85,6 @@ class Drawing:
         self.packed = 0
         self.pieces = PIECES
         self.messages = 0
-        self.unsure = False
         self.taken: set[str] = set()
         # Where we are: bytes since some origin, what must stand further on, whether the limit has been reached.
         self.at: int | None = 0
@@ -136,13 +135,10 @@ class Drawing:
     # Position
 
     def advance(self, size: int | None) -> None:
-        if size and self.full:
-            self.unsure = True
         if self.at is None:
             return
         if size is None:
             if self.wants:
-                self.unsure = self.unsure or any(want.must for want in self.wants)
                 self.wants = []
             self.at = None
             return
@@ -186,7 +182,6 @@ class Drawing:
         try:
             return bool(self._value(condition, scope))
         except Unknown:
-            self.unsure = True
             return self.upto(1) == 1
 
     def _apart(self, node: ir.Node, scope: Scope) -> Any:

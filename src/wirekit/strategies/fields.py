@@ -87,7 +87,6 @@ class Fields(Drawing):
         try:
             size = self._value(node.length, scope)
         except Unknown:
-            self.unsure = True
             size = self.upto(8)
         if not isinstance(size, int) or not 0 <= size <= 64 * LARGEST:
             reject()
@@ -109,8 +108,6 @@ class Fields(Drawing):
         return value if size <= most else value[:0]
 
     def _prefixed(self, node: ir.Blob, number: ir.Number, forced: dict[Names, Any]) -> Any:
-        if self.full or self.wants:
-            self.unsure = True
         value: Any
         if () in forced:
             value = forced[()]
@@ -136,8 +133,6 @@ class Fields(Drawing):
 
     def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
         """A number, or a line's text without the delimiter in it."""
-        if self.full or self.wants:
-            self.unsure = True
         if () in forced:
             value = forced[()]
         elif node.decimal:
@@ -156,8 +151,6 @@ class Fields(Drawing):
             self.full = True
             return data.decode(errors="surrogateescape") if node.text else data
         if self.full or (self.clean and not node.explained):
-            if some or any(want.must for want in self.wants):
-                self.unsure = True
             self.full = True
             return empty
         value = self._text_or_bytes(node, LARGEST)
@@ -181,6 +174,5 @@ class Fields(Drawing):
         if choice >= 2 and not (self.pieces <= 0 and self.layout.refers(node.element)):
             whole = self._written(node.element, self._apart(node.element, scope), scope)
             if len(whole) > 1:
-                self.unsure = True
                 return whole[: 1 + self.upto(len(whole) - 2)]
         return b""

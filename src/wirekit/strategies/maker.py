@@ -97,8 +97,6 @@ class Maker(Fields, Settling, Messages):
                 return self._packed(node, scope, forced)
             case ir.Protobuf(message=message):
                 sent = self._message(Message._known[message], forced)
-                if self.full and sent:
-                    self.unsure = True
                 self.advance(None)
                 self.full = True
                 return sent
@@ -114,9 +112,9 @@ class Maker(Fields, Settling, Messages):
         bounds: list[tuple[int, bool]] = []
         for index, member in enumerate(node.members):
             for measure in ir.opening(node, index):
-                self._enter(node, measure, bounds)
+                bounds.append((measure.last, self.full))
+                self.full = False
             if index in computed:
-                self.unsure = self.unsure or bool(self.wants)
                 self._skip(member.node, inner)
             else:
                 inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
@@ -153,15 +151,6 @@ class Maker(Fields, Settling, Messages):
             node = node.node
         self.advance(fixed_size(node))
 
-    def _enter(self, node: ir.Structure, measure: ir.Measure, bounds: list[tuple[int, bool]]) -> None:
-        number = node.members[measure.at].node
-        covered = sum(ir.minimum(member.node) for member in node.members[measure.first : measure.last + 1])
-        narrow = isinstance(number, ir.Number) and number.high < 1 << 12
-        if measure.zero_is_rest or narrow or measure.least > covered + measure.add or self.full:
-            self.unsure = True
-        bounds.append((measure.last, self.full))
-        self.full = False
-
     def _member(self, name: str, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
         """A value for a member, or a sign that it is left out, with its default in the scope."""
         leaves = not forced and not self.full and not self.wants and not self.leads(node)
@@ -192,7 +181,6 @@ class Maker(Fields, Settling, Messages):
             present = False
         self.take(node, "present" if present else "absent")
         if not present:
-            self.unsure = True  # what follows may look like it
             return None
         self.want(node.magic, must=True)
         return self.make(node.node, scope, forced)
@@ -209,15 +197,12 @@ class Maker(Fields, Settling, Messages):
             return None
         if isinstance(node.node, ir.Blob):
             return self._blob(node.node, scope, forced, some=True)
-        if ir.minimum(node.node) == 0:
-            self.unsure = True
         return self.make(node.node, scope, forced)
 
     def _choice(self, node: ir.Choice, scope: Scope, forced: dict[Names, Any]) -> Any:
         try:
             results = tuple(self._value(tree, scope) for tree in node.on)
         except Unknown:
-            self.unsure = True
             name, chosen = self.one_of(list(ir.parts(node)))
         else:
             for values, case in node.cases:
@@ -232,16 +217,12 @@ class Maker(Fields, Settling, Messages):
         return self.make(chosen, scope, forced)
 
     def _ahead(self, node: ir.Ahead, scope: Scope, forced: dict[Names, Any]) -> Any:
-        if self.full:
-            self.unsure = True
         kept = self.at, self.wants
         self.at = None if self.at is None else self.at + node.at
         value = self.make(node.node, scope, forced)
         self.at, self.wants = kept
         data = pack(node.node, value)
-        if data is None:
-            self.unsure = True
-        else:
+        if data is not None:
             self.want(data, node.at, must=True)
         return value
 
@@ -249,8 +230,6 @@ class Maker(Fields, Settling, Messages):
         null = node.null is not None and not self.diving and self._null(node, 6)
         if () in forced:
             null = forced[()] is None
-        if self.full or node.length.high < 1 << 12:
-            self.unsure = True
         self.advance(node.length.size)
         self.take(node, "null" if null else "present")
         if null:
@@ -297,21 +276,16 @@ class Maker(Fields, Settling, Messages):
 
     def _several(self, node: ir.Several, scope: Scope, forced: dict[Names, Any]) -> Any:
         wants = node.count is None and any(want.must for want in self.wants)
-        count, exact = self._count(node, scope, forced, least=1 if wants else 0)
+        count = self._count(node, scope, forced, least=1 if wants else 0)
         if count is None:
             self.advance(node.count.size if isinstance(node.count, ir.Number) else 0)
             return None
         if isinstance(node.count, ir.Number):
-            if self.full or self.wants:
-                self.unsure = True
             self.advance(node.count.size)
         items: list[Any] = []
         unmeasured = ir.minimum(node.element) == 0
-        if unmeasured and node.count is not None:
-            self.unsure = True
         for _ in range(count):
             if self.full and node.count is None:
-                self.unsure = self.unsure or exact
                 break
             place = self.at, list(self.wants), self.full
             item = self.make(node.element, scope, {})
@@ -319,7 +293,6 @@ class Maker(Fields, Settling, Messages):
                 data = self._written(node.element, item, scope)
                 if not data or (node.until and items and data.startswith(node.until)):
                     self.at, self.wants, self.full = place
-                    self.unsure = self.unsure or exact
                     continue
             items.append(item)
         if isinstance(node.count, ir.Number):
@@ -328,39 +301,37 @@ class Maker(Fields, Settling, Messages):
             self._end(node, items, scope)
         return items
 
-    def _count(
-        self, node: ir.Several, scope: Scope, forced: dict[Names, Any], *, least: int
-    ) -> tuple[int | None, bool]:
-        """How many elements, None for null; and whether just so many are asked for."""
+    def _count(self, node: ir.Several, scope: Scope, forced: dict[Names, Any], *, least: int) -> int | None:
+        """How many elements, None for null."""
         if (LENGTH,) in forced:
-            return forced[LENGTH,], True
+            return forced[LENGTH,]
         told = node.announced if node.count is None else node.count
         if told is not None and not isinstance(told, ir.Number):
             try:
                 number = self._value(told, scope)
             except Unknown:
-                self.unsure = self.unsure or node.count is not None
+                pass
             else:
                 if not isinstance(number, int) or not 0 <= number <= LARGEST:
                     reject()
-                return number, True
+                return number
         if self.full and node.count is None:
-            return 0, False
+            return 0
         refers = self.layout.refers(node.element)
         if self.diving and refers:
-            return 1, False
+            return 1
         nullable = node.null is not None and node.null < 0 and not least
         leads = self.leads(node)
         if nullable and self._null(node, 6):
             self.take(node, "null")
-            return None, False
+            return None
         if not least and self.aims(node, "empty"):
-            return 0, False
+            return 0
         if leads and self.pieces > 0 and not self.shallow:
-            return 1 + self.upto(1), False
+            return 1 + self.upto(1)
         if self.pieces <= 0 or (self.shallow and refers) or self.diving:
-            return least, False
-        return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)]), False
+            return least
+        return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)])
 
     def _end(self, node: ir.Several, items: list[Any], scope: Scope) -> None:
         """What may follow a list that goes up to the limit."""
@@ -369,8 +340,6 @@ class Maker(Fields, Settling, Messages):
         if node.stop:
             self.tail = node, items, scope
         elif node.until and items:
-            if self.wants:
-                self.unsure = True
             self.want(node.until, must=False)
         else:
             self.full = True
@@ -381,7 +350,6 @@ class Maker(Fields, Settling, Messages):
         try:
             results = tuple(self._value(tree, scope) for tree in node.on)
         except Unknown:
-            self.unsure = True
             results = ()
         codec = next((item for item in node.codecs if item[0] == results), None)
         null = node.blob.null is not None and not self.diving and not self.leads(node.node) and self.upto(5) == 0
@@ -399,8 +367,6 @@ class Maker(Fields, Settling, Messages):
         self.packed -= 1
         self.at, self.wants, self.full, self.tail = kept
         self._tell_size(node, content, scope)
-        if self.full or node.blob.null == 0:  # no bytes, packed into none, are null
-            self.unsure = True
         self.advance(None)
         if node.blob.length is None:
             self.full = True
@@ -408,12 +374,9 @@ class Maker(Fields, Settling, Messages):
 
     def _tell_size(self, node: ir.Packed, content: Any, scope: Scope) -> None:
         """Has the field that tells the size after decompression tell it."""
-        if node.size is None:
+        if not isinstance(node.size, Field):
             return
         size = len(self._written(node.node, content, scope))
-        if not isinstance(node.size, Field):
-            self.unsure = True
-            return
         at: Any = scope
         for _ in range(node.size.up):
             at = at["_"]

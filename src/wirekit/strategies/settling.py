@@ -68,8 +68,6 @@ class Settling(Drawing):
                 if fitting:
                     open_.append((branch, fitting))
             if not open_:
-                if decision.role != "size":
-                    self.unsure = True
                 continue
             branch, fitting = self._branch(decision, self._permitted(decision, open_, places))
             if len(decision.variables) == 1:

@@ -18,6 +18,8 @@ Lowerer = Callable[[Any, str], ir.Node]
 # as large. The source is kept with its IR so that its id stays its own.
 _Done = dict[int, tuple[Any, ir.Node]]
 _done: ContextVar[_Done | None] = ContextVar("_done", default=None)
+_placed: ContextVar[set[int]] = ContextVar("_placed")
+"""Ids of the lengths and checksums that a struct around them knows of."""
 
 
 def lower(source: Any, path: str = "") -> ir.Node:
@@ -39,11 +41,12 @@ def lower(source: Any, path: str = "") -> ir.Node:
     """
     done = _done.get()
     if done is None:
-        token = _done.set({})
+        token, placed = _done.set({}), _placed.set(set())
         try:
             return lower(source, path)
         finally:
             _done.reset(token)
+            _placed.reset(placed)
     if id(source) not in done:
         done[id(source)] = source, _lower(source, path)
     return done[id(source)][1]
@@ -110,6 +113,8 @@ def _delimited(source: blobs.Delimited, path: str) -> ir.Node:
 
 
 def _struct(source: composite.Struct, path: str) -> ir.Node:
+    computed = [composite.bare(member) for _, member in source.members]
+    _placed.get().update(id(node) for node in computed if isinstance(node, (derived.Length, derived.Checked)))
     members = tuple(ir.Member(name, lower(member, _in(path, name))) for name, member in source.members)
     measures = tuple(
         ir.Measure(
@@ -210,7 +215,10 @@ def _default(source: derived.Default, path: str) -> ir.Node:
 
 
 def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
-    """A length or checksum: the struct around it knows what it covers."""
+    """A length or checksum: the struct around it knows what it covers, if it is a member of one."""
+    if id(source) not in _placed.get():
+        what = "length" if isinstance(source, derived.Length) else "checksum"
+        raise Misuse(f"{path or 'the layout'}: a {what} is a field of a struct, under If, IfMore or Default at most")
     return lower(source.inner, path)
 
 

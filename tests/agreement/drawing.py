@@ -390,8 +390,8 @@ class Drawing:
                 piece = self.node(closes or bounded)
             if index not in computed:
                 self.scopes[-1].append(Seen(name, piece.kind, piece.sure))
-            for at, (length, last) in computed.items():  # known when all that it covers is written
-                if at < last == index or (at == index and self._often(0.03)):
+            for at, (length, last) in computed.items():  # before, it could be read and not be written
+                if at < last == index:
                     self.scopes[-1].append(Seen(names[at], length.kind, length.sure))
             if piece.sure:
                 self.scopes[-1] += [Seen(f"{name}.{seen.name}", seen.kind) for seen in piece.inside]

@@ -112,21 +112,13 @@ def test_what_may_end_may_contain_itself() -> None:
     assert Registry().register(protocol)
 
 
-@pytest.mark.parametrize(
-    ("node", "problem"),
-    [
-        (Struct("n" / Length(int8), "a" / Bytes(this.n)), "a reads 'n', a length that is not known"),
-        (Struct("n" / Length(int8), "a" / Struct("b" / Bytes(this._.n))), "a reads 'n', a length that is not known"),
-        (Struct("a" / int8, "n" / Length(int8, "a"), "b" / Bytes(this.n)), "b reads 'n', a length that is not known"),
-        (
-            Struct("c" / Checked(uint32, "crc32", "a"), "a" / int8, "b" / Bytes(this.c)),
-            "b reads 'c', a checksum that is",
-        ),
-    ],
-)
-def test_what_is_computed_last_is_not_read(node: Node, problem: str) -> None:
-    with pytest.raises(wirekit.Misuse, match=problem):
-        Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+def test_what_reads_a_length_inside_of_what_it_covers_is_read_and_not_written() -> None:
+    """Bytes tell the number; of a value it is known when all that it covers is written."""
+    with own(Struct("n" / Length(int8), "a" / Bytes(this.n - 1), "b" / rest())) as key:
+        decoded = wirekit.decode(b"\x03abc", key)
+        assert (decoded.error, decoded.value.a, decoded.value.b) == (None, b"ab", b"c")
+        with pytest.raises(wirekit.Wrong, match="a length or count of at least 0"):
+            wirekit.encode(key, decoded.value)
 
 
 def test_a_length_may_be_read_behind_what_it_covers() -> None:

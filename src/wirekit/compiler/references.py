@@ -41,23 +41,10 @@ def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
 def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
     names = [member.name for member in node.members]
     found: set[tuple[int, str]] = set()
-    for index, member in enumerate(node.members):
+    for member in node.members:
         where = f"{path}.{member.name}" if path else member.name
         for up, name in _open(member.node, where, known):
             if up == 0 and name not in names:
                 raise Misuse(f"{where} reads {name!r}, which no field of {node.name} is; it has {', '.join(names)}")
-            if up == 0:
-                _computed(node, index, names.index(name), where)
             found.add((up - 1, name))
     return frozenset((up, name) for up, name in found if up >= 0)
-
-
-def _computed(node: ir.Structure, index: int, at: int, where: str) -> None:
-    """Refuses a member that reads what is computed only when it is written itself."""
-    rules: tuple[ir.Measure | ir.Sum, ...] = (*node.measures, *node.sums)
-    for rule in rules:
-        known = isinstance(rule, ir.Measure) and at < rule.last < index
-        if rule.at == at and not known:
-            what = "length" if isinstance(rule, ir.Measure) else "checksum"
-            name = node.members[at].name
-            raise Misuse(f"{where} reads {name!r}, a {what} that is not known before all that it covers is written")

@@ -6,16 +6,32 @@ must agree with these. Which bytes a checksum covers is a matter of the layout a
 
 from __future__ import annotations
 
+import contextlib
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from wirekit.errors import Misuse
 
-try:  # the extra ``fast``; several times as fast as zlib, or no faster, as docs/performance.md says of two processors
-    from isal.isal_zlib import crc32
-except ImportError:
-    from zlib import crc32
+
+def _slows_down(processors: str = "/proc/cpuinfo") -> bool:
+    """Whether a call of isal's CRC-32 slows down all that the process does behind it, as on Intel's AVX-512.
+
+    ``benchmarks/process_after_isal.py`` shows it.
+    """
+    try:
+        with open(processors, encoding="ascii", errors="replace") as file:
+            told = file.read(4096)  # of the first processor
+    except OSError:
+        return False
+    return "GenuineIntel" in told and "avx512" in told
+
+
+crc32 = zlib.crc32
+if not _slows_down():
+    with contextlib.suppress(ImportError):  # the extra ``fast``: several times as fast for small pieces
+        from isal.isal_zlib import crc32
 
 Buffer = bytes | bytearray | memoryview
 

@@ -49,7 +49,8 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
-        if isinstance(tree, Cells) and not any(each is not None for each in tree) and not listed(key, names):
+        empty = isinstance(tree, Cells) and all(each is None for each in tree)
+        if empty and not verdict and not listed(key, names):
             tree = None  # a list in the place of the structure that the columns are of
         if not (judged(told, got, tree) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")

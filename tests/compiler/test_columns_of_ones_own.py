@@ -1,29 +1,39 @@
-"""Columns of layouts that no registered protocol declares: each was drawn at random, and showed a fault."""
+"""Columns of layouts that no registered protocol declares, each of which has shown a fault."""
 
 from __future__ import annotations
+
+import gzip
+import struct
 
 import pytest
 
 import wirekit
+from tests.agreement import walk
 from tests.agreement.law import agree
-from tests.own import own
+from tests.own import declared, own
+from wirekit.registry import Layout, Protocol
 from wirekit.wire import (
     Array,
     Bit,
     Bits,
     Bytes,
     Checked,
+    Compressed,
     Const,
     Flag,
     If,
     IfMore,
     Length,
+    Limits,
     Node,
+    RecordsToEnd,
+    Ref,
     Sized,
     Struct,
     context,
     int8,
     int16,
+    int32,
     this,
     uint8,
     uint32,
@@ -70,3 +80,23 @@ def test_a_length_is_known_to_what_stands_behind_all_that_it_covers() -> None:
 def test_elements_that_hold_nothing_are_counted() -> None:
     with own(Array(int8, Array(int16, If(context.name == "x", Struct())))) as key:
         assert wirekit.columns(key, bytes.fromhex("0200010000")).num_rows == 2
+
+
+def test_a_limit_inside_a_record_that_is_cut_is_placed_in_the_data_that_it_counts_in() -> None:
+    with declared(Protocol("nest", "A test's own", {"main": Layout(RecordsToEnd(HOLDER))})):
+        plain, inside = record(b"a"), record(gzip.compress(record(b"x")), codec=1)
+        data = plain + record(gzip.compress(plain + inside), codec=1, more=5)
+        _, errors = walk.compare("nest.main", data, Limits(depth=1))
+        (error,) = errors.to_pylist()
+        assert (error["path"], error["at"], error["at_depth"]) == ("data.content[1].data", len(plain + inside), 1)
+
+
+HOLDER = Struct(
+    "size" / Length(int32), "codec" / int8, "data" / Compressed(Bytes(int32), this.codec, {1: "gzip"}, Ref("nest.main"))
+)
+
+
+def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:
+    """One record; ``more`` is what its length tells of and is not there."""
+    body = struct.pack(">bi", codec, len(data)) + data
+    return struct.pack(">i", len(body) + more) + body

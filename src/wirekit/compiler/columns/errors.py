@@ -97,7 +97,14 @@ def _refused(made: Kernel, reference: Reference, level: Level, depth: int, numbe
     at = int(arrays["error_at"][number]) - begin
     told = (known.kind, known.path, at, known.text) if error is None else said(error, at)
     kind, path, at, reason = told
-    return failure(start - begin, length, kind, path, at, reason, depth, level, which)
+    row = failure(start - begin, length, kind, path, at, reason, depth, level, which)
+    return row | {"at_depth": depth + _opened(made, path)}
+
+
+def _opened(made: Kernel, path: str) -> int:
+    """How many times what lies at a path from a record was decompressed: a record that is cut may be opened."""
+    holder = made.packing or made.contents
+    return 0 if holder is None else path.count(f"{made.columns[holder.column].path}.content")
 
 
 def unopened(

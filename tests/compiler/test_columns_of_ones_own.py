@@ -91,6 +91,14 @@ def test_a_limit_inside_a_record_that_is_cut_is_placed_in_the_data_that_it_count
         assert (error["path"], error["at"], error["at_depth"]) == ("data.content[1].data", len(plain + inside), 1)
 
 
+def test_a_length_behind_that_is_not_there_has_no_verdict() -> None:
+    with own(Struct("a" / Bytes(int8), "n" / IfMore(Length(int8, "a")))) as key:
+        verdicts = [
+            wirekit.columns(key, bytes.fromhex(data))["n.ok"].to_pylist() for data in ("0141", "014102", "014103")
+        ]
+        assert verdicts == [[None], [True], [False]]
+
+
 HOLDER = Struct(
     "size" / Length(int32), "codec" / int8, "data" / Compressed(Bytes(int32), this.codec, {1: "gzip"}, Ref("nest.main"))
 )

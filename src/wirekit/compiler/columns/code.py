@@ -408,9 +408,7 @@ class _Writer(Lists):
             raise unfit(self.key, name, value.unfit or "a structure", "as a length")
         covered = f"{ends[measure.last]} - {begins[measure.first]}"
         actual = f"{covered} + {measure.add}" if measure.add else covered
-        self.store(
-            self.column(f"{name}.ok", "flag", "uint8"), f"{value.code} {'>=' if measure.exceeds else '=='} {actual}"
-        )
+        self.verdict(name, value.present, f"{value.code} {'>=' if measure.exceeds else '=='} {actual}")
 
     def sum(
         self,
@@ -447,16 +445,19 @@ class _Writer(Lists):
         value = f"np.{'uint' if wide(number) else 'int'}64({total.algorithm}(b, {start}, {end}{hole}))"
         if number.size < 4 and total.algorithm != "internet":
             raise unfit(self.key, name, f"a {total.algorithm} in {number.size} bytes")
-        present = values[total.at].present
-        if not present:
-            self.store(self.column(f"{name}.ok", "flag", "uint8"), f"({stored}) == {value}")
-            return
+        self.verdict(name, values[total.at].present, f"({stored}) == {value}")
+
+    def verdict(self, name: str, present: str, condition: str) -> None:
+        """Whether a number is right, where it is there."""
 
         def verified() -> Value:
-            self.store(self.column(f"{name}.ok", "flag", "uint8"), f"({stored}) == {value}")
+            self.store(self.column(f"{name}.ok", "flag", "uint8"), condition)
             return Value()
 
-        self.arms([(present, verified)])
+        if present:
+            self.arms([(present, verified)])
+        else:
+            verified()
 
 
 def named_dtype(bits: int) -> str:

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 import wirekit
-from wirekit.schemas.kafka.reading import CODEC_NAMES
+from wirekit.protocols.kafka.reading import CODEC_NAMES
 
 DISK = Path(__file__).parents[1] / "fixtures" / "kafka" / "disk"
 LESS = 64

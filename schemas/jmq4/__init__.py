@@ -26,7 +26,7 @@ PORT = 50088
 
 
 def _dialogue() -> type[Dialogue]:
-    from wirekit.schemas.jmq4.dialogue import JmqDialogue
+    from wirekit.protocols.jmq4.dialogue import JmqDialogue
 
     return JmqDialogue
 
@@ -75,7 +75,7 @@ JOYQUEUE = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
-    rules="wirekit.schemas.jmq4.rules:RULES",
+    rules="wirekit.protocols.jmq4.rules:RULES",
 )
 
 JMQ4 = Protocol(
@@ -98,5 +98,5 @@ JMQ4 = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
-    rules="wirekit.schemas.jmq4.rules:RULES",
+    rules="wirekit.protocols.jmq4.rules:RULES",
 )

@@ -15,8 +15,7 @@ Keys under ``kafka.``:
                                       the same alone; ``.value`` needs context ``key_version``
 ``consumer_subscription``, ``consumer_assignment``    what consumers keep in JoinGroup and SyncGroup
 
-``reading`` gives the application messages of a set, ``dialogue`` follows a connection; both import more than this
-package does, and are imported when they are used.
+``wirekit.protocols.kafka`` follows connections and reads messages; its modules are imported when they are used.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _api_layouts() -> Iterator[tuple[str, Layout]]:
 
 
 def _dialogue() -> type[Dialogue]:
-    from wirekit.schemas.kafka.dialogue import KafkaDialogue
+    from wirekit.protocols.kafka.dialogue import KafkaDialogue
 
     return KafkaDialogue
 
@@ -118,11 +117,11 @@ PROTOCOL = Protocol(
     recognised_by=("request",),
     limits=Limits(frame=100 * 1024 * 1024),
     ports=(9092,),
-    stored={"log_segment": "wirekit.schemas.kafka.reading:pieces_of_file"},
-    stored_columns={"log_segment": "wirekit.schemas.kafka.columns:pieces_of_file"},
+    stored={"log_segment": "wirekit.protocols.kafka.reading:pieces_of_file"},
+    stored_columns={"log_segment": "wirekit.protocols.kafka.columns:pieces_of_file"},
     stored_names={"log_segment": r"\d{20}\.log"},
-    directory="wirekit.schemas.kafka.data_directory:check",
-    built=dict.fromkeys(("message_set", "log_segment"), "wirekit.schemas.kafka.columns_build:build"),
+    directory="wirekit.protocols.kafka.data_directory:check",
+    built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),
     dialogue=_dialogue,
-    rules="wirekit.schemas.kafka.rules:RULES",
+    rules="wirekit.protocols.kafka.rules:RULES",
 )

@@ -6,7 +6,7 @@ any version may hold both, one after the other. A compressed set is the value of
 Offsets. In a log, a wrapper has the offset of its last inner message. Inner offsets of magic 0 are absolute, those of
 magic 1 count from some base: absolute = wrapper - last inner + inner. Producers write what they like: Java until 0.9
 inner zeros, Java 0.10 and Scala inner 0..n-1 and wrapper n-1, kafka-python and librdkafka inner 0..n-1 and wrapper 0.
-``reading`` applies the rules.
+``wirekit.protocols.kafka.reading`` applies the rules.
 
 Source: specification page, "Messages sets"; Kafka 0.10.2 ``Record.java``, ``MemoryRecords.java``,
 ``KafkaLZ4BlockOutputStream.java``; 0.8.2 ``Message.scala``, ``ByteBufferMessageSet.scala``.

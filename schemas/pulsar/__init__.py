@@ -21,7 +21,7 @@ SPECIFICATION = "Pulsar binary protocol specification, Framing"
 
 
 def _dialogue() -> type[Dialogue]:
-    from wirekit.schemas.pulsar.dialogue import PulsarDialogue
+    from wirekit.protocols.pulsar.dialogue import PulsarDialogue
 
     return PulsarDialogue
 
@@ -48,5 +48,5 @@ PROTOCOL = Protocol(
     limits=Limits(frame=MAX_MESSAGE_SIZE + FRAME_PADDING - 4, decompressed=256 * 1024 * 1024),
     ports=(6650,),
     dialogue=_dialogue,
-    rules="wirekit.schemas.pulsar.rules:RULES",
+    rules="wirekit.protocols.pulsar.rules:RULES",
 )

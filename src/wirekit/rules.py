@@ -1,6 +1,6 @@
 """Rules of a conversation: what a specification says of the order of frames, checked frame by frame.
 
-A protocol declares its rules in ``schemas/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names what happens
+A protocol declares its rules in ``protocols/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names what happens
 in a frame, ``Step`` says how an event changes what is known, ``Rule`` says when an event is a breach. Nothing here
 knows a protocol.
 

@@ -566,7 +566,7 @@ def test_wrappers_can_be_kept() -> None:
 
 
 def told_by_reading(key: str, data: bytes) -> list[Any]:
-    from wirekit.schemas.kafka.reading import messages_of
+    from wirekit.protocols.kafka.reading import messages_of
 
     names = ("offset", "timestamp", "timestamp_type", "key", "value", "attributes", "codec", "crc", "check")
     decoded = wirekit.decode(data, key, engine="reference")
@@ -574,7 +574,7 @@ def told_by_reading(key: str, data: bytes) -> list[Any]:
 
 
 def told_by_columns(key: str, data: bytes) -> list[Any]:
-    from wirekit.schemas.kafka.columns import messages
+    from wirekit.protocols.kafka.columns import messages
 
     batch, _ = messages(data, key)
     batch.validate(full=True)

@@ -217,7 +217,7 @@ def produced(count: int, magic: int, first: int = 0) -> pa.RecordBatch:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize(("codec", "number"), [("gzip", 1), ("snappy", 2), ("lz4", 3)])
 def test_codecs(codec: str, number: int, magic: int) -> None:
-    from wirekit.schemas.kafka.columns import messages
+    from wirekit.protocols.kafka.columns import messages
 
     batch = produced(50, magic, 1000)
     built = wirekit.build_columns(SETS, batch, codec=codec)

@@ -123,11 +123,11 @@ def test_a_segment_is_read_in_parts_that_may_grow_so_much(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However well its sets are compressed, a segment is read to its end; but a set that is too much alone ends it."""
-    from wirekit.schemas.kafka import reading
+    from wirekit.protocols.kafka import reading
 
     if engine == "columns":
         pytest.importorskip("numba")
-        from wirekit.schemas.kafka import columns
+        from wirekit.protocols.kafka import columns
 
         monkeypatch.setattr(columns, "scan", partial(columns.scan, limits=LIMITS))
         pieces_of_file = columns.pieces_of_file

@@ -9,9 +9,9 @@ import pytest
 
 import wirekit
 from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from wirekit.protocols.jmq4.dialogue import ONE_WAY
+from wirekit.protocols.jmq4.rules import RULES
 from wirekit.rules import rules_of
-from wirekit.schemas.jmq4.dialogue import ONE_WAY
-from wirekit.schemas.jmq4.rules import RULES
 
 HIGHEST = 2**31 - 1
 Kind = Callable[..., Said]

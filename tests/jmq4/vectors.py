@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from wirekit.schemas.jmq4.attributes import format_attributes
+from wirekit.protocols.jmq4.attributes import format_attributes
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "jmq4"
 COMPRESSIONS = {"none": 0, "Zip": 1, "ZLIB": 2, "Snappy": 3}

@@ -15,7 +15,7 @@ from wirekit.compression import compress
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
-from wirekit.schemas.kafka import columns, reading
+from wirekit.protocols.kafka import columns, reading
 
 CAPTURES = Path(__file__).parents[2] / "../shared/captures/kafka"
 SEGMENTS = [*sorted(DISK.glob("*.log")), *sorted(CAPTURES.glob("*/*/*/*.log"))]

@@ -17,8 +17,8 @@ from wirekit.cli import main
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
-from wirekit.schemas.kafka import reading
-from wirekit.schemas.kafka.data_directory import check
+from wirekit.protocols.kafka import reading
+from wirekit.protocols.kafka.data_directory import check
 
 REAL = Path(__file__).parents[2] / "../shared/captures/kafka"
 BASE = "0" * 20

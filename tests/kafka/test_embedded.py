@@ -9,7 +9,7 @@ import pytest
 import wirekit
 from tests.kafka.golden import DISK, PDUS, Pdu
 from wirekit.conversation import Message
-from wirekit.schemas.kafka.reading import messages_of
+from wirekit.protocols.kafka.reading import messages_of
 
 SEEN = {
     "0.8.2.2": {(0, 0)},

@@ -10,7 +10,7 @@ import pytest
 import wirekit
 from tests.kafka.golden import message, message_set
 from wirekit.conversation import Message
-from wirekit.schemas.kafka import reading
+from wirekit.protocols.kafka import reading
 
 SEGMENTS = sorted((Path(__file__).parents[2] / "fixtures" / "kafka" / "disk").glob("*.log"))
 

@@ -11,7 +11,7 @@ import wirekit
 from tests.kafka.golden import DISK, message, message_set, sized
 from wirekit.compression import compress, decompress
 from wirekit.conversation import Message
-from wirekit.schemas.kafka.reading import messages_of
+from wirekit.protocols.kafka.reading import messages_of
 
 SET = "kafka.message_set"
 

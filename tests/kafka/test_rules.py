@@ -10,8 +10,8 @@ import wirekit
 from tests.kafka.golden import message
 from tests.rules.conversations import Said, breaches, excused, joined_late, names
 from wirekit.conversation import Conversation, Frame
+from wirekit.protocols.kafka.rules import RULES
 from wirekit.rules import Checker, Facts, rules_of
-from wirekit.schemas.kafka.rules import RULES
 
 NOT_LEADER, ILLEGAL_GENERATION, UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 6, 22, 33, 34
 

@@ -16,7 +16,7 @@ import pytest
 import wirekit
 from tests.kafka.golden import DISK, PDUS, Pdu, message, message_set
 from wirekit.conversation import Conversation, Frame
-from wirekit.schemas.kafka.reading import messages_of, messages_of_set, verdicts
+from wirekit.protocols.kafka.reading import messages_of, messages_of_set, verdicts
 
 TRAPS = {
     "correlate by id, on the connection": "test_dialogue.TestPairs.test_by_id_not_by_position",

@@ -11,8 +11,8 @@ from tests.pulsar.commands import c, connect, consumer, entry, flow, lookup, mes
 from tests.rules.conversations import Said
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Limit
+from wirekit.protocols.pulsar.dialogue import LARGEST_FRAME_LIMIT
 from wirekit.schemas.pulsar import FRAME_PADDING, MAX_MESSAGE_SIZE
-from wirekit.schemas.pulsar.dialogue import LARGEST_FRAME_LIMIT
 
 NO_REQUEST = 2**64 - 1
 

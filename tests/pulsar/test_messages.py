@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from wirekit.conversation import Conversation, Frame, Message
-from wirekit.schemas.pulsar.ack_set import ack_set, acknowledged, unacknowledged
+from wirekit.protocols.pulsar.ack_set import ack_set, acknowledged, unacknowledged
 
 METADATA = {"producer_name": "p", "sequence_id": 7, "publish_time": 1000}
 

@@ -21,8 +21,8 @@ from tests.pulsar.commands import (
     send,
 )
 from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from wirekit.protocols.pulsar.rules import PONG_WITHIN_US, RULES
 from wirekit.rules import rules_of
-from wirekit.schemas.pulsar.rules import PONG_WITHIN_US, RULES
 
 SECOND = 1_000_000
 NO_REQUEST = 2**64 - 1

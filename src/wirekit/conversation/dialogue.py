@@ -11,7 +11,7 @@ from wirekit.registry import Protocol
 
 
 class Dialogue:
-    """What a protocol knows of one connection; subclasses live in ``schemas/<protocol>/dialogue.py``.
+    """What a protocol knows of one connection; subclasses live in ``protocols/<protocol>/dialogue.py``.
 
     Attributes:
         protocol: the protocol.

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
-from wirekit.schemas.kafka.messages import TIMESTAMP_TYPES
-from wirekit.schemas.kafka.reading import (
+from wirekit.protocols.kafka.reading import (
     CODEC_NAMES,
     LOG_APPEND_TIME,
     NO_TIMESTAMP,
@@ -24,6 +23,7 @@ from wirekit.schemas.kafka.reading import (
     SegmentFile,
     cut,
 )
+from wirekit.schemas.kafka.messages import TIMESTAMP_TYPES
 from wirekit.stored import Piece
 from wirekit.wire.stream import TOTAL, Limits
 

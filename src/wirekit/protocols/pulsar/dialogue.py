@@ -14,10 +14,10 @@ from typing import Any
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
+from wirekit.protocols.pulsar.ack_set import unacknowledged
+from wirekit.protocols.pulsar.ends import Ends
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
-from wirekit.schemas.pulsar.ack_set import unacknowledged
-from wirekit.schemas.pulsar.ends import Ends
 from wirekit.schemas.pulsar.frame import CODECS
 from wirekit.values import Record
 from wirekit.wire.compressed import NEED_SIZE

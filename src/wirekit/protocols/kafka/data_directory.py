@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.engine import decode
-from wirekit.schemas.kafka.partition import check_partition, unreadable
-from wirekit.schemas.kafka.reading import PARTITION
-from wirekit.schemas.kafka.searching import LOG
+from wirekit.protocols.kafka.partition import check_partition, unreadable
+from wirekit.protocols.kafka.reading import PARTITION
+from wirekit.protocols.kafka.searching import LOG
 from wirekit.stored import Problem, Report
 
 CHECKPOINTS = {

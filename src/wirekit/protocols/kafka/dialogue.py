@@ -209,7 +209,7 @@ class KafkaDialogue(Dialogue):
         body = frame.value.get("body")
         if body is None or isinstance(body, bytes):
             return
-        from wirekit.schemas.kafka.reading import messages_of_set, verdicts
+        from wirekit.protocols.kafka.reading import messages_of_set, verdicts
 
         statuses = verdicts(frame.decoded.checks)
         for index, topic in enumerate(body.get(topics) or []):

@@ -16,9 +16,9 @@ from typing import Any
 
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import Limit
+from wirekit.protocols.pulsar.dialogue import NO_REQUEST, UNASKED, command_of
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
-from wirekit.schemas.pulsar.dialogue import NO_REQUEST, UNASKED, command_of
 from wirekit.wire import this
 
 SPECIFICATION = "Pulsar binary protocol specification"

@@ -17,8 +17,8 @@ from wirekit.compiler.building.inputs import taken
 from wirekit.compiler.columns import program
 from wirekit.compression import compress
 from wirekit.errors import Misuse
+from wirekit.protocols.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
 from wirekit.schemas.kafka.messages import COMPRESSIONS
-from wirekit.schemas.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def build(key: str, batch: Any, *, codec: str = NONE) -> bytes:
     >>> packed = wirekit.build_columns("kafka.message_set", batch, codec="gzip")
     >>> wirekit.columns("kafka.message_set", packed)["offset"].to_pylist()
     [0, 1]
-    >>> from wirekit.schemas.kafka.columns import messages
+    >>> from wirekit.protocols.kafka.columns import messages
     >>> messages(packed)[0]["offset"].to_pylist()
     [7, 8]
     """

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from wirekit.conversation import Frame
+from wirekit.protocols.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
 from wirekit.rules import ABSENT, LOST, OLDEST, Event, Rule, RuleSet, Step
-from wirekit.schemas.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
 from wirekit.wire import this
 
 PAGE = "Kafka protocol specification page"

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.compiler.columns import scan
-from wirekit.schemas.kafka.columns import numbers, resolved, scanned
-from wirekit.schemas.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
-from wirekit.schemas.kafka.searching import LARGEST_RELATIVE, LOG
+from wirekit.protocols.kafka.columns import numbers, resolved, scanned
+from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
+from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, LOG
 from wirekit.stored import Problem, Report
 
 if TYPE_CHECKING:

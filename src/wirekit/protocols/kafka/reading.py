@@ -22,8 +22,8 @@ from typing import Any
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import Damaged, Limit, WireError, Wrong
+from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
-from wirekit.schemas.kafka.searching import Search
 from wirekit.stored import Piece
 from wirekit.values import Check, Record
 from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session

@@ -1,0 +1,1 @@
+"""JMQ4, both dialects: connections and the text in ``attributes``."""

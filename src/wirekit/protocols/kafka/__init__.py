@@ -1,0 +1,1 @@
+"""Kafka: connections, the application messages of message sets, partitions and data directories."""

@@ -1,0 +1,1 @@
+"""Pulsar: connections, producers and consumers, acknowledgments."""

@@ -1,6 +1,7 @@
 """The columns engine: buffers of many records to Arrow batches (``scanning``), by kernels generated from the IR."""
 
 from wirekit.compiler.columns.programs import program, source
+from wirekit.compiler.columns.ranges import scan_ranges
 from wirekit.compiler.columns.scanning import columns, opened, scan
 
-__all__ = ["columns", "opened", "program", "scan", "source"]
+__all__ = ["columns", "opened", "program", "scan", "scan_ranges", "source"]

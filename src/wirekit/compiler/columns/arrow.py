@@ -106,10 +106,10 @@ def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def batch_of(made: Program, level: Level) -> pa.RecordBatch:
+def batch_of(made: Program, level: Level, depth: int = 1) -> pa.RecordBatch:
     """The rows of one level alone."""
     byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
-    return _batch(made, level, 1, {each.slot: level.used(each) for each in byte_columns})
+    return _batch(made, level, depth, {each.slot: level.used(each) for each in byte_columns})
 
 
 def _with_messages(

@@ -1,0 +1,124 @@
+"""Frames that somebody else has cut: one record in each range of a buffer, with no work in Python for each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.compiler.columns.arrow import batch_of
+from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.known import checked
+from wirekit.compiler.columns.plan import Ranges
+from wirekit.compiler.columns.programs import Program, program, without_columns
+from wirekit.compiler.columns.protobuf import chosen
+from wirekit.compiler.columns.run import Level, as_array, run
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+from wirekit.wire.stream import Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CLEAN, DOUBTFUL, REFUSED = 0, 1, 2
+
+
+def scan_ranges(
+    key: str,
+    buffer: Any,
+    starts: NDArray[Any],
+    ends: NDArray[Any],
+    *,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+) -> tuple[pa.RecordBatch, NDArray[Any]]:
+    """One record of a schema in each range of a buffer: a row, or nothing.
+
+    Nothing is opened here: what a record holds compressed, or as records of another layout (a Pulsar batch), is a
+    column of its bytes as they stand. No error is explained: ``wirekit.decode`` of the range does that.
+
+    Args:
+        key: the key of a schema that is one record, such as a protocol's frame; or of a list of them without anything
+            in front, of which each range holds one.
+        buffer: anything that gives contiguous bytes by the buffer protocol.
+        starts, ends: int64 arrays of one length: ``buffer[starts[i]:ends[i]]`` is a whole frame. Ranges may overlap
+            and come in any order.
+        fields: paths of the columns to give, each with all inside it; by default all. What nobody asks for costs
+            almost nothing.
+        context: what the bytes do not say themselves, as for ``wirekit.columns``; one for all ranges.
+        limits: what the bytes may ask for; by default the protocol's.
+
+    Returns:
+        (batch, states). ``states`` is an int8 array with an element a range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1), a
+        row of which a verdict (``<path>.ok``, whether among ``fields`` or not) is bad; ``REFUSED`` (2), no row: the
+        bytes do not decode, or some are left over behind the record. Row ``n`` of the batch is that of the n-th range
+        that is not refused: ``numpy.flatnonzero(states < REFUSED)`` gives the range of each row. ``@offset`` counts in
+        the buffer. Times are integers.
+
+    Raises:
+        Misuse: for a schema that gives no columns, ``fields`` that it does not have, context that it does not take,
+            ranges outside of the buffer.
+
+    >>> import numpy as np, wirekit
+    >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})
+    >>> starts = np.array([0, 7, 14])
+    >>> batch, states = scan_ranges("kafka.sasl_token", token * 2 + b"junk", starts, np.array([7, 14, 18]))
+    >>> batch["token"].to_pylist(), states.tolist()
+    ([b'abc', b'abc'], [0, 0, 2])
+    """
+    schema = registry[key]
+    if is_told(schema.layout):
+        raise Misuse(f"{key}: something in front of its records tells what they are, and ranges have nothing in front")
+    made = program(key, context)
+    if made.plan.lead:
+        raise Misuse(f"{key}: each range is one record, and here something stands in front of the list of them")
+    data = as_array(buffer)
+    starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
+    if starts.shape != ends.shape or starts.ndim != 1:
+        raise Misuse(f"starts and ends are arrays of one length, not of shapes {starts.shape} and {ends.shape}")
+    if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
+        raise Misuse(f"ranges lie in the buffer of {data.size} bytes, and begin before they end")
+    wanted = None if fields is None else checked(key, made, fields)
+    ranges = Ranges(starts, ends, np.ones(starts.size, np.int64), {})
+    level = Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
+    run(made, made.plan, level, limits or schema.limits, wanted)
+    first = level.arrays["first"]
+    decoded = np.diff(first, append=level.rows) == 1
+    whole = decoded & (level.arrays["stopped"] == ends)
+    states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
+    rows = first[whole]
+    states[np.flatnonzero(whole)[_doubtful(made, level)[rows]]] = DOUBTFUL
+    batch = batch_of(made, level, depth=0)
+    if wanted is not None:
+        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
+    if rows.size < level.rows:
+        batch = batch.take(pa.array(rows))
+    metadata = {"wirekit.key": key}
+    left_out = without_columns(made)
+    if left_out:
+        metadata["wirekit.left_out"] = json.dumps(left_out)
+    return batch.replace_schema_metadata(metadata), states
+
+
+def _doubtful(made: Program, level: Level) -> NDArray[Any]:
+    """Of each row, whether a verdict on something in it is bad."""
+    doubtful = np.zeros(level.rows, bool)
+    for column in made.kernel.columns:
+        if column.kind != "flag" or column.path.rpartition(".")[2] != "ok":
+            continue
+        count = level.elements(column.within)
+        bad = level.arrays[f"c{column.slot}"][:count] == 0
+        if column.nullable:
+            bad &= level.arrays[f"v{column.slot}"][:count] != 0
+        if not bad.any():
+            continue
+        places, group = np.flatnonzero(bad), column.within
+        while group is not None:
+            offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
+            places, group = np.searchsorted(offsets, places, side="right") - 1, group.outer
+        doubtful[places] = True
+    return doubtful

@@ -21,6 +21,21 @@ class Misuse(WirekitError, ValueError):
     """The caller passed something that makes no sense; the text says what to pass instead."""
 
 
+LARGEST_PRINTED = 256
+"""Bits of an integer that is printed in decimal; Python raises ValueError for a few thousand digits."""
+
+
+def printed(value: Any) -> str:
+    """``str(value)``; of a larger integer the first hexadecimal digits.
+
+    >>> printed(-12), printed(1 << 40000)
+    ('-12', '0x10000000000000000000000000000000… (40001 bits)')
+    """
+    if isinstance(value, int) and value.bit_length() > LARGEST_PRINTED:
+        return f"{hex(value)[:34]}… ({value.bit_length()} bits)"
+    return str(value)
+
+
 EXTRA_OF = {
     "numba": "columns",
     "numpy": "columns",
@@ -148,7 +163,7 @@ class Wrong(WireError, ValueError):
 
     @property
     def reason(self) -> str:
-        return f"expected {self.expected}, found {self.actual}"
+        return f"expected {printed(self.expected)}, found {printed(self.actual)}"
 
 
 class Limit(WireError, ValueError):

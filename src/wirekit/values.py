@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import re
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from wirekit.errors import Misuse
+from wirekit.errors import LARGEST_PRINTED, Misuse, printed
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 SHOWN = 80  # characters of a value in an error
@@ -68,7 +69,7 @@ class SymbolTable:
         try:
             return self._by_name[name]
         except KeyError:
-            raise Misuse(f"{self.name} has no symbol {name!r}; it has {', '.join(self._by_name)}") from None
+            raise Misuse(f"{self.name} has no symbol {shown(name)}; it has {', '.join(self._by_name)}") from None
 
     def __contains__(self, value: object) -> bool:
         return value in self._by_value
@@ -136,10 +137,15 @@ class Record(metaclass=_RecordType):
     called. A mapping with the same content is equal as well. A field may be called as a method is: then the record has
     the field's value by that name, and ``Record.keep(record, "crc")`` calls the method.
 
+    Length, iteration, ``dict(record)`` and ``**record`` are those of a mapping of the fields that are set. A record is
+    true even without fields: it is there, unlike None.
+
     >>> Point = record_type("Point", ("x", "y"))
     >>> p = Point(x=1, y=2)
     >>> p.x, p["y"], p == {"x": 1, "y": 2}
     (1, 2, True)
+    >>> dict(p), list(p), len(p)
+    ({'x': 1, 'y': 2}, ['x', 'y'], 2)
     """
 
     __slots__ = ("_extra",)
@@ -189,6 +195,23 @@ class Record(metaclass=_RecordType):
     def items(self) -> Iterator[tuple[str, Any]]:
         """(name, value) of the fields that are set, in wire order."""
         return self._pairs()
+
+    def keys(self) -> Iterator[str]:
+        """Names of the fields that are set, in wire order."""
+        return iter(self)
+
+    def values(self) -> Iterator[Any]:
+        """Values of the fields that are set, in wire order."""
+        return (value for _, value in self._pairs())
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._pairs())
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._pairs())
+
+    def __bool__(self) -> bool:
+        return True
 
     def get(self, name: str, default: Any = None) -> Any:
         """The field's value, or the default when it is not set or does not exist."""
@@ -388,14 +411,48 @@ def json_text(obj: Any) -> str:
 def shown(value: Any) -> str:
     """A value that does not fit, in an error: as it stands in JSON, and not more of it than one cares to read.
 
+    It takes little time and no depth of the stack, whatever the value is.
+
     >>> shown(None), shown([True]), shown("a")
     ('null', '[true]', "'a'")
     """
-    text = repr(value)
+    if isinstance(value, int) and value.bit_length() > LARGEST_PRINTED:
+        return printed(value)
+    beginning = _beginning(value, [SHOWN])
+    text = repr(beginning)
     if value is None or isinstance(value, (bool, list, dict)):
-        with contextlib.suppress(TypeError, ValueError, RecursionError):
-            text = json.dumps(value, ensure_ascii=False)
+        with contextlib.suppress(TypeError):
+            text = json.dumps(beginning, ensure_ascii=False)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _beginning(value: Any, left: list[int]) -> Any:
+    """As much of a value as its first ``SHOWN`` characters need, however large and however deep it is.
+
+    Args:
+        left: how many values more may be shown; each takes at least one character.
+    """
+    left[0] -= 1
+    if left[0] < 0:
+        return None
+    if isinstance(value, (str, bytes, bytearray)):
+        return value[: SHOWN + 1]
+    if isinstance(value, int) and value.bit_length() > LARGEST_PRINTED:
+        return printed(value)
+    if isinstance(value, Record):
+        copy = type(value)._blank()
+        copy._extra = None
+        for name, item in value._shown():
+            setattr(copy, name, _beginning(item, left))
+        return copy
+    if isinstance(value, Mapping):
+        some = itertools.islice(value.items(), SHOWN)
+        return {_beginning(name, [1]): _beginning(item, left) for name, item in some}
+    if isinstance(value, list):
+        return [_beginning(item, left) for item in value[:SHOWN]]
+    if type(value) is tuple:
+        return tuple(_beginning(item, left) for item in value[:SHOWN])
+    return value
 
 
 def to_json(value: Any) -> Any:

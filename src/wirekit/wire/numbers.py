@@ -300,4 +300,4 @@ def load_float(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Misfit(f"a number is written as a number, nan, inf or -inf, not {text!r}") from None
+        raise Misfit(f"a number is written as a number, nan, inf or -inf, not {shown(text)}") from None

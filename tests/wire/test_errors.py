@@ -1,0 +1,103 @@
+"""Every error can be printed, in a few lines, whatever value it is about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import wirekit
+from wirekit.engine import ENCODERS
+from wirekit.errors import printed
+from wirekit.values import SHOWN, Record, record_type, shown
+
+HUGE = 10**5000
+LONGEST = 2000  # characters of an error; some list all fields of a message
+KEYS = {
+    "kafka.list_groups.request.v0": {"correlation_id": 1, "client_id": "x", "body": {}},
+    "kafka.message_set": {"messages": [{"offset": 5, "message": {"magic": 0, "attributes": {}, "value": "6869"}}]},
+    "pulsar.frame": {"command": {"type": "PING", "ping": {}}},
+    "net.proxy_v1": {"family": "TCP4", "source_port": 1, "destination_port": 2},
+}
+
+
+def deep(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+ODD = [
+    HUGE,
+    -HUGE,
+    [HUGE],
+    {"value": HUGE},
+    {"n": [HUGE] * 1000},
+    deep(100_000),
+    "x" * 10**6,
+    b"x" * 10**6,
+    1.5,
+    {},
+    None,
+]
+
+
+def replaced(value: Any, odd: Any) -> Iterator[Any]:
+    """The value with one of its parts replaced, for each part."""
+    yield odd
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from ({**value, name: changed} for changed in replaced(item, odd))
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from ([*value[:index], changed, *value[index + 1 :]] for changed in replaced(item, odd))
+
+
+def check_printable(error: wirekit.WirekitError) -> None:
+    assert len(str(error)) < LONGEST
+    assert repr(error)
+    if isinstance(error, wirekit.WireError):
+        json.dumps(error.to_json())
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("odd", range(len(ODD)))
+def test_of_any_value_anywhere(engine: str, key: str, odd: int) -> None:
+    for value in replaced(KEYS[key], ODD[odd]):
+        for use in (wirekit.encode, wirekit.from_json):
+            try:
+                use(key, value, engine=engine)  # type: ignore[operator]
+            except wirekit.WirekitError as error:
+                check_printable(error)
+
+
+def test_an_integer_of_5000_digits() -> None:
+    with pytest.raises(wirekit.Wrong, match=r"correlation_id: expected an integer in .*, found 0x[0-9a-f]{32}… \("):
+        wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": HUGE, "client_id": "x", "body": {}})
+
+
+def test_values_are_shown_as_before() -> None:
+    point = record_type("Point", ("x", "y"))
+    for value in (7, "a'b", [1, "é", None], {"a": [True]}, point(x=1), b"ab", (1, b"x"), [b"x"]):
+        try:
+            expected = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else repr(value)
+        except TypeError:
+            expected = repr(value)
+        assert shown(value) == expected
+    assert shown(list(range(100))) == json.dumps(list(range(100)))[:SHOWN] + "…"
+
+
+def test_a_value_that_holds_itself_is_shown() -> None:
+    value = record_type("Node", ("child",))()
+    value.child = value
+    assert shown(value) == ("Node(child=" * 10)[:SHOWN] + "…"
+    assert isinstance(value, Record)
+
+
+def test_numbers_in_decimal_as_long_as_a_reader_may_want_them() -> None:
+    assert printed(2**256 - 1) == str(2**256 - 1)
+    assert printed("text") == "text"

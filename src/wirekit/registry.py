@@ -18,6 +18,7 @@ from functools import cached_property
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
+from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Limits
@@ -248,16 +249,18 @@ class Registry:
         return protocol
 
     def unregister(self, name: str) -> None:
-        """Forgets a protocol, for tests that declare some of their own. What was compiled of it stays by key.
+        """Forgets a protocol and all that was generated from its layouts: another one may have its name then.
 
         Raises:
             Misuse: when there is none of that name.
         """
         with self._lock:
             protocol = self.protocol(name)
+            keys = [protocol.key(name) for name in protocol.layouts]
             del self._protocols[protocol.name]
-            for rest in protocol.layouts:
-                del self._schemas[protocol.key(rest)]
+            for key in keys:
+                del self._schemas[key]
+            forget(keys)
 
     def _add(self, protocol: Protocol, schemas: list[Schema]) -> None:
         self._protocols[protocol.name] = protocol

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
 import wirekit
-from wirekit.registry import Layout, Protocol, registry
+from tests.own import own
 from wirekit.wire import (
     Bit,
     Bits,
@@ -33,17 +34,10 @@ Layouter = Callable[[Node], str]
 
 
 @pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> Layouter:
+def key() -> Iterator[Layouter]:
     """Registers a layout under a key of its own."""
-
-    def register(node: Node) -> str:
-        name = f"filler{id(node)}"
-        monkeypatch.setattr(registry, "_protocols", dict(registry._protocols))
-        monkeypatch.setattr(registry, "_schemas", dict(registry._schemas))
-        registry.register(Protocol(name, "A test", {"it": Layout(node)}))
-        return f"{name}.it"
-
-    return register
+    with ExitStack() as stack:
+        yield lambda node: stack.enter_context(own(node))
 
 
 class TestOrBytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 import wirekit
+from tests.own import own
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -54,14 +56,10 @@ Layouter = Callable[[Node], str]
 
 
 @pytest.fixture
-def key(request: pytest.FixtureRequest) -> Layouter:
+def key() -> Iterator[Layouter]:
     """Registers a layout under a key of its own."""
-
-    def register(node: Node) -> str:
-        name = f"t{abs(hash((request.node.nodeid, id(node))))}"
-        return registry.register(Protocol(name, "a test", {"x": Layout(node)})).key("x")
-
-    return register
+    with ExitStack() as stack:
+        yield lambda node: stack.enter_context(own(node))
 
 
 def both_ways(key: str, data: str, value: Any) -> wirekit.Decoded:

@@ -7,7 +7,6 @@ runs over megabytes at once. It may match where no frame is; it matches wherever
 
 from __future__ import annotations
 
-import functools
 import re
 import struct
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import bare, fixed
 
 Ranges = list[tuple[int, int]]
@@ -48,7 +48,6 @@ class Heading:
         return int(number) + self.after
 
 
-@functools.lru_cache(maxsize=64)
 def heading(key: str, most: int) -> Heading:
     """The heading of a schema's frames, whose own length is at most ``most``.
 
@@ -57,13 +56,22 @@ def heading(key: str, most: int) -> Heading:
     >>> [match.start() for match in heading("kafka.sasl_token", 255).pattern.finditer(b"..." + token)]
     [3]
     """
-    from wirekit.registry import registry
+    known = _headings(key)
+    if most not in known:
+        from wirekit.registry import registry
 
-    layout = registry[key].layout
-    numbers = list(_numbers(layout, most))
-    size = sum(number.size for number, _ in numbers)
-    pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
-    return Heading(pattern, size, *_length(layout))
+        layout = registry[key].layout
+        numbers = list(_numbers(layout, most))
+        size = sum(number.size for number, _ in numbers)
+        pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
+        known[most] = Heading(pattern, size, *_length(layout))
+    return known[most]
+
+
+@by_key
+def _headings(key: str) -> dict[int, Heading]:
+    """The headings of a schema's frames, by the most that their length may announce."""
+    return {}
 
 
 def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None]:

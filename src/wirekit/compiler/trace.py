@@ -15,6 +15,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, conditional, fixed, is_large, trees_in
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
@@ -415,7 +416,7 @@ class Writer(Generator):
         code.move(e)
 
 
-@functools.cache
+@by_key
 def unit(key: str) -> Unit:
     """The generated tracer of a schema, made when it is first asked for."""
     return writer(key).compile()

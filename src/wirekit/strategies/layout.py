@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.generated import by_key
 from wirekit.registry import registry
 from wirekit.strategies.expressions import expressions_of, read_by
 from wirekit.strategies.nodes import branch_names, kinds_of
@@ -156,7 +156,7 @@ def full_key(key: str) -> str:
     return key if "." in key else registry.protocol(key).stream("client")
 
 
-@functools.cache
+@by_key
 def layout_of(key: str) -> Layout:
     return Layout(key)
 

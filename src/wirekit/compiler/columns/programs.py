@@ -17,6 +17,7 @@ from wirekit.compiler.columns.front import Front, front, is_told
 from wirekit.compiler.columns.kernel import CONTENTS, Kernel, Repeated, field_metadata
 from wirekit.compiler.columns.plan import Records, Start, records, unfit
 from wirekit.compiler.columns.times import dated_schema
+from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Limits
 
@@ -57,8 +58,14 @@ class Program:
     whole: ir.Node | None = None
 
 
-_programs: dict[str, Program] = {}
+_alive: list[Program] = []  # for as long as the process, as others are found by the id of theirs
 _lock = threading.Lock()
+
+
+@by_key
+def _programs(key: str) -> dict[str, Program]:
+    """The programs of a schema, by what the caller, or something in front of the records, says of them."""
+    return {}
 
 
 def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
@@ -75,14 +82,13 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
     """
     from wirekit.registry import registry
 
-    found = _programs.get(key)
-    if found is not None:
-        return found
+    known = _programs(key)
+    if "" in known:
+        return known[""]
     schema = registry[key]
-    told = said(schema.layout, context or {})
-    name = f"{key} {told}" if told else key
-    if name in _programs:
-        return _programs[name]
+    name = said(schema.layout, context or {})
+    if name in known:
+        return known[name]
     if is_told(schema.layout):
         why = "what stands in front of its records tells what they are"
         raise Misuse(f"{key} has many kernels, as {why}; give the bytes (explain: --front FILE)")
@@ -95,7 +101,8 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
     from wirekit.registry import registry
 
     with _lock:
-        found = _programs.get(name)
+        known = _programs(key)
+        found = known.get(name)
         if found is None:
             plan = planned()
             made = kernel(key, plan.element, whole)
@@ -111,7 +118,8 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
             schema = _schema(made)
             dated, elements = dated_schema(schema), _elements(made)
             found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements, whole)
-            _programs[name] = found
+            known[name] = found
+            _alive.append(found)
     return found
 
 
@@ -130,7 +138,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program |
         return None, Start(0, 0, 0, wrong), read
     several = read.several
     plan = Records(key, several.element, read.path, False, several.stop, several.until, ())
-    return _program(key, f"{key} {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
+    return _program(key, f"front {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
 
 
 def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:

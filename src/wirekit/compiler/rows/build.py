@@ -12,11 +12,11 @@ The code of each kind of node is written by ``rows.build_plain``, ``rows.build_s
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable
 
 from wirekit.compiler import ir
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit
 from wirekit.compiler.rows.build_structures import Structures
@@ -188,7 +188,7 @@ def _add(code: Building, number: ir.Node, value: str) -> None:
     put_number(code, number, value)
 
 
-@functools.cache
+@by_key
 def unit(key: str) -> Unit:
     """The generated encoder of a schema, made when it is first asked for."""
     return builder(key).compile()

@@ -13,9 +13,8 @@ shows up in tracebacks.
 
 from __future__ import annotations
 
-import functools
-
 from wirekit.compiler import ir
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.blobs import Blobs
 from wirekit.compiler.rows.code import Decoding
 from wirekit.compiler.rows.lists import Lists
@@ -189,7 +188,7 @@ def _prefix(path: Prefix) -> str:
     return f"(*q, {_tuple(path)[1:]}" if path else "q"
 
 
-@functools.cache
+@by_key
 def unit(key: str) -> Unit:
     """The generated decoder of a schema, made when it is first asked for."""
     return writer(key).compile()

@@ -7,12 +7,12 @@ and the value is loaded and built in two steps.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
 from wirekit.compiler.rows.build_state import Unit
@@ -122,7 +122,7 @@ def _left(x: str) -> str:
     return f"left_{x}"
 
 
-@functools.cache
+@by_key
 def unit(key: str) -> Unit:
     """The generated encoder of a schema's mappings, made when it is first asked for."""
     return builder(key).compile()

@@ -7,13 +7,13 @@ or says what is wrong with it.
 
 from __future__ import annotations
 
-import functools
 import keyword
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.build_plain import bits_opener, opened_bits
 from wirekit.compiler.rows.build_structures import PLAIN
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, bare, is_large, missing, trees_in
@@ -319,7 +319,7 @@ def _part(bit: ir.BitField, given: Any) -> Any:
     return bit.table(given)
 
 
-@functools.cache
+@by_key
 def unit(key: str) -> Unit:
     """The generated loader of a schema, made when it is first asked for."""
     return loader(key).compile()

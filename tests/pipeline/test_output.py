@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,80 @@ def test_a_foreign_file_among_the_parts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "gaps" / "mine.parquet").write_text("mine")
     with pytest.raises(Misuse, match=r"gaps/mine\.parquet"), Output(tmp_path):
         pass
+
+
+LINKED = [".wirekit", "manifest.json", "frames", ".wirekit/lock"]
+
+
+@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("published", [False, True])
+def test_a_link_is_refused_and_never_followed(tmp_path: Path, name: str, published: bool) -> None:
+    precious = tmp_path / "elsewhere" / "precious"
+    precious.mkdir(parents=True)
+    (precious / "part-00000.parquet").write_text("mine")
+    out = tmp_path / "out"
+    if published:
+        publish(out, 1)
+    link = out / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if link.is_dir():
+        shutil.rmtree(link)
+    link.unlink(missing_ok=True)
+    directory = name not in ("manifest.json", ".wirekit/lock")
+    link.symlink_to(precious.parent if directory else precious / "part-00000.parquet")
+    before = contents(tmp_path)
+    with pytest.raises(Misuse, match="is not wirekit's"), Output(out):
+        pass
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("mark", [None, "", "another's"])
+def test_a_work_directory_without_the_mark_of_a_run_stays(tmp_path: Path, mark: str | None) -> None:
+    publish(tmp_path, 1)
+    (tmp_path / ".wirekit" / "attempts").mkdir(parents=True)
+    (tmp_path / ".wirekit" / "attempts" / "mine").write_text("mine")
+    if mark is not None:
+        (tmp_path / ".wirekit" / "lock").write_text(mark)
+    before = contents(tmp_path)
+    with pytest.raises(Misuse, match=r"\.wirekit/attempts, which is not wirekit's"), Output(tmp_path):
+        pass
+    assert contents(tmp_path) == before
+
+
+def test_links_inside_what_a_killed_run_left_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    output = Output(tmp_path / "out")
+    output.__enter__()
+    (output.attempts / "link").symlink_to(tmp_path / "precious")
+    (tmp_path / "out" / ".wirekit" / "link").symlink_to(tmp_path / "precious")
+    assert output._lock is not None
+    output._lock.close()
+    publish(tmp_path / "out", 3)
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
+    assert offsets(tmp_path / "out") == [3]
+    assert not (tmp_path / "out" / ".wirekit").exists()
+
+
+def test_a_run_that_was_killed_before_it_marked_its_directory_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / ".wirekit").mkdir()
+    publish(tmp_path, 1)
+    (tmp_path / ".wirekit").mkdir()
+    (tmp_path / ".wirekit" / "lock").touch()
+    publish(tmp_path, 2)
+    assert offsets(tmp_path) == [2]
+
+
+def contents(path: Path) -> dict[str, bytes | str | None]:
+    """All files and links under a directory."""
+    return {
+        str(each.relative_to(path)): os.readlink(each)
+        if each.is_symlink()
+        else each.read_bytes()
+        if each.is_file()
+        else None
+        for each in sorted(path.rglob("*"))
+    }
 
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:

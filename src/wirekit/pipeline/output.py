@@ -3,6 +3,9 @@
 A run works in ``OUTPUT/.wirekit`` and holds a lock there. When all of it is complete, the tables of an earlier run move
 out, the new ones move in, ``manifest.json`` last; then ``.wirekit`` goes away. A directory without ``manifest.json`` is
 not done. A directory that no run made is refused before anything is read; what else is in one that a run made stays.
+
+Nothing outside the directory is ever changed: a symbolic link at a name that a run writes to is refused. What an
+earlier run left in ``.wirekit`` is removed only if the lock file there carries the mark of a run.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ FORMAT = "wirekit tables"
 VERSION = 1
 MANIFEST = "manifest.json"
 WORK = ".wirekit"
+LOCK = "lock"
+MARK = b"wirekit tables\n"
+"""What the lock file says from the moment when a run puts anything beside it."""
 _PART = re.compile(r"part-\d{5,}\.parquet")
 
 
@@ -47,7 +53,7 @@ class Output:
             raise Misuse(f"{os.fspath(path)} is a URL; pass a directory, and on a cluster one that all workers see")
         self.path = Path(path).absolute()
         self._work = self.path / WORK
-        self._lock: IO[str] | None = None
+        self._lock: IO[bytes] | None = None
         self._made = False
 
     @property
@@ -58,16 +64,19 @@ class Output:
     def __enter__(self) -> Output:
         _refuse_foreign(self.path)
         self._made = not self.path.exists()
-        self._work.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self._work / "lock", self.path)
-        for leftover in self._work.iterdir():
-            if leftover.name != "lock":
-                shutil.rmtree(leftover)
+        self.path.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            self._work.mkdir()
+        self._lock = _locked(self._work / LOCK, self.path)
+        self._remove_leftovers()
         self.attempts.mkdir()
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._work, ignore_errors=True)
+        self._remove_leftovers()
+        with contextlib.suppress(OSError):
+            (self._work / LOCK).unlink()
+            self._work.rmdir()
         if self._lock is not None:
             self._lock.close()
         if self._made:
@@ -98,6 +107,15 @@ class Output:
         self._swap()
         written.rename(self.path / MANIFEST)
         return said
+
+    def _remove_leftovers(self) -> None:
+        """Removes what a run, this one or an earlier one, has in ``.wirekit`` besides the lock."""
+        for name in os.listdir(self._work):
+            path = self._work / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif name != LOCK:
+                path.unlink()
 
     def _collect(self, manifests: list[Manifest]) -> dict[str, Any]:
         """Moves the files of the attempts to ``.wirekit/new``, in the order of their tasks."""
@@ -148,12 +166,29 @@ def _refuse_foreign(path: Path) -> None:
     if not path.is_dir():
         raise Misuse(f"{path} is not a directory; pass one that is empty or does not exist")
     names = sorted(os.listdir(path))
-    foreign = [] if WORK in names or _is_manifest(path / MANIFEST) else names
+    written = [name for name in names if name in (WORK, MANIFEST, *OUTPUTS)]
+    foreign = [name for name in written if (path / name).is_symlink() or (path / name).is_dir() == (name == MANIFEST)]
+    if not foreign and WORK in names:
+        foreign = [f"{WORK}/{name}" for name in _unmarked(path / WORK)]
+    elif not foreign and not _is_manifest(path / MANIFEST):
+        foreign = names
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
             foreign += [f"{table}/{name}" for name in os.listdir(path / table) if not _PART.fullmatch(name)]
     if foreign:
         raise Misuse(f"{path} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it")
+
+
+def _unmarked(work: Path) -> list[str]:
+    """What is in the work directory of runs, if no run has marked it as its own."""
+    names = sorted(os.listdir(work))
+    lock = work / LOCK
+    if lock.is_symlink() or (LOCK in names and not lock.is_file()):
+        return [LOCK]
+    beside = [name for name in names if name != LOCK]
+    if not beside or (LOCK in names and lock.read_bytes() == MARK):
+        return []
+    return beside
 
 
 def _is_manifest(path: Path) -> bool:
@@ -164,17 +199,21 @@ def _is_manifest(path: Path) -> bool:
     return isinstance(said, dict) and said.get("format") == FORMAT
 
 
-def _locked(path: Path, output: Path) -> IO[str] | None:
-    """The lock file, locked; None where the file system has no locks."""
+def _locked(path: Path, output: Path) -> IO[bytes] | None:
+    """The lock file, locked and marked; None where the file system has no locks."""
     while True:
-        file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # held until the run ends
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        file = open(handle, "r+b")  # noqa: SIM115  # held until the run ends
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.close()
             if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
                 raise Misuse(f"another run writes to {output}; wait for it, or pass another directory") from None
+            path.write_bytes(MARK)
             return None
         if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            file.write(MARK)
+            file.flush()
             return file
         file.close()  # the run that held it has just removed it

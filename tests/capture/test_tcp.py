@@ -32,6 +32,7 @@ from wirekit.capture.tcp import (
     Segment,
     Settings,
 )
+from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.errors import Misuse
 
 CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:9092"
@@ -569,9 +570,9 @@ class TestMisuse:
         with pytest.raises(Misuse, match="version 99"):
             Connection.from_state({"version": 99})
         with pytest.raises(Misuse, match="damaged"):
-            Connection.from_state({"version": 1, "number": 0})
+            Connection.from_state({"version": STATE_VERSION, "number": 0})
         with pytest.raises(Misuse, match="lacks"):
-            Connections.from_state({"version": 1})
+            Connections.from_state({"version": STATE_VERSION})
 
 
 class TestManyConnections:

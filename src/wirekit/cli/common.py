@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
@@ -25,6 +26,7 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_INPUT = "-"
 """As the name of a file."""
 
@@ -49,6 +51,16 @@ def need(what: str, *modules: str) -> None:
 def say(text: str) -> None:
     """Says on standard error what a reader or a script's log should know."""
     click.echo(f"wirekit: {printable(text)}", err=True)
+
+
+def time_of_day(time_us: int | None) -> str:
+    """Microseconds since the epoch as a time of the day, UTC; as a number outside the years 1 to 9999."""
+    if time_us is None:
+        return ""
+    try:
+        return (_EPOCH + timedelta(microseconds=time_us)).strftime("%H:%M:%S.%f")
+    except OverflowError:
+        return f"{time_us} µs"
 
 
 def plural(number: int, what: str) -> str:

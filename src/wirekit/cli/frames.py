@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from wirekit.capture.follow import Link, Missing, frame_line
 from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
-from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option, time_of_day
 from wirekit.conversation import Frame, Quarantined
 
 
@@ -98,13 +97,10 @@ class _Table:
             self._heading()
         sender, receiver = link.addresses(frame.side)
         what = frame.description
-        moment = (
-            "" if frame.time_us is None else datetime.fromtimestamp(frame.time_us / 1e6, UTC).strftime("%H:%M:%S.%f")
-        )
         arrow = {"request": "→ ", "response": "← "}.get(what.role, "· ")
         latency = frame.latency_us
         self._line(
-            moment,
+            time_of_day(frame.time_us),
             sender,
             receiver,
             arrow + (what.api or "?"),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from wirekit.capture.follow import Choice, Link, Missing
 from wirekit.cli.captures import FollowedFile
-from wirekit.cli.common import console, print_json, say
+from wirekit.cli.common import console, print_json, say, time_of_day
 from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
@@ -145,7 +144,7 @@ class _Table:
         if at != self._at:
             self._print(at, "bold")
             self._at = at
-        moment = "" if breach.time_us is None else f"{datetime.fromtimestamp(breach.time_us / 1e6, UTC):%H:%M:%S.%f}"
+        moment = time_of_day(breach.time_us)
         place = f"frame {breach.frame}, {breach.side} byte {breach.offset}" if breach.side else "at the end"
         api = breach.api or "?" if breach.side else ""
         style = "red" if breach.rule.severity == "error" else "yellow"

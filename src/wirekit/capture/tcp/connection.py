@@ -25,7 +25,7 @@ from wirekit.capture.tcp.events import (
 from wirekit.errors import Misuse
 
 _FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
-STATE_VERSION = 1
+STATE_VERSION = 2
 
 
 class Connection:
@@ -60,8 +60,8 @@ class Connection:
         self._opened_us = 0
         self._last_us = 0
         self._closing_us = NEVER  # when a reset takes effect
-        self._ended_us = -1
-        self._deadline = -1  # earliest time at which something is due without a segment
+        self._ended_us: int | None = None
+        self._deadline = -NEVER  # earliest time at which something is due without a segment
 
     @property
     def addresses(self) -> tuple[str, str]:
@@ -71,7 +71,7 @@ class Connection:
     @property
     def ended(self) -> bool:
         """Whether the current connection is over and only stragglers of it are expected."""
-        return self._ended_us >= 0
+        return self._ended_us is not None
 
     def feed(self, segment: Segment) -> list[Event]:
         """Take one segment; return the events that it settles, in order.
@@ -122,7 +122,8 @@ class Connection:
         """The capture is over, at ``time_us`` if that is known to be later than the last segment of this pair."""
         if self.number < 0 or self.ended:
             return []
-        return self.expire(time_us or 0) or self._end("end of capture")
+        idle = self.expire(time_us) if time_us is not None else []
+        return idle or self._end("end of capture")
 
     def _feed(self, segment: Segment) -> list[Event]:
         """The general case of ``feed``."""
@@ -177,7 +178,7 @@ class Connection:
         self._known = self._announced = False
         self._opened_us = self._last_us = segment.time_us
         self._closing_us = self._deadline = NEVER
-        self._ended_us = -1
+        self._ended_us = None
         client = _guess_client(segment, self._settings.server_ports)
         self._sides = (Direction("client"), Direction("server"))
         if client != self._first:
@@ -189,10 +190,10 @@ class Connection:
         if not segment.flags & SYN:
             if segment.flags & RST or not segment.length:
                 return False
-            if self.ended:
+            if self._ended_us is not None:
                 return segment.time_us > self._ended_us + self._settings.patience_us
             # The second of two segments that agree with each other, but with nothing before them.
-            return side.stray == (segment.sequence, side.next)
+            return side.stray == (segment.sequence, max(side.next, 0))
         fits = side.in_place((segment.sequence + 1) & MASK)
         if fits < 0 and peer.start < 0:
             # Nothing but segments without payload, or payload that the hold time allows to be early.
@@ -226,9 +227,9 @@ class Connection:
             if payload:
                 events.append(Ignored(side.role, payload, time_us, offset, file, "out of the window"))
             if length:
-                side.stray = ((sequence + length) & MASK, side.next)
+                side.stray = ((sequence + length) & MASK, max(side.next, 0))
             return
-        if distance < 0 and side.settle_us >= 0:
+        if distance < 0 and side.settle_us is not None:
             side.shift(-distance)
             distance = 0
         at = side.next + distance

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wirekit.capture.tcp.connection import STATE_VERSION, Connection, check_version
+from wirekit.capture.tcp.direction import NEVER
 from wirekit.capture.tcp.events import DEFAULT, Event, Opened, Segment, Settings
 from wirekit.errors import Misuse
 
@@ -25,7 +26,7 @@ class Connections:
         self._next_number = 0
         self._connections: dict[tuple[str, str], Connection] = {}  # by the addresses as first seen
         self._flows: dict[tuple[str, str], Connection] = {}  # by the addresses either way round
-        self._sweep_us = -1
+        self._sweep_us = -NEVER
 
     def feed(self, segment: Segment) -> list[tuple[int, Event]]:
         """Take one segment; return (connection number, event) for all that it settles, in order."""

@@ -7,6 +7,7 @@ from bisect import bisect_right, insort
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from wirekit.capture.tcp.ascending import Ascending
 from wirekit.capture.tcp.events import (
     Closed,
     ClosedReason,
@@ -30,8 +31,9 @@ _PENDING: dict[ClosedReason, GapReason] = {
 MASK = 0xFFFFFFFF
 _HALF = 1 << 31
 WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
-NEVER = 1 << 62  # µs
+NEVER = 1 << 128  # µs; behind any time that the units and offsets of a capture file can tell
 _PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
+_NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
 _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 
 
@@ -46,11 +48,15 @@ class Piece(NamedTuple):
 
 
 class Direction:
-    """What one side of the connection has sent."""
+    """What one side of the connection has sent.
+
+    Offsets count from the first byte. While that is not certain (``settle_us``) they count from the first segment, so
+    that ``next`` may be negative; ``settle`` moves them all at once.
+    """
 
     __slots__ = (
         "acked", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us", "next",
-        "raw", "role", "settle_us", "slow", "start", "stray",
+        "raw", "role", "seen", "settle_us", "slow", "start", "stray",
     )  # fmt: skip
 
     def __init__(self, role: Side) -> None:
@@ -58,12 +64,13 @@ class Direction:
         self.raw = -1  # sequence number of the next byte to release, -1 while unknown
         self.next = 0  # its stream offset
         self.start = -1  # sequence number of the first byte if the handshake told it
-        self.settle_us = -1  # until then a lower sequence may still become the first byte
-        self.held: list[Piece] = []  # ascending, disjoint, all at or beyond next
+        self.settle_us: int | None = None  # until then a lower sequence may still become the first byte
+        self.held: Ascending[Piece] = Ascending()  # disjoint, all at or beyond next
         self.cost = 0  # what they take, bytes
-        self.cuts: list[tuple[int, int, int]] = []  # (from, to, time) cut by the snap length, ascending
-        self.gaps: list[tuple[int, int]] = []  # the latest gaps released
-        self.acked = 0  # highest stream offset acknowledged beyond next
+        self.cuts: Ascending[tuple[int, int, int]] = Ascending()  # (from, to, time) cut by the snap length
+        self.seen = 0  # where the highest of both ends
+        self.gaps: tuple[tuple[int, int], ...] = ()  # the latest gaps released
+        self.acked = _NOTHING  # highest stream offset acknowledged beyond next
         self.mark = 0  # what was acknowledged ...
         self.mark_us = 0  # ... at this time, for the hold time to count from
         self.fin = -1  # stream offset of the end
@@ -83,7 +90,7 @@ class Direction:
             return int(self.start == start)
         if self.raw < 0:
             return -1
-        if self.settle_us < 0:
+        if self.settle_us is None:
             return int((self.raw - self.next) & MASK == start)
         return -1 if -WINDOW <= self.distance(start) <= 0 else 0
 
@@ -93,12 +100,12 @@ class Direction:
             return
         if self.raw < 0:
             self.raw = start
-        elif self.settle_us >= 0:
+        elif self.settle_us is not None:
             ahead = -self.distance(start)
             if not 0 <= ahead <= WINDOW:
                 return
             self.shift(ahead)
-            self.settle_us = -1
+            self.settle()
         elif (self.raw - self.next) & MASK != start:
             return
         self.start = start
@@ -106,12 +113,19 @@ class Direction:
     def shift(self, by: int) -> None:
         """Put the first byte ``by`` bytes earlier; nothing has been released yet."""
         self.raw = (self.raw - by) & MASK
-        self.held = [piece._replace(at=piece.at + by) for piece in self.held]
-        self.cuts = [(begin + by, end + by, time_us) for begin, end, time_us in self.cuts]
-        if self.acked:
+        self.next -= by
+
+    def settle(self) -> None:
+        """The first byte is certain: count from it."""
+        self.settle_us = None
+        by, self.next = -self.next, 0
+        if by:
+            self.held = Ascending(piece._replace(at=piece.at + by) for piece in self.held.all())
+            self.cuts = Ascending((begin + by, end + by, time_us) for begin, end, time_us in self.cuts.all())
+            self.seen += by
             self.acked += by
-        if self.fin >= 0:
-            self.fin += by
+            if self.fin >= 0:
+                self.fin += by
 
     def place(self, piece: Piece, events: list[Event]) -> None:
         """Hold the bytes that are new; count the others."""
@@ -133,12 +147,13 @@ class Direction:
         if not data:
             return
         held = self.held
-        if not held or at >= held[-1].at + len(held[-1].data):
+        self.seen = max(self.seen, end)
+        if not held.some or at >= held[-1].at + len(held[-1].data):
             held.append(Piece(at, data, time_us, offset, file))
             self.cost += len(data) + _PIECE_COST
             return
-        first = bisect_right(held, at, key=itemgetter(0))
-        if first and held[first - 1].at + len(held[first - 1].data) > at:
+        first = bisect_right(held, at, lo=held.begin, key=itemgetter(0))
+        if first > held.begin and held[first - 1].at + len(held[first - 1].data) > at:
             first -= 1
         index, position, repeated, conflicting = first, at, 0, 0
         fresh: list[Piece] = []
@@ -186,26 +201,22 @@ class Direction:
         if self.fin >= 0:
             end = min(end, self.fin)
         if begin < end:
-            insort(self.cuts, (begin, end, time_us))
+            insort(self.cuts, (begin, end, time_us), lo=self.cuts.begin)
+            self.seen = max(self.seen, end)
             self.cost += _PIECE_COST
 
     def finish(self, at: int, time_us: int) -> None:
         """A FIN ends the direction at this stream offset; the first one that fits what was seen counts."""
-        end = self.next
-        if self.held:
-            end = self.held[-1].at + len(self.held[-1].data)
-        if self.cuts:
-            end = max(end, *(cut[1] for cut in self.cuts))
-        if self.fin < 0 and at >= end:
+        if self.fin < 0 and at >= max(self.next, self.seen):
             self.fin, self.fin_us = at, time_us
 
     def release(self, events: list[Event]) -> None:
         """Pass on what has become contiguous, unless the first byte is not certain yet."""
-        if self.raw < 0 or self.settle_us >= 0 or self.closed:
+        if self.raw < 0 or self.settle_us is not None or self.closed:
             return
         before = position = self.next
         held, cuts = self.held, self.cuts
-        released = reported = 0
+        released, reported = held.begin, cuts.begin
         while True:
             for index in range(released, len(held)):
                 at, data, time_us, offset, file = held[index]
@@ -226,7 +237,8 @@ class Direction:
             if position >= end:
                 self.cost -= _PIECE_COST
                 reported += 1
-        del held[:released], cuts[:reported]
+        held.leave(released)
+        cuts.leave(reported)
         self.next = position
         self.raw = (self.raw + position - before) & MASK
         if position == self.fin:
@@ -235,13 +247,14 @@ class Direction:
 
     def hole(self) -> tuple[int, int] | None:
         """The end of the hole at the next byte and the time at which it showed, if something is known behind it."""
-        if self.closed or self.settle_us >= 0:
+        if self.closed or self.settle_us is not None:
             return None
         found = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
-        if self.cuts:
-            found = min(found, (self.cuts[0][0], self.cuts[0][2]))
-        if self.held:
-            found = min(found, (self.held[0].at, self.held[0].time_us))
+        if self.cuts.some:
+            begin, _, time_us = self.cuts.first
+            found = min(found, (begin, time_us))
+        if self.held.some:
+            found = min(found, (self.held.first.at, self.held.first.time_us))
         return None if found[0] == NEVER else found
 
     def skip(self, end: int, time_us: int, reason: GapReason, events: list[Event]) -> None:
@@ -253,14 +266,12 @@ class Direction:
         self.release(events)
 
     def _remember(self, begin: int, end: int) -> None:
-        self.gaps.append((begin, end))
-        if len(self.gaps) > _GAPS_KEPT:
-            del self.gaps[0]
+        self.gaps = (*self.gaps[1 - _GAPS_KEPT :], (begin, end))
 
     def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
         """The deadline has passed: settle the first byte, give up the holes whose time is over."""
-        if 0 <= self.settle_us < now_us:
-            self.settle_us = -1
+        if self.settle_us is not None and self.settle_us < now_us:
+            self.settle()
             self.release(events)
         while hole := self.hole():
             end, seen_us = hole
@@ -277,16 +288,17 @@ class Direction:
 
     def limit(self, limit: int, events: list[Event]) -> None:
         """Give up the earliest holes until no more than ``limit`` bytes are held."""
-        if self.cost > limit and self.settle_us >= 0:
-            self.settle_us = -1
+        if self.cost > limit and self.settle_us is not None:
+            self.settle()
             self.release(events)
         while self.cost > limit and (hole := self.hole()):
             self.skip(*hole, "held bytes over the limit", events)
 
     def watch(self, now_us: int, settings: Settings) -> None:
         """Set the deadline and whether in-order data may take the fast path."""
-        self.slow = self.raw < 0 or self.settle_us >= 0 or self.fin >= 0 or bool(self.held) or bool(self.cuts)
-        if self.settle_us >= 0:
+        unsettled = self.settle_us is not None
+        self.slow = self.raw < 0 or unsettled or self.fin >= 0 or self.held.some or self.cuts.some
+        if self.settle_us is not None:
             self.deadline = self.settle_us
             return
         hole = self.hole()
@@ -303,7 +315,8 @@ class Direction:
 
     def flush(self, reason: ClosedReason, last_us: int, events: list[Event]) -> None:
         """Nothing more will come: pass on all that is held, with gaps for the holes."""
-        self.settle_us = -1
+        if self.settle_us is not None:
+            self.settle()
         self.release(events)
         while hole := self.hole():
             end, seen_us = hole
@@ -321,8 +334,8 @@ class Direction:
     def state(self) -> dict[str, Any]:
         """All of it as JSON-able data; held bytes in base64."""
         plain = {name: getattr(self, name) for name in self.__slots__}
-        plain["held"] = [[p.at, b64encode(p.data).decode(), p.time_us, p.offset, p.file] for p in self.held]
-        plain["cuts"] = [list(cut) for cut in self.cuts]
+        plain["held"] = [[p.at, b64encode(p.data).decode(), p.time_us, p.offset, p.file] for p in self.held.all()]
+        plain["cuts"] = [list(cut) for cut in self.cuts.all()]
         plain["gaps"] = [list(gap) for gap in self.gaps]
         plain["stray"] = list(self.stray)
         return plain
@@ -332,9 +345,9 @@ class Direction:
         direction = cls(state["role"])
         for name in cls.__slots__:
             setattr(direction, name, state[name])
-        direction.held = [Piece(at, b64decode(data), *where) for at, data, *where in state["held"]]
-        direction.cuts = [(begin, end, time_us) for begin, end, time_us in state["cuts"]]
-        direction.gaps = [(begin, end) for begin, end in state["gaps"]]
+        direction.held = Ascending(Piece(at, b64decode(data), *where) for at, data, *where in state["held"])
+        direction.cuts = Ascending((begin, end, time_us) for begin, end, time_us in state["cuts"])
+        direction.gaps = tuple((begin, end) for begin, end in state["gaps"])
         end, at = state["stray"]
         direction.stray = (end, at)
         return direction

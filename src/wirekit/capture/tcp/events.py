@@ -30,7 +30,7 @@ class Segment(NamedTuple):
     """One TCP segment as captured.
 
     Attributes:
-        time_us: capture time, microseconds since the epoch.
+        time_us: capture time, microseconds since the epoch; any that a capture file can tell (below 2**128).
         source: sender, for example ``127.0.0.1:29101`` or ``[::1]:6650``.
         target: receiver, written the same way.
         sequence: raw 32-bit sequence number.

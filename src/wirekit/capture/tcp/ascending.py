@@ -1,0 +1,49 @@
+"""A list in ascending order whose items leave at the front, each at the cost of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+_FEW = 64
+
+
+class Ascending(list[Item], Generic[Item]):
+    """Items in ascending order.
+
+    Those that left are deleted many at a time, as deleting the first of a long list moves all others.
+
+    Attributes:
+        begin: index of the first item; those in front of it have left.
+    """
+
+    __slots__ = ("begin",)
+
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        super().__init__(items)
+        self.begin = 0
+
+    @property
+    def some(self) -> bool:
+        """Whether there is any item."""
+        return self.begin < len(self)
+
+    @property
+    def first(self) -> Item:
+        """The lowest item."""
+        return self[self.begin]
+
+    def all(self) -> list[Item]:
+        """The items, without those that have left."""
+        return self[self.begin :]
+
+    def leave(self, index: int) -> None:
+        """The items in front of an index leave."""
+        self.begin = index
+        if index == len(self):
+            self.clear()
+            self.begin = 0
+        elif index > _FEW and 2 * index > len(self):
+            del self[:index]
+            self.begin = 0

@@ -1,0 +1,99 @@
+"""Capture times are data: any that a file can tell has an end, a place in the tables, and a line on a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.net.building import enhanced, interface, ipv4, option, packet, section_header, tcp
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import follow
+from wirekit.capture.tcp import Connections, Segment
+from wirekit.cli import group
+from wirekit.conversation import Frame
+from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.inputs import Input, Job, find_inputs
+from wirekit.pipeline.packets import packet_batches
+
+REQUEST = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+UNITS = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1, (1 << 62) - 1, 1 << 62, (1 << 63) - 1, (1 << 64) - 1])
+SHIFTS = st.integers(-(1 << 63), (1 << 63) - 1) | st.sampled_from([0, -(1 << 63), (1 << 63) - 1])
+
+
+def capture(units: list[int], exponent: int, binary: bool, shift: int) -> bytes:
+    """A pcapng file: one connection, joined in the middle, a request a packet."""
+    resolution = {"binary": binary, "exponent": exponent}
+    parts = [section_header("le"), interface("le", 1, option(9, resolution), option(14, shift), option(0, ""))]
+    for number, time in enumerate(units):
+        segment = tcp(REQUEST, sequence_number=1 + number * len(REQUEST))
+        data = packet("net.ethernet", {"payload": ipv4(segment)})
+        parts.append(enhanced("le", data, time))
+    return b"".join(parts)
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("times")
+
+
+@given(st.lists(UNITS, min_size=1, max_size=6), st.integers(0, 127), st.booleans(), SHIFTS)
+def test_any_time_of_any_unit_and_offset_has_an_end(
+    directory: Path, units: list[int], exponent: int, binary: bool, shift: int
+) -> None:
+    path = directory / "a.pcapng"
+    path.write_bytes(capture(sorted(units), exponent, binary, shift))
+    with open_capture(path) as opened:
+        found = [item for _, item in follow(segments(opened)) if isinstance(item, Frame)]
+    assert b"".join(frame.data for frame in found) == REQUEST * len(units)
+
+    packets = pa.Table.from_batches(packet_batches(find_inputs([path])))
+    packets = packets.sort_by([("ts_us", "ascending"), ("offset", "ascending")])
+    job = Job((Input(0, str(path), "", 0, 0),))
+    rows = [row for name, batch in flow_batches(packets.to_batches(), job) if name == "frames" for row in _times(batch)]
+    assert len(rows) == len(units)
+    for frame in found:
+        assert frame.time_us is not None
+        if abs(frame.time_us) < 1 << 55:
+            assert frame.time_us in rows
+        elif abs(frame.time_us) > 1 << 60:
+            assert None in rows
+
+
+def _times(batch: pa.RecordBatch) -> list[Any]:
+    return list(batch["time"].cast(pa.int64()).to_pylist())
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize("shift", [0, -(1 << 63), (1 << 63) - 1])
+def test_the_command_line_ends(tmp_path: Path, command: str, output: str, shift: int) -> None:
+    path = tmp_path / "far.pcapng"
+    path.write_bytes(capture([5, (1 << 64) - 1, 6], 0, False, shift))
+    done = CliRunner().invoke(group, [command, str(path), "--output", output])
+    assert done.exception is None or isinstance(done.exception, SystemExit)
+    if command == "frames" and output == "json":
+        times = [json.loads(line)["time"] for line in done.stdout.splitlines()]
+        assert times == [pytest.approx(shift + units) for units in (5, (1 << 64) - 1, 6)]
+    elif command == "frames":
+        assert done.stdout.count("list_groups") == 3
+
+
+@given(st.lists(st.integers(-(1 << 90), 1 << 90), min_size=1, max_size=8))
+def test_a_state_goes_on_at_any_time(times: list[int]) -> None:
+    """What is carried on through JSON is what one go gives."""
+    whole, carried = Connections(), Connections()
+    expected, given_back = [], []
+    for number, time_us in enumerate(times):
+        each = Segment(time_us, "10.0.0.1:4000", "10.0.0.2:9092", 1 + 9 * number, 0, 16, b"x", number, 0, 1)
+        expected += whole.feed(each)
+        given_back += carried.feed(each)
+        carried = Connections.from_state(json.loads(json.dumps(carried.state())))
+    assert [*given_back, *carried.finish()] == [*expected, *whole.finish()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from itertools import product
 from typing import Any
 
 import pytest
@@ -199,7 +200,7 @@ class TestCodecs:
     def test_value_that_does_not_open_is_given_as_it_stands(self) -> None:
         decoded = wirekit.decode(message_set(wrapper(b"no gzip", magic=1, codec="GZIP", offset=4)), SET)
         (found,) = messages_of(decoded)
-        assert (found.offset, found.value, found.codec, found.check) == (4, b"no gzip", "gzip", "ok")
+        assert (found.offset, found.value, found.codec, found.check) == (4, b"no gzip", "gzip", "bad")
         assert "decompression" in {check.kind for check in decoded.checks if check.status == "bad"}
 
     def test_codec_that_nobody_knows(self) -> None:
@@ -283,12 +284,26 @@ def test_bad_crc_is_told_for_its_message_only() -> None:
     assert [(m.offset, m.check) for m in found] == [(1, "ok"), (2, "bad")]
 
 
-def test_crc_of_the_wrapper_says_nothing_of_those_inside() -> None:
-    data = bytearray(message_set(message(inner(0, 1, magic=0), offset=1, codec="GZIP")))
-    data[12] ^= 1
-    decoded = wirekit.decode(bytes(data), SET)
-    assert [check.path for check in decoded.checks if check.status == "bad"] == ["messages[0].message.crc"]
-    assert [m.check for m in messages_of(decoded)] == ["ok", "ok"]
+@pytest.mark.parametrize("codec", ["GZIP", "SNAPPY", "LZ4"])
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("broken", list(product([False, True], repeat=3)), ids=str)
+def test_a_message_has_the_worst_verdict_of_its_own_and_its_wrappers(
+    broken: tuple[bool, bool, bool], magic: int, codec: str
+) -> None:
+    """The CRC of a wrapper covers what is in it; so say both readers, one by one and in columns."""
+    entry = message(b"bottom", magic=magic)
+    for level, wrong in enumerate(reversed(broken)):
+        if level:
+            entry = message([entry, message(b"beside", magic=magic)], magic=magic, codec=codec)
+        if wrong:
+            entry["message"] |= {"crc": 7, "$keep": ["crc"]}
+    data = message_set(entry, message(b"outside", magic=magic))
+    found = [(m.value, m.check) for m in messages_of(wirekit.decode(data, SET))]
+    worst = ["bad" if any(broken[:depth]) else "ok" for depth in range(4)]
+    assert found == [(b"bottom", worst[3]), (b"beside", worst[2]), (b"beside", worst[1]), (b"outside", "ok")]
+    columns = pytest.importorskip("wirekit.protocols.kafka.columns")
+    batch, _ = columns.messages(data)
+    assert list(zip(batch["value"].to_pylist(), batch["check"].to_pylist(), strict=True)) == found
 
 
 def test_wrong_crc_is_written_when_asked_for() -> None:

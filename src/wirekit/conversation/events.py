@@ -55,7 +55,7 @@ class Message:
         attributes: the protocol's attribute bits as one integer, or None.
         codec: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zlib``, ``zip``, ``zstd``.
         crc: the checksum as stored, or None.
-        check: ``ok``, ``bad`` or ``absent``: the verdict on it.
+        check: ``ok``, ``bad`` or ``absent``: the verdict on it; in a compressed message, the worse of both verdicts.
         schema: the key of the frame or record it came in.
         details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
     """

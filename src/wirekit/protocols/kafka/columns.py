@@ -23,7 +23,7 @@ from wirekit.protocols.kafka.reading import (
     SegmentFile,
     cut,
 )
-from wirekit.schemas.kafka.messages import TIMESTAMP_TYPES
+from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.stored import Piece
 from wirekit.wire.stream import TOTAL, Limits
 
@@ -49,7 +49,8 @@ def messages(
         A batch with a row a message: ``offset`` (null where it cannot be known: the wrapper's last message is damaged
         or cut, or the sum exceeds 64 bits), ``timestamp`` (UTC, milliseconds; null for magic 0 and for none),
         ``timestamp_type``, ``key``, ``value``, ``attributes``, ``codec`` (of the wrapper, for what was in one), ``crc``
-        and ``check`` (ok or bad). And the errors, as ``wirekit.compiler.columns.scan`` gives them.
+        and ``check`` (ok or bad: the worse of its own verdict and its wrapper's). And the errors, as
+        ``wirekit.compiler.columns.scan`` gives them.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 1, "timestamp": 1000, "value": "6869"}}
@@ -133,7 +134,7 @@ def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
             "attributes": pa.array(attributes.astype(np.uint8)),
             "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
             "crc": rows["message.crc"],
-            "check": _named(numbers(rows, "message.crc.ok").astype(np.int32), ["bad", "ok"], None),
+            "check": _named(_verified(rows).astype(np.int32), ["bad", "ok"], None),
         }
     )
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
@@ -149,6 +150,18 @@ def numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
 
 def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
+
+
+def _verified(rows: pa.RecordBatch) -> NDArray[Any]:
+    """Whether the CRC of every row is good, and those of the wrappers around it; false for what cannot be opened."""
+    good = numbers(rows, "message.crc.ok").astype(bool)
+    compressed = np.isin(numbers(rows, "message.attributes.codec"), [codec for _, codec in COMPRESSIONS])
+    good &= ~(compressed & np.asarray(rows["@left"].is_null()) & np.asarray(rows["message.value"].is_valid()))
+    depths, parents = numbers(rows, "@depth"), numbers(rows, "@parent", -1)
+    for depth in range(1, int(depths.max(initial=0)) + 1):
+        here = np.flatnonzero(depths == depth)
+        good[here] &= good[parents[here]]
+    return good
 
 
 def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -6,7 +6,8 @@ Rules, as Kafka 0.10.2's own reader has them (``MemoryRecords.RecordsIterator``,
   request that a broker has not seen), and inside a wrapper of magic 0, offsets are taken as they stand.
 - The timestamp type of a wrapper of magic 1 is that of all inside; with LogAppendTime its timestamp is too.
 - Messages of magic 0 have no timestamp, and -1 is none.
-- A compressed value that cannot be opened is given as it stands, as the value of one message.
+- A compressed value that cannot be opened is given as it stands, as the value of one message, whose check is bad.
+- The CRC of a wrapper covers what is in it: a message in a wrapper has the worse of both verdicts.
 """
 
 from __future__ import annotations
@@ -47,11 +48,12 @@ class _Wrapper:
     timestamp: int | None
     timestamp_type: Any
     codec: str
+    check: str
 
 
 def verdicts(checks: Iterable[Check]) -> dict[str, str]:
-    """The statuses of the CRCs of a decoded value, by path."""
-    return {check.path: check.status for check in checks if check.kind == "crc32"}
+    """The statuses of CRCs and decompression of a decoded value, by path."""
+    return {check.path: check.status for check in checks if check.kind in ("crc32", "decompression")}
 
 
 def messages_of_set(
@@ -255,7 +257,7 @@ class _Reader:
             yield from self._message(message, offset, f"{prefix}[{index}].message", wrapper)
 
     def _message(self, message: Record, offset: int | None, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
-        own = _described(message, offset, wrapper)
+        own = _described(message, offset, wrapper, self.statuses.get(f"{path}.crc", "absent"))
         value = message.value
         if isinstance(value, Record):
             if value.get("content") is not None:
@@ -274,22 +276,24 @@ class _Reader:
             attributes=sum(int(message.attributes[name]) << shift for name, _, shift in ATTRIBUTES.fields),
             codec=wrapper.codec if wrapper is not None and own.codec == "none" else own.codec,
             crc=message.crc,
-            check=self.statuses.get(f"{path}.crc", "absent"),
+            check="bad" if self.statuses.get(f"{path}.value") == "bad" else own.check,
             schema=self.schema,
             protocol="kafka",
         )
 
 
-def _described(message: Record, offset: int | None, wrapper: _Wrapper | None) -> _Wrapper:
+def _described(message: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
     """What holds for a message and, if it is a wrapper, for what is in it."""
     timestamp, timestamp_type = message.timestamp, message.attributes.timestamp_type
+    if wrapper is not None and wrapper.check == "bad":
+        check = "bad"
     if wrapper is not None and wrapper.magic >= 1:
         timestamp_type = wrapper.timestamp_type
         if timestamp_type == LOG_APPEND_TIME:
             timestamp = wrapper.timestamp
     number = int(message.attributes.codec)
     codec = CODEC_NAMES.get(number, f"codec {number}")
-    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec)
+    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec, check)
 
 
 def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tuple[bool, int]:

@@ -122,6 +122,19 @@ def test_client_and_server_are_swapped_when_the_bytes_say_so() -> None:
     assert found[-1][0].addresses(frames[0].side) == (SERVER, CLIENT)
 
 
+def test_bytes_count_for_the_side_that_sent_them_after_the_sides_are_swapped() -> None:
+    value = {"correlation_id": 1, "client_id": "x", "body": {"topics": []}}
+    request = encode("kafka.metadata.request.v0", value)
+    stream = [segment(SERVER, CLIENT, 100 + len(request) * i, PSH | ACK, request, 10_000 * i) for i in range(3)]
+    stream.append(segment(CLIENT, SERVER, 100, PSH | ACK, request[:5], 30_000))
+    (link,) = {id(link): link for link, _ in follow([*stream, stream[1]._replace(time_us=40_000)])}.values()
+    assert link.client == SERVER
+    fates = ("captured", "frames", "quarantined", "duplicate", "ignored")
+    counts = {side: [link.bytes[side, fate] for fate in fates] for side in ("client", "server")}
+    size = len(request)
+    assert counts == {"client": [4 * size, 3 * size, 0, size, 0], "server": [5, 0, 5, 0, 0]}
+
+
 def test_a_hole_costs_the_frame_it_cuts_and_no_other() -> None:
     def request(number: int) -> bytes:
         value = {"correlation_id": number, "client_id": "x", "body": {"topics": ["a" * 50]}}

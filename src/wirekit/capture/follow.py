@@ -108,20 +108,24 @@ class Follower:
     def take(self, event: tcp.Event) -> list[Item]:
         """The items that a TCP event completes."""
         if isinstance(event, tcp.Data):
-            self.link.bytes[event.direction, "captured"] += len(event.data)
+            self._account(event, "captured", len(event.data))
             return self._data(event)
         if isinstance(event, tcp.Gap):
-            self.link.bytes[event.direction, "missing"] += event.length
+            self._account(event, "missing", event.length)
             return self._gap(event)
         if isinstance(event, tcp.Duplicate):
-            self.link.bytes[event.direction, "captured"] += event.length
-            self.link.bytes[event.direction, "duplicate"] += event.length
+            self._account(event, "captured", event.length)
+            self._account(event, "duplicate", event.length)
         elif isinstance(event, tcp.Ignored):
-            self.link.bytes[event.direction, "captured"] += len(event.data)
-            self.link.bytes[event.direction, "ignored"] += len(event.data)
+            self._account(event, "captured", len(event.data))
+            self._account(event, "ignored", len(event.data))
         elif isinstance(event, tcp.Closed):
             return self._closed(event)
         return []
+
+    def _account(self, event: tcp.Data | tcp.Gap | tcp.Duplicate | tcp.Ignored, fate: str, size: int) -> None:
+        """Counts payload bytes for the side that sent them, which TCP may call by the other name."""
+        self.link.bytes[self._sides[event.direction], fate] += size
 
     def _data(self, event: tcp.Data) -> list[Item]:
         if self._conversation is not None:

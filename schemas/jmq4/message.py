@@ -11,6 +11,7 @@ does the same to all that it follows.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from wirekit.schemas.jmq4.codes import (
@@ -181,12 +182,13 @@ def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed
     """
     code = this.system_code
     framings: dict[Any, str] = {}
-    for number in range(8):
-        framings |= {(0, number, 1, old): "none" for old in (0, 1)}
-        for old in (0, 1):
-            name = FRAMINGS.get(compressions(number & 3 if old else number).symbol or "")
-            if name is not None:
-                framings |= {(1, number, of_batch, old): name for of_batch in (0, 1)}
+    for number, old in product(range(8), (0, 1)):
+        symbol = compressions(number & 3 if old else number).symbol
+        framings[0, number, 1, old] = "none"
+        if symbol == "NONE":
+            framings[1, number, 1, old] = "none"
+        elif symbol is not None:
+            framings |= {(1, number, of_batch, old): FRAMINGS[symbol] for of_batch in (0, 1)}
     return Compressed(
         nullable_bytes,
         (code.compressed, code.compression, code.batch, code.message_version == 0),

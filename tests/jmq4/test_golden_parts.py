@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import hashlib
+import itertools
 from typing import Any
 
 import pytest
@@ -77,6 +79,54 @@ def test_examples() -> None:
 def test_attributes_that_java_refuses() -> None:
     with pytest.raises(wirekit.Misuse, match="four hex digits"):
         parse_attributes("a=\\u12")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "digest"),
+    [
+        (
+            ["\\", "\r", "\n", " ", "#", "=", "a"],
+            "5a629c7faf19f96658a8eb97db9e217510f1adae65281d332233736ccf2b87a4",
+        ),
+        (
+            ["\\", "\\uD83D", "\\uDE00", "\udcff", "t", "="],
+            "4acc1f0c12633ec71ad8c0175783a017f75ba9b318c30a5d64700d9f7397bf3b",
+        ),
+    ],
+    ids=["lines", "escapes"],
+)
+def test_every_short_text_reads_as_in_java(pieces: list[str], digest: str) -> None:
+    """The digests are those of Properties.load (fixtures/jmq4/Attributes.java), which sees U+FFFD for such a byte."""
+    found = hashlib.sha256()
+    for count in range(6):
+        for text in itertools.product(pieces, repeat=count):
+            found.update(f"{_as_java(''.join(text))}\n".encode())
+    assert found.hexdigest() == digest
+
+
+def _as_java(text: str) -> str:
+    try:
+        attributes = parse_attributes(text)
+    except wirekit.Misuse:
+        return "refused"
+    pairs = [[each.encode("utf-16-be", "surrogatepass").hex() for each in pair] for pair in attributes.items()]
+    return ",".join(sorted("=".join(pair) for pair in pairs))
+
+
+@pytest.mark.parametrize(
+    ("data", "attributes"),
+    [
+        (b"a=1\\\r\n", {"a": "1"}),
+        (b"\\\r\n", {}),
+        (b"\\\n", {"": ""}),
+        (b"\\", {"": ""}),
+        (b"\\\n  \n#no", {}),
+        (b"a=\\\xff", {"a": "\ufffd"}),
+        (b"a=\\uD83D\xe4\xb8", {"a": "\ud83d\ufffd"}),
+    ],
+)
+def test_attributes_that_end_in_a_continuation_or_are_no_text(data: bytes, attributes: dict[str, str]) -> None:
+    assert parse_attributes(data.decode(errors="surrogateescape")) == attributes
 
 
 @of("compress_")

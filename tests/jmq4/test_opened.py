@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from typing import Any
 
@@ -147,3 +148,36 @@ def test_the_address_of_the_client(code: dict[str, int], opened: bool) -> None:
     if opened:
         assert (found.port, found.address) == (50088, bytes([10, 0, 0, 7]))
     assert wirekit.encode(KEY, wirekit.decode(data, KEY).value) == data
+
+
+@pytest.mark.parametrize("protocol", ["joyqueue", "jmq4"])
+def test_layouts_and_messages_split_the_same_batches(protocol: str) -> None:
+    """Whatever system_code says, a body is opened by the layout if and only if the dialogue opens it."""
+    bits = {"compressed": (0, 1), "compression": range(8), "batch": (0, 1), "source": (1, 3)}
+    bits |= {"message_version": (0, 1), "reserved": (0, 1)}
+    body = wirekit.encode("joyqueue.batch", {"messages": MESSAGES})
+    if protocol == "jmq4":
+        body = wirekit.encode(
+            "jmq4.batch", {"messages": [{**each, "business_id": each["business_id"] and b"a"} for each in MESSAGES]}
+        )
+    for number, values in enumerate(itertools.product(*bits.values())):
+        code = dict(zip(bits, values, strict=True))
+        value = message(body, **code)
+        if protocol == "jmq4":
+            del value["magic"]
+        topic = {"topic": "t", "tx_id": None, "timeout": 1, "qos_level": 1, "messages": [value]}
+        frame = {"version": 2, "request_id": number, "type": 50, "send_time": 0}
+        data = wirekit.encode(f"{protocol}.frame", {**frame, "payload": {"topics": [topic], "app": "a"}})
+        opened = wirekit.decode(data, f"{protocol}.frame_opened").value.payload.topics[0].messages[0].body
+        conversation = wirekit.Conversation(protocol)
+        found = [each.value for said in conversation.receive("client", data) for each in said.messages]
+        inside = opened if isinstance(opened, bytes) else opened.content
+        expected = [inside] if isinstance(inside, bytes) else [each.body for each in inside.messages]
+        assert found == expected, code
+
+
+def test_a_batch_compressed_by_nothing_is_split() -> None:
+    body = wirekit.encode("joyqueue.batch", {"messages": MESSAGES})
+    data = wirekit.encode("joyqueue.message", message(body, compressed=1, batch=1))
+    opened = wirekit.decode(data, KEY).value.body
+    assert [each.body for each in opened.content.messages] == [each["body"] for each in MESSAGES]

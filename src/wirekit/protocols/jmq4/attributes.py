@@ -15,6 +15,8 @@ from wirekit.errors import Misuse
 BLANK = " \t\f"
 ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 UNESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+UNDECODABLE = re.compile("[\udc80-\udcff]+")
+"""Bytes that are not UTF-8, as they stand in decoded text."""
 
 
 def format_attributes(attributes: Mapping[str, str] | None) -> str | None:
@@ -31,6 +33,8 @@ def format_attributes(attributes: Mapping[str, str] | None) -> str | None:
 def parse_attributes(text: str | None) -> dict[str, str]:
     r"""The map of a text, by the rules of ``Properties.load``; of equal keys the last one counts.
 
+    Bytes that are not UTF-8 read as U+FFFD, as in JoyQueue.
+
     Raises:
         Misuse: for ``\u`` without four hex digits, which Java refuses as well.
 
@@ -38,7 +42,7 @@ def parse_attributes(text: str | None) -> dict[str, str]:
     {'a': '1', 'b=c': '23'}
     """
     attributes = {}
-    for line in _lines(text or ""):
+    for line in _lines(UNDECODABLE.sub(_replaced, text or "")):
         end = _key_end(line)
         value = line[end:].lstrip(BLANK)
         if value[:1] in ("=", ":"):
@@ -64,27 +68,32 @@ def _escaped(text: str, *, key: bool = False) -> str:
     return "".join(out)
 
 
+def _replaced(match: re.Match[str]) -> str:
+    return match[0].encode(errors="surrogateescape").decode(errors="replace")
+
+
 def _units(text: str) -> list[int]:
     """The UTF-16 units of a text."""
     return list(memoryview(text.encode("utf-16", "surrogatepass")).cast("H"))[1:]
 
 
 def _lines(text: str) -> list[str]:
-    """The logical lines: continued ones joined, blank ones and comments left out."""
+    """The logical lines: continued ones joined, comments and those of nothing left out.
+
+    A line of nothing counts when the text ends behind its backslash, or behind one more character that ends the line.
+    """
     lines: list[str] = []
-    open_ = False
-    for raw in re.split("\r\n|\r|\n", text):
-        line = raw.lstrip(BLANK)
-        if not open_ and (not line or line[0] in "#!"):
-            continue
-        continues = (len(line) - len(line.rstrip("\\"))) % 2 == 1
-        piece = line[:-1] if continues else line
-        if open_:
-            lines[-1] += piece
-        else:
-            lines.append(piece)
-        open_ = continues
-    return lines
+    line, continues = "", False
+    for raw in re.split("\r\n|\r|\n", re.sub(r"(?<=\\)[\r\n]\Z", "", text)):
+        piece = raw.lstrip(BLANK)
+        if not line and piece.startswith(("#", "!")):
+            piece = ""
+        continues = (len(piece) - len(piece.rstrip("\\"))) % 2 == 1
+        line += piece[:-1] if continues else piece
+        if line and not continues:
+            lines.append(line)
+            line = ""
+    return [*lines, line] if continues else lines
 
 
 def _key_end(line: str) -> int:

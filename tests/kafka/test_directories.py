@@ -252,6 +252,40 @@ def test_a_segment_is_read_on_behind_damage(
     assert len(entries) - 3 < segment["messages"] < len(entries)
 
 
+def flipped(data: bytes, place: int, bit: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ bit]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("bit", [0x40, 0x01])
+@pytest.mark.parametrize("at", [12, 18, -1], ids=["crc", "timestamp", "value"])
+@pytest.mark.parametrize("piece", [None, 500])
+@pytest.mark.parametrize("name", ["t-none-0", "t-gzip-0", "t-snappy-0"])
+def test_a_wrong_checksum_is_blamed_on_its_message_alone(
+    name: str, piece: int | None, at: int, bit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose timestamp is not known: entries of the time index that may be of it are not compared."""
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    folder = copied(tmp_path, "0.10.2.2", name)
+    path = folder / f"{BASE}.log"
+    whole = path.read_bytes()
+    start = 0
+    for entry in wirekit.decode(whole, "kafka.log_segment").value.messages:
+        end = start + len(wirekit.encode("kafka.log_entry", entry))
+        path.write_bytes(flipped(whole, start + at if at > 0 else end + at, bit))
+        found = problems(folder)
+        assert found
+        assert all(each[0] == path.name and start <= (each[2] or 0) <= end for each in found), found
+        start = end
+
+
+def test_an_entry_before_a_good_message_that_is_later_is_wrong_behind_a_wrong_checksum_too(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    broken_crc(folder)
+    entry("timeindex", 1, timestamp=5)(folder)
+    assert any("timestamp 5: the latest message up to there has" in text for *_, text in problems(folder))
+
+
 def test_zeros_of_preallocation_are_no_damage(tmp_path: Path) -> None:
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     for name in ("log", "index", "timeindex"):

@@ -134,7 +134,7 @@ def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
             "attributes": pa.array(attributes.astype(np.uint8)),
             "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
             "crc": rows["message.crc"],
-            "check": _named(_verified(rows).astype(np.int32), ["bad", "ok"], None),
+            "check": _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
         }
     )
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
@@ -152,7 +152,7 @@ def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
 
 
-def _verified(rows: pa.RecordBatch) -> NDArray[Any]:
+def verified(rows: pa.RecordBatch) -> NDArray[Any]:
     """Whether the CRC of every row is good, and those of the wrappers around it; false for what cannot be opened."""
     good = numbers(rows, "message.crc.ok").astype(bool)
     compressed = np.isin(numbers(rows, "message.attributes.codec"), [codec for _, codec in COMPRESSIONS])

@@ -7,7 +7,8 @@ What must hold, by file:
 - ``.index``: both columns ascend; an entry's position is where a message of the log begins, and its offset is behind
   the message before that and not behind this one's (leaders write the first offset of a batch, followers the last).
 - ``.timeindex``: both columns ascend; an entry's timestamp is the latest among the messages up to its offset. Messages
-  without a timestamp say nothing of it, as brokers then take the file's time.
+  without a timestamp say nothing of it, as brokers then take the file's time. A message that is lost, or whose checksum
+  is wrong, may have had any: behind it an entry is wrong only if a good message is later than it says.
 - segments in a row: each begins where the one before it ends. A hole is nothing wrong where the log has been compacted.
 - checkpoints: every partition named is there, and its log reaches as far.
 
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.compiler.columns import scan
-from wirekit.protocols.kafka.columns import numbers, resolved, scanned
+from wirekit.protocols.kafka.columns import numbers, resolved, scanned, verified
 from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, LOG
 from wirekit.stored import Problem, Report
@@ -49,6 +50,7 @@ class Segment:
         first, last: offsets of the first and last of them; None while there is none.
         end: where the last whole message ends, bytes; ``zeros`` behind it.
         latest: the latest timestamp so far; ``before``, the offset of the last message set so far.
+        doubtful: whether a message so far may have had a later one, as its checksum is wrong or it is lost.
         compacted: whether offsets are missing; ``resumed``, whether the next ones may be, as what is before is damaged.
         unread: whether the file cannot be read, or not to its end.
     """
@@ -62,6 +64,7 @@ class Segment:
     end: int = 0
     zeros: int = 0
     latest: int = EARLIEST
+    doubtful: bool = False
     before: int = EARLIEST
     compacted: bool = False
     resumed: bool = False
@@ -245,8 +248,7 @@ class _Partition:
         if index is not None:
             lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < found)
             index.open = index.open[~lost]
-        indexes.pop("timeindex", None)  # the latest timestamp may have been that of a lost message
-        segment.resumed = True
+        segment.doubtful = segment.resumed = True
         file.go(found)
         return True
 
@@ -277,7 +279,10 @@ class _Partition:
         self._order(segment, offsets[leaf & known], places[leaf & known])
         segment.messages += int(leaf.sum())
         self._positions(segment, indexes.get("index"), offsets[whole], places[whole], known[whole])
-        self._times(segment, indexes.get("timeindex"), offsets[leaf & known], times[leaf & known])
+        good = leaf & known & verified(rows)
+        lost = (leaf & ~good) | (numbers(rows, "@left") > 0)
+        self._times(segment, indexes.get("timeindex"), offsets[good], times[good], np.cumsum(lost)[good])
+        segment.doubtful = segment.doubtful or bool(lost.any())
 
     def _order(self, segment: Segment, offsets: NDArray[Any], places: NDArray[Any]) -> None:
         if not offsets.size:
@@ -321,8 +326,15 @@ class _Partition:
                 self._about(index, int(number), f"{what}: the message there has {span}")
         index.open = np.setdiff1d(index.open, here)
 
-    def _times(self, segment: Segment, index: _Index | None, offsets: NDArray[Any], times: NDArray[Any]) -> None:
-        """The time index against the messages of a window."""
+    def _times(
+        self,
+        segment: Segment,
+        index: _Index | None,
+        offsets: NDArray[Any],
+        times: NDArray[Any],
+        lost: NDArray[Any],
+    ) -> None:
+        """The time index against the good messages of a window; ``lost`` says how many others are in front of each."""
         if not offsets.size:
             return
         times = np.where(times == NO_TIMESTAMP, EARLIEST, times)
@@ -333,8 +345,9 @@ class _Partition:
         here = index.open[index.offsets[index.open] <= offsets[-1]]
         for number in here:
             at = int(np.searchsorted(offsets, index.offsets[number], side="right")) - 1
-            found = int(latest[at]) if at >= 0 else EARLIEST
-            if found not in (EARLIEST, int(index.values[number])):
+            found, said = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
+            doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
+            if found > said or (found not in (EARLIEST, said) and not doubtful):
                 what = self._entry(segment, index, int(number))
                 self._about(index, int(number), f"{what}: the latest message up to there has {found}")
         index.open = np.setdiff1d(index.open, here)

@@ -41,7 +41,7 @@ def test_a_table_says_each_sentence_once(fixtures: Path) -> None:
     text = run.out.decode()
     assert text.count("request_id_not_rising") == 3
     assert text.count("request ids rise") == 1
-    assert text.endswith("4 errors\n")
+    assert text.endswith("1 error, 3 warnings\n")
 
 
 def test_nothing_broken(fixtures: Path) -> None:

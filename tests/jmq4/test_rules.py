@@ -217,3 +217,15 @@ def test_missing_bytes_excuse_what_follows_them(protocol: str, name: str) -> Non
 def test_a_first_command_is_told_once() -> None:
     x = Speaker("jmq4")
     assert names(breaches("jmq4", [*x.heartbeat(1), *x.heartbeat(2)])) == ["first_command_not_add_connection"]
+
+
+@pytest.mark.parametrize("protocol", DIALECTS)
+@pytest.mark.parametrize("set_up", range(4))
+def test_a_command_numbered_before_the_connection_is_no_error(protocol: str, set_up: int) -> None:
+    """JoyQueue's client numbers a command, finds the connection lost, and sets up another before it sends it."""
+    x = Speaker(protocol)
+    commands = [x.add("PRODUCER", 3), x.add("CONSUMER", 4), x.heartbeat(5)]
+    before = [each for command in commands[:set_up] for each in command]
+    said = [*x.connect(2), *before, x.ask("FETCH_CLUSTER", 1, topics=["t"], app="a")]
+    found = breaches(protocol, said)
+    assert [(each.rule.name, each.rule.severity) for each in found] == [("request_id_not_rising", "warning")]

@@ -193,11 +193,12 @@ RULES = RuleSet(
         ),
         Rule(
             "request_id_not_rising",
-            "request ids rise",
-            f"{DOCUMENT}, 头信息 (header), requestId",
+            "request ids rise; JoyQueue's client numbers a command, then may set up a connection by higher ones first",
+            f"{DOCUMENT}, 头信息 (header), requestId; {JOYQUEUE}, ClientConnectionListener.java",
             "request",
             (this.request_id <= this.state) & (this.state - this.request_id < HALF),
             "last_request_id",
+            severity="warning",
         ),
         Rule(
             "answer_without_request",

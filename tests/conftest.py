@@ -39,7 +39,7 @@ def fixtures() -> Path:
 def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Kernels are compiled for the tests, once while the code stays as it is; what the user has is left alone."""
     folder = request.config.rootpath / "build" / "kernels"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WIREKIT_CACHE_DIR", str(folder))
         yield folder

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,14 +72,122 @@ def test_a_damaged_module_in_the_cache_is_written_anew(kernels: Path) -> None:
     assert path.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
+ADDS = """
+from wirekit.compiler import cache as columns_cache
+function = columns_cache.function("from numba import njit\\n@njit(cache=True)\\ndef scan(x): return x + 1\\n", "int32")
+print(function(1), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
+"""
+IN_THE_PROCESS, FROM_THE_CACHE = "2 compiled", "2 from the cache"
+ANEW = "kernels are compiled in each process anew"
+
+
+def said(script: str, **environment: str) -> tuple[str, str]:
+    """What a fresh interpreter prints, and says on standard error."""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        check=False,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("variable", [columns_cache.VARIABLE, "XDG_CACHE_HOME"])
+def test_a_directory_that_cannot_be_written_is_not_needed(tmp_path: Path, variable: str) -> None:
     (tmp_path / "file").touch()
-    script = SCANS.replace("wirekit.columns(", "print(wirekit.Misuse) or wirekit.columns(", 1)
-    environment = {columns_cache.VARIABLE: "", "XDG_CACHE_HOME": str(tmp_path / "file")}
-    assert "[2, 4] compiled" in run(script, **environment)
-    caught = "import wirekit\ntry: wirekit.columns('kafka.offset_index', b'')\nexcept wirekit.Misuse as e: print(e)"
-    named = run(caught, **{columns_cache.VARIABLE: str(tmp_path / "file")})
-    assert named.startswith("WIREKIT_CACHE_DIR names ")
+    out, warning = said(ADDS, **{columns_cache.VARIABLE: "", variable: str(tmp_path / "file")})
+    assert out == IN_THE_PROCESS
+    assert warning.count(ANEW) == 1
+    assert "cannot be written" in warning
+
+
+FULL = """
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
+"""
+
+
+@pytest.mark.parametrize("most", [0, 300, 600, 3000])
+def test_a_full_disk_costs_compilation_and_nothing_else(tmp_path: Path, most: int) -> None:
+    """No file may grow beyond so many bytes: the module is not written, or its machine code, or its index."""
+    script = FULL.replace("sys.argv[1]", str(most)) + ADDS
+    out, warning = said(script, **{columns_cache.VARIABLE: str(tmp_path)})
+    assert out == IN_THE_PROCESS
+    assert warning.count(ANEW) == 1
+    assert said(ADDS, **{columns_cache.VARIABLE: str(tmp_path)}) == (IN_THE_PROCESS, "")
+    assert said(ADDS, **{columns_cache.VARIABLE: str(tmp_path)}) == (FROM_THE_CACHE, "")
+
+
+class Planted:
+    """Unpickling it makes a directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+def opened_to_all(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def inner_opened_to_group(folder: Path) -> None:
+    (folder / "__pycache__").chmod(0o775)
+
+
+def around_opened_to_all(folder: Path) -> None:
+    folder.parent.chmod(0o777)
+
+
+def given_away(folder: Path) -> None:
+    os.chown(folder, 12345, -1)
+
+
+def file_given_away(folder: Path) -> None:
+    for path in (folder / "__pycache__").glob("*.nbi"):
+        os.chown(path, 12345, -1)
+
+
+OTHERS = [opened_to_all, inner_opened_to_group, around_opened_to_all, given_away, file_given_away]
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_what_others_may_have_written_is_not_run(tmp_path: Path, change: Callable[[Path], None]) -> None:
+    if change in (given_away, file_given_away) and os.geteuid():
+        pytest.skip("only root gives files away")
+    folder, mark = tmp_path / "around" / "cache", tmp_path / "mark"
+    environment = {columns_cache.VARIABLE: str(folder)}
+    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
+    for path in (folder / "__pycache__").glob("*.nbi"):
+        version = pickle.loads(path.read_bytes())  # just written
+        path.write_bytes(pickle.dumps(version) + pickle.dumps(Planted(mark)))
+    change(folder)
+    out, warning = said(ADDS, **environment)
+    assert not mark.exists()
+    assert out == IN_THE_PROCESS
+    assert warning.count(ANEW) == 1
+    assert "others may write" in warning or "belongs to another user" in warning
+
+
+def test_a_directory_that_anybody_may_write_without_taking_what_is_there_may_be_around(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tmp").chmod(0o1777)
+    environment = {columns_cache.VARIABLE: str(tmp_path / "tmp" / "mine")}
+    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
+    assert said(ADDS, **environment) == (FROM_THE_CACHE, "")
+
+
+def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    environment = {columns_cache.VARIABLE: str(tmp_path / "mine"), "NUMBA_CACHE_DIR": str(elsewhere)}
+    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
+    assert not elsewhere.exists()
+    assert list((tmp_path / "mine" / "__pycache__").glob("*.nbc"))
 
 
 @pytest.mark.parametrize(("ending", "left"), [("nbi", 0), ("nbc", 0.5)])

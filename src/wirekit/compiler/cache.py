@@ -4,30 +4,30 @@ The directory is ``WIREKIT_CACHE_DIR``, or else ``wirekit`` in the user's cache 
 ``~/.cache``; ``~/Library/Caches`` on macOS). A module's name is a hash of its text, whose first lines name all that
 its machine code depends on: the versions of wirekit, numba and Python, the processor, what the kernels call. So a file
 is never changed, processes that start at once write the same, and what is no longer used can be deleted at any time.
-Numba keeps the machine code beside it, in ``__pycache__``. It is loaded as code is: let nobody else write there.
-What a crash or a full disk has cut of it is deleted, and compiled anew.
+Numba keeps the machine code beside it, in ``__pycache__``. What a crash has cut of it is deleted, and compiled anew.
 
-Where the user's cache directory cannot be written, kernels are compiled in each process anew.
+Machine code is loaded as code is, by unpickling. So the directory and the files in it must belong to the user or to
+root, and nobody else may be able to write there. Where that is not so, or the directory or the disk cannot be written,
+kernels are compiled in each process anew; a RuntimeWarning says why, once a process.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import linecache
 import os
 import pickle
 import re
+import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from wirekit.errors import Misuse
 
 VARIABLE = "WIREKIT_CACHE_DIR"
 
@@ -83,9 +83,6 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
     Args:
         name: what the source calls it.
         offsets: the type of the arrays of offsets that it will be called with, ``int32`` or ``int64``.
-
-    Raises:
-        Misuse: when the directory that WIREKIT_CACHE_DIR names cannot be written.
     """
     with _lock:
         found = _modules.get((source, offsets))
@@ -97,45 +94,116 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
 
 def _module(text: str) -> ModuleType:
     name = f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
-    folder = directory()
-    path = None if folder is None else folder / f"{name}.py"
-    if path is not None:
-        try:
-            _write(path, text)
-        except OSError as error:
-            if os.environ.get(VARIABLE):
-                raise Misuse(f"{VARIABLE} names {folder}, which cannot be written: {error}") from None
-            path = None
-    if path is None:
-        return _uncached(name, text)
-    _forget_cut(path)
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        return _uncached(name, text)
-    module = importlib.util.module_from_spec(spec)
+    path = _stored(name, text)
+    where = f"<{name}>" if path is None else str(path)
+    code = text.replace("cache=True", "cache=False")  # see _keep
+    linecache.cache[where] = (len(code), None, code.splitlines(keepends=True), where)
+    module = ModuleType(name)
     sys.modules[name] = module  # numba finds a cached function's globals by its module's name
-    spec.loader.exec_module(module)
+    exec(compile(code, where, "exec"), vars(module))  # the source is generated, of numbers and names
+    if path is not None:
+        _keep(module)
     return module
 
 
-def _forget_cut(path: Path) -> None:
-    """Deletes the machine code of a module as far as it was not written to its end, which numba would fail on."""
-    for made in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ci]"):
-        with contextlib.suppress(FileNotFoundError), made.open("rb") as file:
+def _stored(name: str, text: str) -> Path | None:
+    """The file of a module, written if it was not there; None where nothing can be kept safely."""
+    folder = directory()
+    if folder is None:
+        return None
+    path = folder / f"{name}.py"
+    machine_code = folder / "__pycache__"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        reason = _unsafe(folder, machine_code)
+        if not reason:
+            _write(path, text)
+            machine_code.mkdir(mode=0o700, exist_ok=True)
+            files = list(machine_code.glob(f"{name}.*.nb[ci]"))
+            reason = _unsafe(path, *files)
+        if not reason:
+            _forget_cut(files)
+            return path
+    except OSError as error:
+        reason = f"{error.filename or folder} cannot be written: {error.strerror}"
+    _warn(reason)
+    return None
+
+
+def _unsafe(*paths: Path) -> str:
+    """Why somebody else may have written what is at these paths, or "". Paths that do not exist are safe."""
+    for path in paths:
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        if found.st_uid not in (0, os.geteuid()):
+            return f"{path} belongs to another user"
+        writers = stat.S_IWGRP | stat.S_IWOTH if stat.S_ISDIR(found.st_mode) else stat.S_IWOTH
+        if found.st_mode & writers and not stat.S_ISLNK(found.st_mode):
+            return f"others may write to {path}; run chmod go-w on it after a look at what it holds"
+    return next(_exposed(paths[0].parent), "")
+
+
+def _exposed(folder: Path) -> Iterator[str]:
+    """Directories around a folder in which anybody may put another one in its place."""
+    for around in (folder, *folder.resolve().parents):
+        mode = around.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            yield f"others may write to {around}"
+
+
+_warned: set[str] = set()
+
+
+def _warn(reason: str) -> None:
+    """Says once why compiled kernels are not kept."""
+    if not _warned:
+        _warned.add(reason)
+        text = f"kernels are compiled in each process anew, which takes seconds: {reason}"
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+def _keep(module: ModuleType) -> None:
+    """Has numba keep the machine code of a module's functions beside its file, as far as that can be written.
+
+    Numba's own switch, ``cache=True``, takes the first directory that can be written, which may be another one, and
+    raises OSError from the call of a kernel when the disk is full.
+    """
+    from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
+    from numba.core.dispatcher import Dispatcher
+
+    class Place(InTreeCacheLocator):
+        @classmethod
+        def from_function(cls, py_func: Any, py_file: str) -> Any:
+            return cls(py_func, py_file)  # also where nothing can be written: there may be something to read
+
+    class Beside(CompileResultCacheImpl):
+        _locator_classes: list[type[object]] = [Place]  # noqa: RUF012  # so it is declared there
+
+    class Cache(FunctionCache):
+        _impl_class = Beside
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            try:
+                super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+            except OSError as error:
+                _warn(f"{self.cache_path} cannot be written: {error.strerror}")
+
+    caching: Any = Cache
+    for each in vars(module).values():
+        if isinstance(each, Dispatcher) and each.py_func.__module__ == module.__name__:
+            vars(each)["_cache"] = caching(each.py_func)
+
+
+def _forget_cut(files: list[Path]) -> None:
+    """Deletes machine code that was not written to its end, which numba would fail on."""
+    for path in files:
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - len(pickle.STOP), 0))
             if file.read() != pickle.STOP:
-                made.unlink()
-
-
-def _uncached(name: str, text: str) -> ModuleType:
-    text = text.replace("cache=True", "cache=False")
-    where = f"<{name}>"
-    linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
-    module = ModuleType(name)
-    sys.modules[name] = module
-    exec(compile(text, where, "exec"), vars(module))  # the source is generated, of numbers and names
-    return module
+                path.unlink()
 
 
 def _write(path: Path, text: str) -> None:
@@ -148,7 +216,6 @@ def _write(path: Path, text: str) -> None:
             return
     except (FileNotFoundError, UnicodeDecodeError):
         pass
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
         with open(handle, "w", encoding="utf-8") as file:

@@ -28,7 +28,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from wirekit.errors import LARGEST_PRINTED, Misuse, printed
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
+CONTROLS = ((0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x2069))
+"""First and last of the code points beyond ASCII's controls that a terminal may obey (ISO 6429) or that turn the order
+of the text around them (Unicode's bidirectional controls)."""
+_ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CONTROLS)}\ud800-\udfff]")
 SHOWN = 80  # characters of a value in an error
 EXTRAS = ("keep", "trailing", "raw", "bytes", "unknown")
 
@@ -403,9 +406,15 @@ def readable(data: bytes) -> str | None:
 
 
 def json_text(obj: Any) -> str:
-    """One line of JSON; text as it is, lone surrogates escaped so that any output encoding takes them."""
+    """One line of JSON; text as it is, but for what must not reach a terminal or an output encoding.
+
+    All control characters are escaped, those of C1 and for the direction of text included, and lone surrogates.
+
+    >>> print(json_text("caf\xe9 \x9b31m \u202e"))
+    "café \\u009b31m \\u202e"
+    """
     text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
-    return _SURROGATES.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def shown(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -57,6 +58,16 @@ def test_numbers_of_every_length() -> None:
     rows = [{**dict.fromkeys(COLUMNS), "signed": number, "unsigned": abs(number)} for number in numbers]
     rows.append({**dict.fromkeys(COLUMNS), "signed": -(1 << 63), "unsigned": (1 << 64) - 1})
     assert written(pa.RecordBatch.from_pylist(rows, schema=SCHEMA)) == expected(rows)
+
+
+def test_every_character() -> None:
+    """In front of, behind and between others, and where the text ends in the middle of one."""
+    every = [chr(code) for code in range(0x11000) if not 0xD800 <= code < 0xE000]
+    texts = ["".join(every), *(every[code] for code in range(0x2100)), "aé\x9b", "\u202e", "\u2066字\x85"]
+    rows = [{**dict.fromkeys(COLUMNS), "text": text} for text in texts]
+    lines = written(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+    assert lines == expected(rows)
+    assert [json.loads(line)["text"] for line in lines.decode().split("\n")[:-1]] == texts
 
 
 def test_lines_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from numba import njit
 
 from wirekit.compiler.kernels.reads import copy
+from wirekit.values import CONTROLS
 
 LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
 LONGEST_ESCAPE: Final = 6  # characters of a byte in a JSON string
@@ -24,6 +25,11 @@ _PAIRS: Final = np.frombuffer("".join(f"{number:02}" for number in range(100)).e
 _SHORT_ESCAPES: Final = np.zeros(128, np.uint8)
 for _char, _letter in zip('\b\t\n\f\r"\\', 'btnfr"\\', strict=True):
     _SHORT_ESCAPES[ord(_char)] = ord(_letter)
+_CONTROLS: Final = np.array(CONTROLS, np.uint32)
+_FIRST_OF_CONTROL: Final = np.zeros(256, np.bool_)
+for _first, _last in CONTROLS:
+    for _code in range(_first, _last + 1):
+        _FIRST_OF_CONTROL[chr(_code).encode()[0]] = True
 
 # Without a sign, numba need not look whether an index counts from the end; and a loop becomes one over vectors.
 _ONE: Final[Any] = np.uint64(1)
@@ -140,29 +146,63 @@ def put_hex(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
 
 @njit(nogil=True)
 def put_text(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
-    """UTF-8 as a JSON string: only quotes, backslashes and control characters are escaped."""
+    """UTF-8 as a JSON string: only quotes, backslashes and control characters are escaped, as ``json_text`` does."""
     out[at] = 0x22
     at += 1
-    for index in range(length):
-        byte = data[start + index]
-        if byte >= 0x20 and byte != 0x22 and byte != 0x5C:  # noqa: PLR1714  # a set is slower here
+    index, end = start, start + length
+    while index < end:
+        byte = data[index]
+        index += 1
+        if byte >= 0x20 and byte != 0x22 and byte != 0x5C and byte < 0x7F:  # noqa: PLR1714  # a set is slower here
             out[at] = byte
             at += 1
             continue
-        out[at] = 0x5C
-        letter = _SHORT_ESCAPES[byte]
-        if letter:
-            out[at + 1] = letter
-            at += 2
+        if byte < 0x7F:
+            letter = _SHORT_ESCAPES[byte]
+            if letter:
+                out[at], out[at + 1] = 0x5C, letter
+                at += 2
+            else:
+                at = _put_escape(out, at, byte)
             continue
-        out[at + 1], out[at + 2], out[at + 3] = 0x75, 0x30, 0x30
-        high, low = byte >> _FOUR_BITS, byte & _LOW_BITS
-        out[at + 4] = high + _DIGIT
-        out[at + 5] = low + _DIGIT + _LETTER * np.uint8(low > _NINE)
-        at += LONGEST_ESCAPE
+        size, code = _control(data, index - 1, end)
+        if size:
+            at = _put_escape(out, at, code)
+            index += size - 1
+        else:
+            out[at] = byte
+            at += 1
     out[at] = 0x22
     return at + 1
 
 
+@njit(nogil=True)
+def _control(data: Any, at: int, end: int) -> Any:
+    """(bytes, code point) of one of ``CONTROLS`` at a place; 0 bytes if another character is there."""
+    byte = np.uint32(data[at])
+    if not _FIRST_OF_CONTROL[byte]:
+        return 0, np.uint32(0)
+    size, code = 1, byte
+    if byte >= 0xE0 and at + 3 <= end:
+        size = 3
+        code = (byte & 15) << 12 | (np.uint32(data[at + 1]) & 63) << 6 | np.uint32(data[at + 2]) & 63
+    elif byte >= 0xC0 and at + 2 <= end:
+        size, code = 2, (byte & 31) << 6 | np.uint32(data[at + 1]) & 63
+    for row in range(_CONTROLS.shape[0]):
+        if _CONTROLS[row, 0] <= code <= _CONTROLS[row, 1]:
+            return size, np.uint32(code)
+    return 0, np.uint32(0)
+
+
+@njit(nogil=True)
+def _put_escape(out: Any, at: int, code: Any) -> Any:
+    """A character as ``\\u`` and four digits."""
+    out[at], out[at + 1] = 0x5C, 0x75
+    for place in range(4):
+        digit = np.uint8(code >> np.uint32(12 - 4 * place)) & _LOW_BITS
+        out[at + 2 + place] = digit + _DIGIT + _LETTER * np.uint8(digit > _NINE)
+    return at + LONGEST_ESCAPE
+
+
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]
+FINGERPRINT: Final = hashlib.sha256(f"{_SOURCE}{CONTROLS}".encode()).hexdigest()[:12]

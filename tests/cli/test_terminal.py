@@ -1,0 +1,62 @@
+"""Bytes from the wire never give a terminal orders, whatever form of output is asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from wirekit.values import json_text
+
+HOSTILE = "a\x1b[31m\x9b31m\x85\x7f\u061c\u200e\u200f\u2028\u202a\u202e\u2066\u2069z"
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}  # embeddings, overrides, isolates
+TOPICS = {"correlation_id": 1, "client_id": HOSTILE, "body": {"topics": [HOSTILE]}}
+
+
+def on_terminal(*arguments: str) -> str:
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "wirekit", *arguments]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "dumb"}) as process:
+        os.close(theirs)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+    os.close(ours)
+    assert process.returncode == 0
+    return b"".join(pieces).decode()
+
+
+def controls(text: str) -> set[str]:
+    """Characters that a terminal may obey, but for line ends."""
+    return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} - {"\r", "\n"}
+
+
+@pytest.mark.parametrize("output", ["json", "tree", "rich", "hexdump"])
+def test_nothing_that_a_terminal_obeys(tmp_path: Path, output: str) -> None:
+    frame = tmp_path / "frame"
+    frame.write_bytes(wirekit.encode("kafka.metadata.request.v0", TOPICS))
+    text = on_terminal("decode", "kafka.metadata.request.v0", str(frame), "--output", output)
+    assert controls(text) == set()
+    if output == "json":
+        assert json.loads(text)["value"]["client_id"] == HOSTILE
+
+
+def test_json_means_the_same() -> None:
+    every = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    assert json.loads(json_text(every)) == every
+    assert not any(unicodedata.category(char) in ("Cc", "Cs") for char in json_text(every))
+    assert not {unicodedata.bidirectional(char) for char in json_text(every)} & DIRECTIONS

@@ -75,6 +75,7 @@ JOYQUEUE = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
+    tables="wirekit.protocols.jmq4.tables:TABLES",
     rules="wirekit.protocols.jmq4.rules:RULES",
 )
 
@@ -98,5 +99,6 @@ JMQ4 = Protocol(
     limits=LIMITS,
     ports=(PORT,),
     dialogue=_dialogue,
+    tables="wirekit.protocols.jmq4.tables:TABLES",
     rules="wirekit.protocols.jmq4.rules:RULES",
 )

@@ -123,5 +123,6 @@ PROTOCOL = Protocol(
     directory="wirekit.protocols.kafka.data_directory:check",
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),
     dialogue=_dialogue,
+    tables="wirekit.protocols.kafka.tables:TABLES",
     rules="wirekit.protocols.kafka.rules:RULES",
 )

@@ -48,5 +48,6 @@ PROTOCOL = Protocol(
     limits=Limits(frame=MAX_MESSAGE_SIZE + FRAME_PADDING - 4, decompressed=256 * 1024 * 1024),
     ports=(6650,),
     dialogue=_dialogue,
+    tables="wirekit.protocols.pulsar.tables:TABLES",
     rules="wirekit.protocols.pulsar.rules:RULES",
 )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
+    from wirekit.tables import Tables
 
 ENTRY_POINTS = "wirekit.protocols"
 BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
@@ -187,6 +188,8 @@ class Protocol:
             ``build_columns`` by name, and gives the bytes.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
+        tables: what its frames give to the tables (see ``wirekit.tables``), or ``module:name`` of that; ""
+            for nothing but what frames of any protocol give.
         beginnings: what else streams of any protocol may turn out to begin with.
     """
 
@@ -205,7 +208,21 @@ class Protocol:
     built: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
     rules: str = ""
+    tables: str | Tables = ""
     beginnings: tuple[Beginning, ...] = ()
+
+    @property
+    def declared(self) -> Tables:
+        """What its frames give to the tables."""
+        from wirekit.tables import Tables
+
+        if not isinstance(self.tables, str):
+            return self.tables
+        if not self.tables:
+            return Tables()
+        module, name = self.tables.split(":")
+        found: Tables = getattr(importlib.import_module(module), name)
+        return found
 
     def key(self, name: str) -> str:
         """The full key of a layout."""
@@ -233,7 +250,8 @@ class Registry:
         """Adds a protocol; all its keys can be used from then on.
 
         Raises:
-            Misuse: when another protocol has the name, or when the compiler cannot see through a layout.
+            Misuse: when another protocol has the name, when the compiler cannot see through a layout, or when the
+                declaration of its tables names what is not there.
         """
         with self._lock:
             known = self._protocols.get(protocol.name)
@@ -245,6 +263,8 @@ class Registry:
             beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
                 schema.check(beside)
+            if protocol.tables:
+                check_declaration(protocol, beside)
             self._add(protocol, schemas)
         return protocol
 
@@ -426,6 +446,24 @@ def _may_add(place: str) -> bool:
             except OSError:
                 continue  # it has none
     return False
+
+
+def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None:
+    """Refuses a declaration of tables that names what is not there.
+
+    Args:
+        protocol: whose declaration it is.
+        schemas: those of the protocol by key.
+
+    Raises:
+        Misuse: for a table, column or path that does not exist.
+    """
+    from wirekit.tables.checking import check_tables
+
+    def layout(key: str) -> Callable[[], ir.Node]:
+        return lambda: schemas[key].layout
+
+    check_tables(protocol.name, protocol.declared, {name: layout(protocol.key(name)) for name in protocol.layouts})
 
 
 def _schemas(protocol: Protocol) -> list[Schema]:

@@ -1,0 +1,198 @@
+"""What JMQ4's commands give to the tables, in both dialects. The app that consumes is the group."""
+
+from __future__ import annotations
+
+from wirekit.tables import Asked, Except, First, Fixed, Messages, Named, Names, Rows, Tables, Total, Value
+
+FRAME = "frame"
+SUCCESS = 0
+NONE = -1
+"""Partitions and indexes that are none."""
+
+OF_GROUPS = (
+    "ADD_CONSUMER",
+    "REMOVE_CONSUMER",
+    "FETCH_ASSIGNED_PARTITION",
+    "FETCH_TOPIC_MESSAGE",
+    "FETCH_PARTITION_MESSAGE",
+    "COMMIT_ACK",
+    "COMMIT_ACK_INDEX",
+    "FETCH_INDEX",
+)
+APP = Named("app", Fixed("app"), "client")
+
+
+def _error(path: str) -> dict[str, Value]:
+    return {"error_code": Except(path, SUCCESS), "error": Except(path, SUCCESS)}
+
+
+def _topics(kinds: str | tuple[str, ...], each: str, topic: str = ".topic", **columns: Value) -> Rows:
+    """A row a topic."""
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    return Rows("call_topics", FRAME, {"topic": f"{each}{topic}", **columns}, each, kinds)
+
+
+def _partitions(kinds: str | tuple[str, ...], topics: str, partitions: str, **columns: Value) -> Rows:
+    """A row a partition, of lists of partitions inside lists of topics."""
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    each = f"{topics}.{partitions}"
+    place = {"topic": f"{topics}.topic", "partition": f"{each}.partition"}
+    return Rows("call_topics", FRAME, {**place, **columns}, each, kinds)
+
+
+ASKED, ANSWERED = "payload.topics[].partitions[]", "payload.data[].partitions[]"
+COMMITTED = "payload.topics[].partitions[].data[]"
+
+CALL_TOPICS = (
+    _topics(
+        ("ADD_CONSUMER", "REMOVE_CONSUMER", "ADD_PRODUCER", "REMOVE_PRODUCER", "FETCH_CLUSTER", "FIND_COORDINATOR"),
+        "payload.topics[]",
+        "",
+    ),
+    _topics("ADD_CONSUMER_ACK", "payload.consumer_ids[]"),
+    _topics("ADD_PRODUCER_ACK", "payload.producer_ids[]"),
+    _topics("FETCH_CLUSTER_ACK", "payload.topics[]", ".topic_code", **_error("payload.topics[].code")),
+    _topics("FIND_COORDINATOR_ACK", "payload.coordinators[]", **_error("payload.coordinators[].code")),
+    _topics(("FETCH_ASSIGNED_PARTITION", "FETCH_TOPIC_MESSAGE"), "payload.topics[]"),
+    _topics("FETCH_ASSIGNED_PARTITION_ACK", "payload.data[]", **_error("payload.data[].code")),
+    _topics(
+        "FETCH_TOPIC_MESSAGE_ACK",
+        "payload.data[]",
+        **_error("payload.data[].code"),
+        bytes=Total("payload.data[].messages[].length"),
+    ),
+    _partitions(
+        ("FETCH_PARTITION_MESSAGE", "COMMIT_ACK_INDEX"),
+        "payload.topics[]",
+        "partitions[]",
+        log_offset=Except(f"{ASKED}.index", NONE),
+    ),
+    _partitions(
+        "FETCH_PARTITION_MESSAGE_ACK",
+        "payload.data[]",
+        "partitions[]",
+        **_error(f"{ANSWERED}.code"),
+        bytes=Total(f"{ANSWERED}.messages[].length"),
+    ),
+    _partitions("COMMIT_ACK", "payload.topics[]", "partitions[]"),
+    _partitions(
+        ("COMMIT_ACK_ACK", "COMMIT_ACK_INDEX_ACK"),
+        "payload.data[]",
+        "partition_data[]",
+        **_error("payload.data[].partition_data[].code"),
+    ),
+    Rows("call_topics", FRAME, {"topic": "payload.topics[].topic", "partition": ASKED}, ASKED, ("FETCH_INDEX",)),
+    _partitions(
+        "FETCH_INDEX_ACK", "payload.topics[]", "partitions[]", **_error(f"{ASKED}.code"), log_offset=f"{ASKED}.index"
+    ),
+    _topics("PRODUCE_MESSAGE", "payload.topics[]", bytes=Total("payload.topics[].messages[].length")),
+    _topics(
+        "PRODUCE_MESSAGE_ACK",
+        "payload.data[]",
+        **_error("payload.data[].code"),
+        partition=Except("payload.data[].result[0].partition", NONE),
+        log_offset=Except("payload.data[].result[0].index", NONE),
+    ),
+    Rows(
+        "call_topics",
+        FRAME,
+        {"topic": "payload.topic"},
+        kinds=(
+            "PRODUCE_MESSAGE_PREPARE",
+            "PRODUCE_MESSAGE_COMMIT",
+            "PRODUCE_MESSAGE_ROLLBACK",
+            "FETCH_PRODUCE_FEEDBACK",
+        ),
+    ),
+)
+
+CALLS = (
+    Rows("calls", FRAME, {"client": First("payload.app", APP), **_error("status"), "error_text": Except("error", "")}),
+    Rows(
+        "calls",
+        FRAME,
+        _error("payload.code"),
+        kinds=(
+            "FETCH_TOPIC_MESSAGE_ACK",
+            "PRODUCE_MESSAGE_PREPARE_ACK",
+            "PRODUCE_MESSAGE_COMMIT_ACK",
+            "PRODUCE_MESSAGE_ROLLBACK_ACK",
+            "FETCH_PRODUCE_FEEDBACK_ACK",
+        ),
+    ),
+    Rows("calls", FRAME, {"group_id": "payload.app"}, kinds=OF_GROUPS),
+    Rows(
+        "connections",
+        FRAME,
+        {"client": "payload.app", "client_software": "payload.language", "client_version": "payload.version"},
+        kinds=("ADD_CONNECTION",),
+    ),
+)
+
+SUBSCRIBED: dict[str, Value] = {"group_id": "payload.app", "client": "payload.app", "topics": "payload.topics"}
+GROUP_EVENTS = (
+    Rows("group_events", FRAME, {"event": Fixed("subscribe"), **SUBSCRIBED}, kinds=("ADD_CONSUMER",)),
+    Rows(
+        "group_events",
+        FRAME,
+        {"event": Fixed("subscribe"), "member_id": "payload.consumer_ids[0].consumer_id"},
+        kinds=("ADD_CONSUMER_ACK",),
+    ),
+    Rows("group_events", FRAME, {"event": Fixed("unsubscribe"), **SUBSCRIBED}, kinds=("REMOVE_CONSUMER",)),
+)
+
+OFFSETS = (
+    Rows(
+        "offsets",
+        FRAME,
+        {
+            "group_id": "payload.app",
+            "topic": "payload.topics[].topic",
+            "partition": f"{COMMITTED}.partition",
+            "log_offset": f"{COMMITTED}.index",
+        },
+        COMMITTED,
+        ("COMMIT_ACK",),
+    ),
+    Rows(
+        "offsets",
+        FRAME,
+        {
+            "group_id": "payload.app",
+            "topic": "payload.topics[].topic",
+            "partition": f"{ASKED}.partition",
+            "log_offset": f"{ASKED}.index",
+        },
+        ASKED,
+        ("COMMIT_ACK_INDEX",),
+    ),
+)
+
+TABLES = Tables(
+    kinds={FRAME: "type"},
+    rows=(*CALLS, *CALL_TOPICS, *GROUP_EVENTS, *OFFSETS),
+    names=(Names("app", FRAME, Fixed("app"), {"client": "payload.app"}, kinds=("ADD_CONNECTION",)),),
+    messages=(
+        Messages(
+            FRAME,
+            "produced",
+            columns={"producer": "payload.app"},
+            kinds=("PRODUCE_MESSAGE",),
+            payloads=("payload.topics[].messages",),
+        ),
+        Messages(
+            FRAME,
+            "fetched",
+            columns={"group_id": Asked("payload.app")},
+            kinds=("FETCH_TOPIC_MESSAGE_ACK",),
+            payloads=("payload.data[].messages",),
+        ),
+        Messages(
+            FRAME,
+            "fetched",
+            columns={"group_id": Asked("payload.app")},
+            kinds=("FETCH_PARTITION_MESSAGE_ACK",),
+            payloads=("payload.data[].partitions[].messages",),
+        ),
+    ),
+)

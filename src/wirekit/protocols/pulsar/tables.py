@@ -1,0 +1,241 @@
+"""What Pulsar's commands give to the tables. Subscriptions are groups; producers and consumers name clients."""
+
+from __future__ import annotations
+
+from wirekit.tables import Asked, Extract, First, Fixed, Messages, Named, Names, Rows, Tables, Text, Value
+from wirekit.wire import this
+
+FRAME = "frame"
+PARTITION = r"-partition-(\d+)$"
+VERSION = r"v?(\d[\w.+-]*)$"
+
+FAILURES = {
+    "error": ("error", "message"),
+    "send_error": ("error", "message"),
+    "partitionMetadataResponse": ("error", "message"),
+    "lookupTopicResponse": ("error", "message"),
+    "consumerStatsResponse": ("error_code", "error_message"),
+    "getSchemaResponse": ("error_code", "error_message"),
+    "getOrCreateSchemaResponse": ("error_code", "error_message"),
+    "ackResponse": ("error", "message"),
+    "newTxnResponse": ("error", "message"),
+    "addPartitionToTxnResponse": ("error", "message"),
+    "addSubscriptionToTxnResponse": ("error", "message"),
+    "endTxnResponse": ("error", "message"),
+    "tcClientConnectResponse": ("error", "message"),
+}
+"""{command's field: (field of the error, field of its text)}."""
+
+OF_PRODUCERS = {"SEND": "send", "SEND_RECEIPT": "send_receipt", "SEND_ERROR": "send_error"}
+"""{type: field} of the commands that name a producer by its id."""
+CLOSE_PRODUCER = {"CLOSE_PRODUCER": "close_producer"}
+OF_CONSUMERS = {
+    "MESSAGE": "message",
+    "ACK": "ack",
+    "ACK_RESPONSE": "ackResponse",
+    "FLOW": "flow",
+    "UNSUBSCRIBE": "unsubscribe",
+    "CLOSE_CONSUMER": "close_consumer",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES": "redeliverUnacknowledgedMessages",
+    "CONSUMER_STATS": "consumerStats",
+    "REACHED_END_OF_TOPIC": "reachedEndOfTopic",
+    "SEEK": "seek",
+    "GET_LAST_MESSAGE_ID": "getLastMessageId",
+    "ACTIVE_CONSUMER_CHANGE": "active_consumer_change",
+}
+"""The same of a consumer."""
+OF_TOPICS = {
+    "PRODUCER": "producer",
+    "SUBSCRIBE": "subscribe",
+    "LOOKUP": "lookupTopic",
+    "PARTITIONED_METADATA": "partitionMetadata",
+    "GET_SCHEMA": "getSchema",
+    "GET_OR_CREATE_SCHEMA": "getOrCreateSchema",
+}
+"""The same of commands that say the topic's name."""
+
+
+def _producer(field: str, column: str) -> Named:
+    return Named("producer", f"command.{field}.producer_id", column)
+
+
+def _consumer(field: str, column: str) -> Named:
+    return Named("consumer", f"command.{field}.consumer_id", column)
+
+
+def _about(kind: str, topic: Value, **columns: Value) -> tuple[Rows, Rows]:
+    """A command that is about one topic."""
+    return (
+        Rows("calls", FRAME, {"topic": topic, **columns}, kinds=(kind,)),
+        Rows("call_topics", FRAME, {"topic": topic, "partition": Extract(topic, PARTITION)}, kinds=(kind,)),
+    )
+
+
+CALLS = (
+    Rows(
+        "calls",
+        FRAME,
+        {
+            "error_code": First(*(f"command.{field}.{code}" for field, (code, _) in FAILURES.items())),
+            "error": First(*(f"command.{field}.{code}" for field, (code, _) in FAILURES.items())),
+            "error_text": First(*(f"command.{field}.{text}" for field, (_, text) in FAILURES.items())),
+        },
+        kinds=(
+            "ERROR",
+            "SEND_ERROR",
+            "PARTITIONED_METADATA_RESPONSE",
+            "LOOKUP_RESPONSE",
+            "CONSUMER_STATS_RESPONSE",
+            "GET_SCHEMA_RESPONSE",
+            "GET_OR_CREATE_SCHEMA_RESPONSE",
+            "ACK_RESPONSE",
+            "NEW_TXN_RESPONSE",
+            "ADD_PARTITION_TO_TXN_RESPONSE",
+            "ADD_SUBSCRIPTION_TO_TXN_RESPONSE",
+            "END_TXN_RESPONSE",
+            "TC_CLIENT_CONNECT_RESPONSE",
+        ),
+    ),
+    *(
+        row
+        for kind, field in (OF_PRODUCERS | CLOSE_PRODUCER).items()
+        for row in _about(kind, _producer(field, "topic"), client=_producer(field, "client"))
+    ),
+    *(
+        row
+        for kind, field in OF_CONSUMERS.items()
+        for row in _about(
+            kind, _consumer(field, "topic"), client=_consumer(field, "client"), group_id=_consumer(field, "group_id")
+        )
+    ),
+    *(row for kind, field in OF_TOPICS.items() for row in _about(kind, f"command.{field}.topic")),
+    Rows("calls", FRAME, {"client": "command.producer.producer_name"}, kinds=("PRODUCER",)),
+    Rows("calls", FRAME, {"client": "command.producer_success.producer_name"}, kinds=("PRODUCER_SUCCESS",)),
+    Rows(
+        "calls",
+        FRAME,
+        {"client": "command.subscribe.consumer_name", "group_id": "command.subscribe.subscription"},
+        kinds=("SUBSCRIBE",),
+    ),
+)
+
+CONNECTIONS = (
+    Rows(
+        "connections",
+        FRAME,
+        {
+            "client_software": "command.connect.client_version",
+            "client_version": Extract("command.connect.client_version", VERSION),
+            "protocol_version": "command.connect.protocol_version",
+        },
+        kinds=("CONNECT",),
+    ),
+    Rows("connections", FRAME, {"server_software": "command.connected.server_version"}, kinds=("CONNECTED",)),
+    Rows("connections", FRAME, {"client": "command.producer.producer_name"}, kinds=("PRODUCER",)),
+    Rows("connections", FRAME, {"client": "command.producer_success.producer_name"}, kinds=("PRODUCER_SUCCESS",)),
+    Rows("connections", FRAME, {"client": "command.subscribe.consumer_name"}, kinds=("SUBSCRIBE",)),
+)
+
+
+def _event(kind: str, field: str, event: str, when: Value = None) -> Rows:
+    return Rows(
+        "group_events",
+        FRAME,
+        {
+            "event": Fixed(event),
+            "group_id": _consumer(field, "group_id"),
+            "member_id": f"command.{field}.consumer_id",
+            "client": _consumer(field, "client"),
+            "topics": _consumer(field, "topic"),
+        },
+        kinds=(kind,),
+        when=when,
+    )
+
+
+GROUP_EVENTS = (
+    Rows(
+        "group_events",
+        FRAME,
+        {
+            "event": Fixed("subscribe"),
+            "group_id": "command.subscribe.subscription",
+            "member_id": "command.subscribe.consumer_id",
+            "client": "command.subscribe.consumer_name",
+            "topics": "command.subscribe.topic",
+        },
+        kinds=("SUBSCRIBE",),
+    ),
+    _event("UNSUBSCRIBE", "unsubscribe", "unsubscribe"),
+    _event("CLOSE_CONSUMER", "close_consumer", "close"),
+    _event("SEEK", "seek", "seek"),
+    _event("REACHED_END_OF_TOPIC", "reachedEndOfTopic", "end of topic"),
+    _event(
+        "ACTIVE_CONSUMER_CHANGE", "active_consumer_change", "active", this.command.active_consumer_change.is_active == 1
+    ),
+    _event(
+        "ACTIVE_CONSUMER_CHANGE",
+        "active_consumer_change",
+        "inactive",
+        this.command.active_consumer_change.is_active == 0,
+    ),
+)
+
+ACKNOWLEDGED = "command.ack.message_id[]"
+OFFSETS = (
+    Rows(
+        "offsets",
+        FRAME,
+        {
+            "group_id": _consumer("ack", "group_id"),
+            "topic": _consumer("ack", "topic"),
+            "partition": Extract(_consumer("ack", "topic"), PARTITION),
+            "message_id": Text(":", f"{ACKNOWLEDGED}.ledgerId", f"{ACKNOWLEDGED}.entryId"),
+            "cumulative": this.command.ack.ack_type == 1,
+        },
+        ACKNOWLEDGED,
+        kinds=("ACK",),
+    ),
+)
+
+TABLES = Tables(
+    kinds={FRAME: "command.type"},
+    rows=(*CALLS, *CONNECTIONS, *GROUP_EVENTS, *OFFSETS),
+    names=(
+        Names(
+            "producer",
+            FRAME,
+            "command.producer.producer_id",
+            {"topic": "command.producer.topic", "client": "command.producer.producer_name"},
+            kinds=("PRODUCER",),
+        ),
+        Names(
+            "producer",
+            FRAME,
+            Asked("command.producer.producer_id"),
+            {"client": "command.producer_success.producer_name"},
+            kinds=("PRODUCER_SUCCESS",),
+        ),
+        Names(
+            "consumer",
+            FRAME,
+            "command.subscribe.consumer_id",
+            {
+                "topic": "command.subscribe.topic",
+                "group_id": "command.subscribe.subscription",
+                "client": "command.subscribe.consumer_name",
+            },
+            kinds=("SUBSCRIBE",),
+        ),
+    ),
+    messages=(
+        Messages(FRAME, "produced", kinds=("SEND",), payloads=("entry.payload",)),
+        Messages(
+            FRAME,
+            "pushed",
+            columns={"group_id": _consumer("message", "group_id"), "redeliveries": "command.message.redelivery_count"},
+            kinds=("MESSAGE",),
+            payloads=("entry.payload",),
+        ),
+    ),
+)

@@ -1,0 +1,294 @@
+"""Whether a declaration can work: its tables and columns exist, and its paths are in the layouts that they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import expression, fields_of
+from wirekit.errors import Misuse
+from wirekit.tables.columns import DECLARED, MESSAGES
+from wirekit.tables.declaration import (
+    Asked,
+    Elements,
+    Embedded,
+    Except,
+    Extract,
+    First,
+    Fixed,
+    Inside,
+    Messages,
+    Named,
+    Names,
+    Rows,
+    Tables,
+    Text,
+    Total,
+    Value,
+)
+from wirekit.tables.paths import ALL, Step, bound, parse
+from wirekit.values import SymbolTable
+from wirekit.wire.protobuf import Message
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """A repeated field of a protobuf message; its elements are messages, or no messages."""
+
+    message: Message | None
+
+
+Reached = ir.Node | Message | _Repeated | SymbolTable | None
+"""What a path leads to: a node, a protobuf message, the names of a number, or a field without more in it."""
+
+Layouts = Mapping[str, Callable[[], ir.Node]]
+"""{key without the protocol: gives its IR}."""
+
+ONE_ROW = ("calls", "connections")
+DIRECTIONS = ("produced", "fetched", "pushed")
+
+
+def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
+    """Refuses a declaration that names what is not there.
+
+    Args:
+        protocol: its name, for errors.
+        tables: the declaration.
+        layouts: of the protocol.
+
+    Raises:
+        Misuse: with the table, column and path, and with what there is instead.
+    """
+    try:
+        _Checker(tables, layouts).check()
+    except Misuse as error:
+        raise Misuse(f"the tables of {protocol}: {error}") from None
+
+
+def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> list[str]:
+    """The keys that one of the patterns stands for.
+
+    Raises:
+        Misuse: for a pattern that stands for none.
+    """
+    wanted: list[str] = []
+    for pattern in (patterns,) if isinstance(patterns, str) else patterns:
+        names = [name for name in layouts if fnmatchcase(name, pattern)]
+        if not names:
+            raise Misuse(f"no layout is called {pattern!r}; there are {', '.join(layouts)}")
+        wanted += names
+    return wanted
+
+
+class _Checker:
+    def __init__(self, tables: Tables, layouts: Layouts) -> None:
+        self._tables = tables
+        self._layouts = layouts
+        self._columns: dict[str, set[str]] = {}
+        for each in tables.names:
+            self._columns.setdefault(each.name, set()).update(each.columns)
+
+    def check(self) -> None:
+        tables = self._tables
+        for layout, path in tables.kinds.items():
+            for name in matching(self._layouts, layout):
+                self._symbols(name, path)
+        for names in tables.names:
+            self._frames(names, f"names {names.name}", "", {**names.columns, "its key": names.key})
+        for rows in tables.rows:
+            if rows.table not in DECLARED or rows.table == MESSAGES.name:
+                there = ", ".join(name for name in DECLARED if name != MESSAGES.name)
+                raise Misuse(f"no table {rows.table!r} can be declared; there are {there}")
+            self._known(rows.table, rows.columns)
+            if rows.each and rows.table in ONE_ROW:
+                raise Misuse(f"{rows.table} has one row each; leave out each={rows.each!r}")
+            self._frames(rows, rows.table, rows.each, rows.columns)
+        for messages in tables.messages:
+            if messages.direction not in DIRECTIONS:
+                raise Misuse(f"{messages.direction!r} is no direction; there are {', '.join(DIRECTIONS)}")
+            self._known(MESSAGES.name, messages.columns)
+            self._frames(messages, MESSAGES.name, messages.each, messages.columns)
+            for path in messages.payloads:
+                self._exists(matching(self._layouts, messages.layouts), path, "payloads")
+        for embedded in tables.embedded:
+            self._embedded(embedded)
+
+    def _known(self, table: str, columns: Mapping[str, Value]) -> None:
+        for column in columns:
+            if column not in DECLARED[table].declared:
+                there = ", ".join(sorted(DECLARED[table].declared))
+                raise Misuse(f"no column {column!r} of {table} can be declared; there are {there}")
+
+    def _frames(self, of: Rows | Names | Messages, where: str, each: str, columns: Mapping[str, Value]) -> None:
+        names = matching(self._layouts, of.layouts)
+        for name in names:
+            path = self._kind_of(name)
+            if of.kinds and path is None:
+                raise Misuse(f"{where}: {name} has no kinds; say in Tables(kinds=...) which field tells them")
+            symbols = {symbol.symbol for symbol in self._symbols(name, path)} if path is not None else set()
+            for kind in of.kinds:
+                if kind not in symbols:
+                    raise Misuse(f"{where}: {name} has no kind {kind!r} in {path}")
+        if each:
+            self._list(names, each, where)
+        if of.when is not None:
+            self._value(names, "", of.when, f"{where}, when", True)
+        types = DECLARED[where].types if where in DECLARED else {}
+        for column, value in columns.items():
+            plural = types.get(column, "").startswith("list<")
+            self._value(names, each, value, f"{where}.{column}", not plural)
+
+    def _embedded(self, embedded: Embedded) -> None:
+        if embedded.table not in ("group_events", "offsets"):
+            raise Misuse(f"messages give rows of group_events and offsets, not of {embedded.table!r}")
+        self._known(embedded.table, embedded.columns)
+        for layout in (embedded.key, embedded.value):
+            matching(self._layouts, layout)
+        both = _Checker(self._tables, {**self._layouts, "": lambda: self._pair(embedded)})
+        where = embedded.table
+        if embedded.each:
+            both._list([""], embedded.each, where)
+        for column, value in embedded.columns.items():
+            plural = DECLARED[where].types[column].startswith("list<")
+            both._value([""], embedded.each, value, f"{where}.{column}", not plural)
+        if embedded.when is not None:
+            both._value([""], "", embedded.when, f"{where}, when", True)
+
+    def _pair(self, embedded: Embedded) -> ir.Node:
+        members = [ir.Member(name, self._layouts[getattr(embedded, name)]()) for name in ("key", "value")]
+        return ir.Structure("Embedded", tuple(members), (), ())
+
+    def _kind_of(self, name: str) -> str | None:
+        return next((path for pattern, path in self._tables.kinds.items() if fnmatchcase(name, pattern)), None)
+
+    def _symbols(self, name: str, path: str) -> SymbolTable:
+        for reached in self._reach(self._layouts[name](), parse(path)):
+            if isinstance(reached, SymbolTable):
+                return reached
+        raise Misuse(f"{name} has no number with names at {path!r}, which should tell the kinds of its frames")
+
+    def _list(self, names: list[str], each: str, where: str) -> None:
+        steps = parse(each)
+        if steps[-1] != ALL:
+            raise Misuse(f"{where}: each={each!r} is no list; write {each}[]")
+        self._exists(names, each, where)
+
+    def _exists(self, names: list[str], path: str, where: str) -> None:
+        steps = parse(path)
+        if any(self._reach(self._layouts[name](), steps) for name in names):
+            return
+        longest: tuple[Step, ...] = ()
+        for end in range(len(steps)):
+            if any(self._reach(self._layouts[name](), steps[:end]) for name in names):
+                longest = steps[:end]
+        fields = sorted({field for name in names for field in self._names(self._layouts[name](), longest)})
+        there = f"; there are {', '.join(fields)}" if fields else ""
+        raise Misuse(f"{where}: {names[0]}{' and the like have' if len(names) > 1 else ' has'} no {path!r}{there}")
+
+    def _value(self, names: list[str], each: str, value: Value, where: str, single: bool) -> None:
+        """Looks up a value's paths.
+
+        Args:
+            single: whether it has to be one value rather than a list.
+        """
+        match value:
+            case str():
+                if single and ALL in bound(parse(each) if each else (), parse(value))[1]:
+                    raise Misuse(f"{where}: {value!r} is a list here; write Elements, Total, or [0] for the first")
+                self._exists(names, value, where)
+            case Fixed():
+                pass
+            case First(values=values) | Text(values=values):
+                for inner in values:
+                    self._value(names, each, inner, where, single)
+            case Except(value=inner):
+                self._value(names, each, inner, where, single)
+            case Extract(value=inner, pattern=pattern):
+                if re.compile(pattern).groups < 1:
+                    raise Misuse(f"{where}: {pattern!r} has no group")
+                self._value(names, each, inner, where, single)
+            case Total(path=path):
+                self._exists(names, path, where)
+            case Asked(value=inner):
+                self._value(list(self._layouts), "", inner, where, single)
+            case Named(names=name, key=key, column=column):
+                if column not in self._columns.get(name, ()):
+                    there = [f"{name}.{column}" for name, columns in self._columns.items() for column in columns]
+                    raise Misuse(f"{where}: no names give {name}.{column}; there are {', '.join(there) or 'none'}")
+                self._value(names, each, key, where, True)
+            case Inside(path=path, layout=layout, value=inner):
+                self._exists(names, path, where)
+                self._value(matching(self._layouts, layout), "", inner, where, single)
+            case Elements(each=path, columns=columns):
+                self._list(names, path, where)
+                for column, inner in columns.items():
+                    self._value(names, path, inner, f"{where}.{column}", True)
+            case _:
+                for field in fields_of(expression(value)):
+                    if field.up:
+                        raise Misuse(f"{where}: {field} leads out of the frame")
+                    self._exists(names, ".".join(field.names), where)
+
+    # Along a layout
+
+    def _reach(self, node: Reached, steps: tuple[Step, ...]) -> list[Reached]:
+        """What a path leads to: several where there are alternatives, none where it leads nowhere."""
+        at = list(self._plain(node, set()))
+        for step in steps:
+            at = [inner for each in at for inner in self._inside(each, step)]
+        return at
+
+    def _names(self, node: Reached, steps: tuple[Step, ...]) -> Iterator[str]:
+        for reached in self._reach(node, steps):
+            if isinstance(reached, ir.Structure):
+                yield from (member.name for member in reached.members)
+            elif isinstance(reached, ir.BitFields):
+                yield from (field.name for field in reached.fields)
+            elif isinstance(reached, Message):
+                yield from reached.by_name
+
+    def _inside(self, at: Reached, step: Step) -> Iterator[Reached]:
+        if isinstance(step, int):
+            if isinstance(at, ir.Several):
+                yield from self._plain(at.element, set())
+            elif isinstance(at, _Repeated):
+                yield at.message
+        elif isinstance(at, ir.Structure):
+            for member in at.members:
+                if member.name == step:
+                    yield from self._plain(member.node, set())
+        elif isinstance(at, ir.BitFields):
+            yield from (field.table for field in at.fields if field.name == step)
+        elif isinstance(at, ir.Packed) and step == "content":
+            yield from self._plain(at.node, set())
+        elif isinstance(at, Message) and step in at.by_name:
+            field = at.by_name[step]
+            yield _Repeated(field.message) if field.repeated else field.message or field.table
+
+    def _plain(self, node: Reached, seen: set[str]) -> Iterator[Reached]:
+        """A node without what only says when and how it is there."""
+        match node:
+            case (
+                ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded() | ir.Fallback() | ir.Constant() | ir.Optional()
+            ):
+                yield from self._plain(node.node, seen)
+            case ir.Either(then=then, otherwise=otherwise):
+                yield from self._plain(then, seen)
+                yield from self._plain(otherwise, seen)
+            case ir.Choice(cases=cases, otherwise=last):
+                for case in (*(case for _, case in cases), *([last] if last is not None else [])):
+                    yield from self._plain(case, seen)
+            case ir.Reference(key=key):
+                name = key.partition(".")[2]
+                if name in self._layouts and name not in seen:
+                    yield from self._plain(self._layouts[name](), seen | {name})
+            case ir.Named(table=table):
+                yield table
+            case ir.Protobuf(message=name):
+                yield Message._known[name]
+            case _:
+                yield node

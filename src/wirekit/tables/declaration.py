@@ -1,0 +1,222 @@
+"""The vocabulary of declarations.
+
+A value is one of the classes below, a ``this`` expression over the frame's fields, or a path. A path is field names
+with dots, ``[]`` behind a list for each of its elements and ``[0]`` for the first one: ``body.responses[].topic``. In
+``Rows`` and ``Messages`` with ``each``, the ``[]`` that a path has in common with ``each`` stand for the element that
+the row is about. A field that is not there, in this frame or in this version of the layout, is null.
+
+What a value becomes follows from the column's type: a number with a name gives its name to a text column (the number
+as text, if it has no name), and itself to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Value = Any
+"""A path, a ``this`` expression, or one of the classes below."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fixed:
+    """The same value always."""
+
+    value: str | int | bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class First:
+    """The first of several values that is not null."""
+
+    values: tuple[Value, ...]
+
+    def __init__(self, *values: Value) -> None:
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Except:
+    """A value, but null where it is this number or text."""
+
+    value: Value
+    other: int | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Total:
+    """The sum of a number over the elements of a list, plus ``add`` for each; null without a list."""
+
+    path: str
+    add: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """Values as text with a separator between; null if one of them is."""
+
+    separator: str
+    values: tuple[Value, ...]
+
+    def __init__(self, separator: str, *values: Value) -> None:
+        object.__setattr__(self, "separator", separator)
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extract:
+    """What the first group of a regular expression matches anywhere in a text; null where it does not match."""
+
+    value: Value
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """A value of the request that this frame answers; null without one."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """What a number or text stands for on the connection: a column of ``Names``, as it was given last."""
+
+    names: str
+    key: Value
+    column: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inside:
+    """A value inside of bytes that a schema of the protocol decodes; null where it does not decode.
+
+    Attributes:
+        path: of the bytes.
+        layout: the schema's key without the protocol.
+        value: in what was decoded.
+    """
+
+    path: str
+    layout: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """A list: a value of every element, or with ``columns`` a structure of several.
+
+    Attributes:
+        each: path of the list, or of lists inside of lists.
+        columns: {field: value}; with none, the element itself.
+    """
+
+    each: str
+    columns: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows that a frame gives.
+
+    Rows of one table that a request and its response give are one row where the table's ``keys`` agree that both
+    declare (the first of equal ones with the first, and so on); a column that both have is the response's.
+
+    Attributes:
+        table: ``calls`` and ``connections`` (one row a call or connection: the first value that is not null counts),
+            ``call_topics``, ``group_events`` or ``offsets``.
+        layouts: keys of the layouts without the protocol; ``*`` stands for anything.
+        columns: {column: value}. A path must be in one of the layouts at least.
+        each: the list whose elements give a row each, ``body.responses[].partition_responses[]``; "" for one row.
+        kinds: for layouts in ``Tables.kinds``: names of the kinds of frames that give rows; none for all.
+        when: an expression that must be true of the frame; None for always.
+    """
+
+    table: str
+    layouts: str | tuple[str, ...]
+    columns: Mapping[str, Value]
+    each: str = ""
+    kinds: tuple[str, ...] = ()
+    when: Value = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Names:
+    """What a number or text stands for on a connection, from the frame that says so until another one does.
+
+    Attributes:
+        name: what ``Named`` refers to.
+        layouts, kinds, when: the frames that say so, as in ``Rows``.
+        key: the number or text.
+        columns: {name: value} of what it stands for.
+    """
+
+    name: str
+    layouts: str | tuple[str, ...]
+    key: Value
+    columns: Mapping[str, Value]
+    kinds: tuple[str, ...] = ()
+    when: Value = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Messages:
+    """Where application messages stand.
+
+    A dialogue that gives messages itself (sets that are compressed, batches, chunks) needs ``direction`` and what its
+    messages do not say themselves. Without one, ``each`` and ``columns`` are the messages.
+
+    Attributes:
+        layouts, kinds, when: the frames that have them, as in ``Rows``.
+        direction: ``produced``, ``fetched`` (``replicated``, where the call's ``is_replica`` is true) or ``pushed``.
+        each: the list of the messages; "" for one in the frame.
+        columns: {column of the table ``messages``: value}.
+        payloads: paths that the values in ``frames`` leave out, as the table ``messages`` has what is there.
+    """
+
+    layouts: str | tuple[str, ...]
+    direction: str
+    each: str = ""
+    columns: Mapping[str, Value] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    when: Value = None
+    payloads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embedded:
+    """Rows that the messages of a topic give, by what is in their keys and values.
+
+    Attributes:
+        table: ``group_events`` or ``offsets``.
+        topic: its name.
+        key, value: the layouts of both without the protocol.
+        columns: {column: value}; paths begin with ``key`` or ``value``, and ``value`` is null where the message's is.
+        each: as in ``Rows``.
+        when: an expression over both that must be true.
+    """
+
+    table: str
+    topic: str
+    key: str
+    value: str
+    columns: Mapping[str, Value]
+    each: str = ""
+    when: Value = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What a protocol's frames give to the tables.
+
+    Attributes:
+        kinds: {layout: path of the field with a named number that says what a frame is}, for layouts of many kinds of
+            frames.
+    """
+
+    rows: tuple[Rows, ...] = ()
+    names: tuple[Names, ...] = ()
+    messages: tuple[Messages, ...] = ()
+    embedded: tuple[Embedded, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,50 @@
+"""Paths of a declaration: parsed, and how much of one an ``each`` has bound already."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from wirekit.errors import Misuse
+
+ALL: Final = -1
+"""The step ``[]``."""
+
+Step = str | int
+"""A field's name, the index of an element, or ALL."""
+
+_STEP = re.compile(r"([A-Za-z_]\w*)((?:\[\d*\])*)")
+
+
+def parse(path: str) -> tuple[Step, ...]:
+    """The steps of a path.
+
+    Raises:
+        Misuse: when it is none.
+
+    >>> parse("body.responses[].topic"), parse("topics[0]")
+    (('body', 'responses', -1, 'topic'), ('topics', 0))
+    """
+    steps: list[Step] = []
+    for part in path.split("."):
+        match = _STEP.fullmatch(part)
+        if match is None:
+            raise Misuse(f"{path!r} is no path; write names with dots, [] for every element and [0] for the first")
+        steps.append(match[1])
+        steps += [int(index) if index else ALL for index in re.findall(r"\[(\d*)\]", match[2])]
+    return tuple(steps)
+
+
+def bound(each: tuple[Step, ...], steps: tuple[Step, ...]) -> tuple[int, tuple[Step, ...]]:
+    """How many lists of ``each`` a path goes into as well, and its steps from that element on.
+
+    >>> bound(parse("a[].b[]"), parse("a[].c[].d"))
+    (1, ('c', -1, 'd'))
+    """
+    depth = done = 0
+    for index, step in enumerate(each[: len(steps)]):
+        if step != steps[index]:
+            break
+        if step == ALL:
+            depth, done = depth + 1, index + 1
+    return depth, steps[done:]

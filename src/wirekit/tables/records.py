@@ -1,0 +1,544 @@
+"""The evaluator of declarations that works on decoded values, frame by frame; it takes any damage.
+
+A field that was not reached is null, as one that is not there. What a column cannot hold is made to fit, or null.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, expression
+from wirekit.engine import decode
+from wirekit.registry import registry
+from wirekit.tables.columns import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DECLARED,
+    INT,
+    MESSAGES,
+    TEXT,
+)
+from wirekit.tables.declaration import (
+    Asked,
+    Elements,
+    Embedded,
+    Except,
+    Extract,
+    First,
+    Fixed,
+    Inside,
+    Messages,
+    Named,
+    Names,
+    Rows,
+    Tables,
+    Text,
+    Total,
+    Value,
+)
+from wirekit.tables.paths import ALL, Step, bound, parse
+from wirekit.values import Record, Symbol
+
+MOST_NAMES = 100_000
+"""Numbers or texts of a connection that are remembered, of each kind of name."""
+
+Row = dict[str, Any]
+"""Columns that are not null, by name."""
+
+
+@dataclass(slots=True)
+class Frames:
+    """What values are read from.
+
+    Attributes:
+        value: of the frame.
+        request: value of the request that the frame answers, or None.
+        names: what numbers and texts stand for on the connection, by name and key.
+    """
+
+    value: Any
+    request: Any = None
+    names: dict[str, dict[Any, Row]] = field(default_factory=dict)
+
+
+_Read = Callable[[Frames, list[Any]], Any]
+"""Reads a value; the list has the frame and the elements of ``each`` around it, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRows:
+    """The rows that a frame gives to a table, and which of the table's keys they have."""
+
+    table: str
+    rows: list[Row]
+    keys: frozenset[str]
+
+
+class Records:
+    """Evaluates what a protocol declares.
+
+    Args:
+        protocol: its name.
+    """
+
+    def __init__(self, protocol: str) -> None:
+        self._protocol = protocol
+        self._tables = registry.protocol(protocol).declared
+        self._plans: dict[tuple[str, str | None], _Plan] = {}
+        self._kinds: dict[str, _Read | None] = {}
+        self._embedded: dict[str, list[_EmbeddedRows]] = {}
+        for each in self._tables.embedded:
+            self._embedded.setdefault(each.topic, []).append(_EmbeddedRows(protocol, each))
+
+    def rows(self, schema: str, frames: Frames) -> list[FrameRows]:
+        """The rows of a frame, by table; names that it gives are remembered in ``frames``.
+
+        Args:
+            schema: the key that the frame was decoded by.
+            frames: its value and what is known around it.
+        """
+        plan = self._plan(schema, frames)
+        for names in plan.names:
+            names.remember(frames)
+        return [rows.of(frames) for rows in plan.rows]
+
+    def messages(self, schema: str, frames: Frames) -> MessageFacts | None:
+        """What is declared of the messages in a frame; None where it has no messages."""
+        plan = self._plan(schema, frames)
+        return plan.messages if plan.messages is not None and plan.messages.applies(frames) else None
+
+    def embedded(self, topic: str | None, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
+        """The rows that a message of a topic gives by what is in it."""
+        for each in self._embedded.get(topic or "", ()):
+            yield from each.of(key, value)
+
+    def _plan(self, schema: str, frames: Frames) -> _Plan:
+        if schema not in self._kinds:
+            name = schema.partition(".")[2]
+            path = next((path for each, path in self._tables.kinds.items() if fnmatchcase(name, each)), None)
+            self._kinds[schema] = None if path is None else _path(parse(path), ())
+        read = self._kinds[schema]
+        kind = None if read is None else _as_text(read(frames, [frames.value]))
+        plan = self._plans.get((schema, kind))
+        if plan is None:
+            plan = self._plans[schema, kind] = _Plan(self._protocol, self._tables, schema, kind)
+        return plan
+
+
+@functools.cache
+def records(protocol: str) -> Records:
+    """The evaluator of a protocol's declaration."""
+    return Records(protocol)
+
+
+class _Plan:
+    """What is declared for frames of one layout and kind."""
+
+    def __init__(self, protocol: str, tables: Tables, schema: str, kind: str | None) -> None:
+        owner, _, name = schema.partition(".")
+
+        def applies(each: Rows | Names | Messages) -> bool:
+            layouts = (each.layouts,) if isinstance(each.layouts, str) else each.layouts
+            return (
+                owner == protocol
+                and any(fnmatchcase(name, layout) for layout in layouts)
+                and (not each.kinds or kind in each.kinds)
+            )
+
+        compiler = _Compiler(protocol)
+        self.rows = [_DeclaredRows(compiler, each) for each in tables.rows if applies(each)]
+        self.names = [_DeclaredNames(compiler, each) for each in tables.names if applies(each)]
+        found = [MessageFacts(compiler, each) for each in tables.messages if applies(each)]
+        self.messages = found[0] if found else None
+
+
+class _DeclaredRows:
+    def __init__(self, compiler: _Compiler, declared: Rows) -> None:
+        self._table = declared.table
+        self._each = parse(declared.each) if declared.each else ()
+        self._when = compiler.condition(declared.when)
+        self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
+        self._keys = frozenset(DECLARED[declared.table].keys) & declared.columns.keys()
+
+    def of(self, frames: Frames) -> FrameRows:
+        """The rows of a frame."""
+        rows = []
+        if self._when is None or self._when(frames, [frames.value]) is True:
+            for around in elements(frames.value, self._each):
+                rows.append(row_of(self._columns, frames, around))
+        return FrameRows(self._table, rows, self._keys)
+
+
+class _DeclaredNames:
+    def __init__(self, compiler: _Compiler, declared: Names) -> None:
+        self._name = declared.name
+        self._when = compiler.condition(declared.when)
+        self._key = compiler.value(declared.key, ())
+        self._columns = {name: compiler.value(value, ()) for name, value in declared.columns.items()}
+
+    def remember(self, frames: Frames) -> None:
+        """Takes note of what the frame says."""
+        around = [frames.value]
+        if self._when is not None and self._when(frames, around) is not True:
+            return
+        key = self._key(frames, around)
+        if key is None:
+            return
+        known = frames.names.setdefault(self._name, {})
+        if key not in known and len(known) >= MOST_NAMES:
+            return
+        stands_for = {name: read(frames, around) for name, read in self._columns.items()}
+        known[key] = known.get(key, {}) | {name: value for name, value in stands_for.items() if value is not None}
+
+
+class MessageFacts:
+    """What is declared of the messages in a frame.
+
+    Attributes:
+        direction: ``produced``, ``fetched`` or ``pushed``.
+        whole: whether the declaration alone gives the messages.
+        payloads: paths in the frame's value of what the messages hold.
+    """
+
+    def __init__(self, compiler: _Compiler, declared: Messages) -> None:
+        self.direction = declared.direction
+        self.whole = bool(declared.each) or "value" in declared.columns
+        self.payloads = [parse(path) for path in declared.payloads]
+        self._each = parse(declared.each) if declared.each else ()
+        self._when = compiler.condition(declared.when)
+        self._columns = compiler.columns(declared.columns, self._each, MESSAGES.types)
+
+    def applies(self, frames: Frames) -> bool:
+        """Whether the frame has messages."""
+        return self._when is None or self._when(frames, [frames.value]) is True
+
+    def rows(self, frames: Frames) -> Iterator[Row]:
+        """The declared columns: of every message, or once for all where the dialogue gives them."""
+        for around in elements(frames.value, self._each):
+            yield row_of(self._columns, frames, around)
+
+
+class _EmbeddedRows:
+    def __init__(self, protocol: str, declared: Embedded) -> None:
+        compiler = _Compiler(protocol)
+        self._declared = declared
+        self._keys = {name: f"{protocol}.{getattr(declared, name)}" for name in ("key", "value")}
+        self._each = parse(declared.each) if declared.each else ()
+        self._when = compiler.condition(declared.when)
+        self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
+
+    def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
+        """The rows of a message with these."""
+        if key is None:
+            return
+        front = decode(key, self._keys["key"])
+        if front.error is not None or front.consumed != len(key):
+            return
+        content = None
+        if value is not None:
+            decoded = decode(value, self._keys["value"])
+            if decoded.error is not None:
+                return
+            content = decoded.value
+        both = {"key": front.value, "value": content}
+        frames = Frames(both)
+        if self._when is not None and self._when(frames, [both]) is not True:
+            return
+        rows = [row_of(self._columns, frames, around) for around in elements(both, self._each)]
+        yield FrameRows(self._declared.table, rows, frozenset())
+
+
+def row_of(columns: list[tuple[str, _Read]], frames: Frames, around: list[Any]) -> Row:
+    """The columns that are not null."""
+    return {name: value for name, read in columns if (value := read(frames, around)) is not None}
+
+
+def elements(value: Any, each: tuple[Step, ...]) -> Iterator[list[Any]]:
+    """The frame with the elements around each row, outermost first."""
+    if ALL not in each:
+        yield [value]
+        return
+    parts: list[tuple[Step, ...]] = []
+    begin = 0
+    for index, step in enumerate(each):
+        if step == ALL:
+            parts.append(each[begin:index])
+            begin = index + 1
+
+    def inside(around: list[Any], depth: int) -> Iterator[list[Any]]:
+        if depth == len(parts):
+            yield around
+            return
+        items = _followed(around[-1], parts[depth])
+        for item in items if isinstance(items, list) else ():
+            yield from inside([*around, item], depth + 1)
+
+    yield from inside([value], 0)
+
+
+def _followed(value: Any, steps: tuple[Step, ...]) -> Any:
+    """What a path without ``[]`` leads to, None where it leads nowhere."""
+    for step in steps:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        elif isinstance(value, Record):
+            value = value._get(step)
+        elif isinstance(value, Mapping):
+            value = value.get(step)
+        else:
+            return None
+    return value
+
+
+def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
+    """What a path with ``[]`` leads to: the elements of all lists on the way; None if there is no list."""
+    at = steps.index(ALL)
+    items = _followed(value, steps[:at])
+    if not isinstance(items, list):
+        return None
+    behind = steps[at + 1 :]
+    if ALL not in behind:
+        return [_followed(item, behind) for item in items]
+    return [inner for item in items for inner in _all(item, behind) or ()]
+
+
+def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
+    depth, left = bound(each, steps)
+    if ALL in left:
+        return lambda frames, around: _all(around[depth], left)
+    if len(left) == 1 and isinstance(left[0], str):
+        name = left[0]
+
+        def field_of(frames: Frames, around: list[Any]) -> Any:
+            value = around[depth]
+            if isinstance(value, Record):
+                return value._get(name)
+            return value.get(name) if isinstance(value, Mapping) else None
+
+        return field_of
+    return lambda frames, around: _followed(around[depth], left)
+
+
+class _Compiler:
+    """Declared values to functions that read them."""
+
+    def __init__(self, protocol: str) -> None:
+        self._protocol = protocol
+
+    def columns(
+        self, columns: Mapping[str, Value], each: tuple[Step, ...], types: Mapping[str, str]
+    ) -> list[tuple[str, _Read]]:
+        """Columns with what reads them, as their types hold it."""
+        return [(name, _fitted(self.value(value, each), types[name])) for name, value in columns.items()]
+
+    def condition(self, when: Value) -> _Read | None:
+        """What reads a condition; None for none."""
+        return None if when is None else self.value(when, ())
+
+    def value(self, value: Value, each: tuple[Step, ...]) -> _Read:
+        """What reads a value."""
+        match value:
+            case str():
+                return _path(parse(value), each)
+            case Fixed(value=fixed):
+                return lambda frames, around: fixed
+            case First(values=values):
+                return _first([self.value(inner, each) for inner in values])
+            case Except(value=inner, other=other):
+                return _except(self.value(inner, each), other)
+            case Total(path=path, add=add):
+                return _total(self.value(path, each), add)
+            case Text(separator=separator, values=values):
+                return _text(separator, [self.value(inner, each) for inner in values])
+            case Extract(value=inner, pattern=pattern):
+                return _extract(self.value(inner, each), pattern)
+            case Asked(value=inner):
+                return _asked(self.value(inner, ()))
+            case Named(names=names, key=key, column=column):
+                return _named(names, self.value(key, each), column)
+            case Inside(path=path, layout=layout, value=inner):
+                return _inside(self.value(path, each), f"{self._protocol}.{layout}", self.value(inner, ()))
+            case Elements(each=path, columns=columns):
+                return self._elements(parse(path), columns)
+        return _computed(expression(value))
+
+    def _elements(self, each: tuple[Step, ...], columns: Mapping[str, Value]) -> _Read:
+        if not columns:
+            return _path(each, ())
+        reads = [(name, self.value(value, each)) for name, value in columns.items()]
+
+        def structures(frames: Frames, around: list[Any]) -> list[Row] | None:
+            found = [{name: read(frames, inner) for name, read in reads} for inner in elements(around[0], each)]
+            return found or None
+
+        return structures
+
+
+def _first(reads: list[_Read]) -> _Read:
+    def first(frames: Frames, around: list[Any]) -> Any:
+        for read in reads:
+            value = read(frames, around)
+            if value is not None:
+                return value
+        return None
+
+    return first
+
+
+def _except(read: _Read, other: int | str) -> _Read:
+    def unless(frames: Frames, around: list[Any]) -> Any:
+        value = read(frames, around)
+        return None if value == other else value
+
+    return unless
+
+
+def _total(read: _Read, add: int) -> _Read:
+    def total(frames: Frames, around: list[Any]) -> int | None:
+        items = read(frames, around)
+        return None if items is None else sum(int(item) + add for item in items if item is not None)
+
+    return total
+
+
+def _text(separator: str, reads: list[_Read]) -> _Read:
+    def text(frames: Frames, around: list[Any]) -> str | None:
+        parts = [_as_text(read(frames, around)) for read in reads]
+        return None if None in parts else separator.join(map(str, parts))
+
+    return text
+
+
+def _extract(read: _Read, pattern: str) -> _Read:
+    search = re.compile(pattern).search
+
+    def extract(frames: Frames, around: list[Any]) -> str | None:
+        text = read(frames, around)
+        match = search(text) if isinstance(text, str) else None
+        return match[1] if match is not None else None
+
+    return extract
+
+
+def _asked(read: _Read) -> _Read:
+    def asked(frames: Frames, around: list[Any]) -> Any:
+        if frames.request is None:
+            return None
+        request = Frames(frames.request, None, frames.names)
+        return read(request, [frames.request])
+
+    return asked
+
+
+def _named(names: str, read: _Read, column: str) -> _Read:
+    def named(frames: Frames, around: list[Any]) -> Any:
+        return frames.names.get(names, {}).get(read(frames, around), {}).get(column)
+
+    return named
+
+
+def _inside(read: _Read, key: str, inner: _Read) -> _Read:
+    def inside(frames: Frames, around: list[Any]) -> Any:
+        data = read(frames, around)
+        if not isinstance(data, bytes):
+            return None
+        decoded = decode(data, key)
+        return None if decoded.error is not None else inner(Frames(decoded.value), [decoded.value])
+
+    return inside
+
+
+_SIGNS: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "not ": operator.not_}
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    ">>": operator.rshift,
+    "<<": operator.lshift,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _computed(tree: Expression) -> _Read:
+    """An expression over the frame's fields; null if one of them is, as in SQL."""
+
+    def compute(tree: Expression, value: Any) -> Any:
+        match tree:
+            case Literal(value=literal):
+                return literal
+            case Field(names=names):
+                return _followed(value, names)
+            case LengthOf(of=inner):
+                found = compute(inner, value)
+                return None if found is None else len(found)
+            case Context():
+                return None
+        operands = [compute(operand, value) for operand in tree.operands]
+        if None in operands:
+            return None
+        if len(operands) == 1:
+            return _SIGNS[tree.symbol](operands[0])
+        try:
+            return _OPERATORS[tree.symbol](*operands)
+        except (TypeError, ValueError, ZeroDivisionError):
+            return None
+
+    return lambda frames, around: compute(tree, around[0])
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Symbol):
+        return value.symbol or str(int(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value) if isinstance(value, int) else None
+
+
+def _as_number(value: Any) -> int | None:
+    if isinstance(value, int):
+        return int(value)
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20 else None
+
+
+def _fitted(read: _Read, type_: str) -> _Read:
+    """Reads a value as a column of a type holds it."""
+    if type_ == TEXT:
+        return lambda frames, around: _as_text(read(frames, around))
+    if type_ in (INT, BIGINT) or type_.startswith("timestamp"):
+        return lambda frames, around: _as_number(read(frames, around))
+    if type_ == BOOLEAN:
+        return lambda frames, around: None if (value := read(frames, around)) is None else bool(value)
+    if type_ == BINARY:
+        return lambda frames, around: _as_bytes(read(frames, around))
+    if type_ == "list<string>":
+        return lambda frames, around: _as_texts(read(frames, around))
+    return read
+
+
+def _as_bytes(value: Any) -> bytes | None:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+def _as_texts(value: Any) -> list[str | None] | None:
+    if value is None:
+        return None
+    return [_as_text(item) for item in value] if isinstance(value, list) else [_as_text(value)]

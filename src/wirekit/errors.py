@@ -193,7 +193,7 @@ class Damaged(NamedTuple):
 
     Attributes:
         offset: absolute offset of its first byte.
-        length: bytes.
+        length: bytes; 0 where a length is wrong and nothing is lost by it.
         error: what is wrong, and where.
     """
 
@@ -202,4 +202,5 @@ class Damaged(NamedTuple):
     error: WireError
 
     def __str__(self) -> str:
-        return f"{self.length:,} byte{'' if self.length == 1 else 's'} passed over: {self.error}"
+        passed = f"{self.length:,} byte{'' if self.length == 1 else 's'} passed over: " if self.length else ""
+        return f"{passed}{self.error}"

@@ -279,6 +279,29 @@ def test_a_wrong_checksum_is_blamed_on_its_message_alone(
         start = end
 
 
+@pytest.mark.parametrize("piece", [None, 500])
+def test_a_size_that_is_too_large_is_blamed_on_its_message_alone(
+    piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    folder = copied(tmp_path, "0.10.2.2", "t-gzip-0")
+    path = folder / f"{BASE}.log"
+    whole = path.read_bytes()
+    entries = wirekit.decode(whole, "kafka.log_segment").value.messages
+    starts = [0]
+    for entry in entries:
+        starts.append(starts[-1] + len(wirekit.encode("kafka.log_entry", entry)))
+    for number, start in enumerate(starts[:-2]):
+        for more in (1, 300, starts[-1] - starts[number + 1]):
+            size = (entries[number].message_size + more).to_bytes(4, "big")
+            path.write_bytes(whole[: start + 8] + size + whole[start + 12 :])
+            report = check(folder)
+            assert report is not None
+            assert {(Path(each.file).name, each.offset) for each in report.problems} == {(path.name, start)}
+            assert report.facts["segments"][0]["messages"] == 74
+
+
 def test_an_entry_before_a_good_message_that_is_later_is_wrong_behind_a_wrong_checksum_too(tmp_path: Path) -> None:
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     broken_crc(folder)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,6 +82,55 @@ def test_what_only_looks_like_a_message_is_none(tmp_path: Path) -> None:
         segment.write_bytes(TWO + b"\x55" * 50 + behind)
         (*_, last) = reading.pieces_of_file(str(segment))
         assert [error.offset for error in last.errors] == [len(TWO)]
+
+
+def with_size(data: bytes, size: int) -> bytes:
+    return data[:8] + size.to_bytes(4, "big") + data[12:]
+
+
+def inside(magic: int, number: int) -> dict[str, Any]:
+    return message([message(b"inner", offset=number, magic=magic)], offset=number, magic=magic, codec="GZIP")
+
+
+@pytest.mark.parametrize("piece", [30, 4096])
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_size_that_is_too_large_hides_no_other_message(
+    magic: int, compressed: bool, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it names: some bytes of the next message, all of them, all to the end of the file or more.
+
+    The message itself is not said to be in order, as its CRC covers what its size names.
+    """
+    monkeypatch.setattr(reading, "PIECE", piece)
+    one, two, *others = (
+        message_set(inside(magic, n) if compressed else message(b"value %d" % n, offset=n, magic=magic))
+        for n in range(1, 6)
+    )
+    behind = b"".join(others)
+    segment = tmp_path / "00000000000000000000.log"
+    for more in range(1, len(behind) + 3):
+        segment.write_bytes(one + with_size(two, len(two) - 12 + more) + behind)
+        pieces = list(reading.pieces_of_file(str(segment)))
+        found = [(m.offset, m.check) for each in pieces for m in each.messages]
+        assert [each for each in found if each[0] != 2] == [(n, "ok") for n in (1, 3, 4, 5)]
+        assert (2, "ok") not in found
+        assert [each for piece in pieces for each in piece.damaged]
+        assert sum(each.length for each in pieces) == segment.stat().st_size
+        assert not any(each.errors or each.gaps for each in pieces)
+
+
+def test_bytes_behind_a_value_are_covered_by_the_crc(tmp_path: Path) -> None:
+    """A message with more bytes than its fields is bad, or good, as the CRC over all of them says."""
+    segment = tmp_path / "00000000000000000000.log"
+    for crc, check in ((None, "ok"), (zlib.crc32(TWO[16:]), "bad")):
+        long = TWO[16:] + b"more"
+        body = (zlib.crc32(long) if crc is None else crc).to_bytes(4, "big") + long
+        segment.write_bytes(ONE + TWO[:8] + len(body).to_bytes(4, "big") + body + THREE)
+        pieces = list(reading.pieces_of_file(str(segment)))
+        assert [m.check for piece in pieces for m in piece.messages] == ["ok", check, "ok"]
+        assert sum(gap.length for piece in pieces for gap in piece.gaps) == 4
+        assert not any(piece.damaged for piece in pieces)
 
 
 @pytest.mark.parametrize("zeros", [12, 5000])

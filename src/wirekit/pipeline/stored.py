@@ -104,7 +104,7 @@ def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Ite
     found = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]
-    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
+    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged if part.length]
     for error in piece.errors:
         start = piece.offset if error.offset is None or error.source else error.offset
         found.append((start, each.size - start, error.reason, error.path))

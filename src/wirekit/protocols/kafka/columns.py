@@ -153,8 +153,11 @@ def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None
 
 
 def verified(rows: pa.RecordBatch) -> NDArray[Any]:
-    """Whether the CRC of every row is good, and those of the wrappers around it; false for what cannot be opened."""
-    good = numbers(rows, "message.crc.ok").astype(bool)
+    """Whether the CRC of every row is good, and those of the wrappers around it.
+
+    False for what cannot be opened, and for a size that names more than the message: the CRC covers all of it.
+    """
+    good = numbers(rows, "message.crc.ok").astype(bool) & (numbers(rows, "@gap") == 0)
     compressed = np.isin(numbers(rows, "message.attributes.codec"), [codec for _, codec in COMPRESSIONS])
     good &= ~(compressed & np.asarray(rows["@left"].is_null()) & np.asarray(rows["message.value"].is_valid()))
     depths, parents = numbers(rows, "@depth"), numbers(rows, "@parent", -1)

@@ -25,10 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from wirekit.compiler.columns import scan
+from wirekit.engine import decode
+from wirekit.errors import Damaged
 from wirekit.protocols.kafka.columns import numbers, resolved, scanned, verified
-from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, ZEROS, SegmentFile
+from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, SEGMENT, ZEROS, SegmentFile
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, LOG
 from wirekit.stored import Problem, Report
 
@@ -108,6 +111,11 @@ def check_partition(folder: str | os.PathLike[str]) -> Report:
 def unreadable(path: Path, error: OSError) -> Problem:
     """A file that is named in its directory and cannot be read: a dead link, a directory, deleted meanwhile."""
     return Problem(str(path), f"cannot be read: {error.strerror}")
+
+
+def _places(rows: Any) -> NDArray[Any]:
+    """Where in the window each message begins; for those in a wrapper, where the wrapper does."""
+    return np.where(numbers(rows, "@depth") == 0, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0))
 
 
 class _Partition:
@@ -216,7 +224,16 @@ class _Partition:
             elif not consumed and not errors.num_rows and not file.last:
                 file.take(0)
                 continue
+            oversized = self._oversized(file, window, rows)
+            if oversized is not None:
+                rows = rows.filter(pa.array(_places(rows) + start < oversized.offset))
+                errors = errors.slice(0, 0)
             self._part(segment, start, rows, indexes)
+            if oversized is not None:
+                self._say(segment.name, f"{oversized.error.path}: {oversized.error.reason}", oversized.error.offset)
+                segment.end = oversized.offset + oversized.length
+                file.go(segment.end)
+                continue
             ended = False
             for error in errors.to_pylist():
                 inside = error["depth"] > 0
@@ -233,6 +250,14 @@ class _Partition:
                 if not ended:
                     self._tail(segment, file, left)
                 return
+
+    @staticmethod
+    def _oversized(file: SegmentFile, window: memoryview, rows: Any) -> Damaged | None:
+        """What in a message whose size is too large for it is none of its bytes, and ends where the next one begins."""
+        if not (numbers(rows, "@gap")[numbers(rows, "@depth") == 0] > 0).any():
+            return None
+        found = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
+        return None if found is None else found[1]
 
     def _goes_on(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
         """Goes to the next message behind what is none, if there is one; what cannot be known then is not compared."""
@@ -269,7 +294,7 @@ class _Partition:
         offsets, known, times, _ = resolved(rows)
         whole = numbers(rows, "@depth") == 0
         good = numbers(rows, "message.crc.ok").astype(bool)
-        places = np.where(whole, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0)) + start
+        places = _places(rows) + start
         for row in np.flatnonzero(~good):
             inside = "" if whole[row] else ", in compressed data"
             self._say(segment.name, f"the checksum of offset {int(offsets[row])} is wrong{inside}", int(places[row]))

@@ -8,12 +8,15 @@ Rules, as Kafka 0.10.2's own reader has them (``MemoryRecords.RecordsIterator``,
 - Messages of magic 0 have no timestamp, and -1 is none.
 - A compressed value that cannot be opened is given as it stands, as the value of one message, whose check is bad.
 - The CRC of a wrapper covers what is in it: a message in a wrapper has the worse of both verdicts.
+- A CRC covers all bytes that ``message_size`` names (``Record.computeChecksum``), those that no field explains too. One
+  that is good for the fields alone is wrong: the size is, and in a file the next message begins inside it.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
@@ -51,14 +54,28 @@ class _Wrapper:
     check: str
 
 
-def verdicts(checks: Iterable[Check]) -> dict[str, str]:
-    """The statuses of CRCs and decompression of a decoded value, by path."""
-    return {check.path: check.status for check in checks if check.kind in ("crc32", "decompression")}
+def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
+    """The verdicts on CRCs and decompression in a decoded value, by path."""
+    return {check.path: check for check in checks if check.kind in ("crc32", "decompression")}
+
+
+def left_over(entry: Record) -> bytes:
+    """The bytes that an entry's ``message_size`` names and no field explains."""
+    left: bytes = entry.extra.get("trailing", {}).get("message_size", b"")
+    return left
+
+
+def status(entry: Record, check: Check | None) -> str:
+    """The verdict on the CRC of an entry, over all that its ``message_size`` names: ``ok``, ``bad`` or ``absent``."""
+    if check is None:
+        return "absent"
+    left = left_over(entry)
+    return check.status if not left else "ok" if zlib.crc32(left, check.computed) == check.stored else "bad"
 
 
 def messages_of_set(
     message_set: Any,
-    statuses: Mapping[str, str],
+    statuses: Mapping[str, Check],
     *,
     path: str = "",
     topic: str | None = None,
@@ -144,6 +161,8 @@ class SegmentFile:
         while _is_total(decoded.error) and (size := _whole(data, decoded.value)):
             data, self.last = data[:size], False
             decoded = decode(data, SEGMENT, offset=self.position)
+        if (oversized := self.oversized(decoded)) is not None:
+            return self._resumed(decoded, *oversized), True
         left = b"" if self.last or decoded.error is not None else decoded.value.tail
         if data and len(left) == len(data):
             self.take(0)
@@ -164,6 +183,47 @@ class SegmentFile:
         else:
             self.take(piece.length)
         return piece, self.position < self._size and (error is None or found is not None)
+
+    def oversized(self, decoded: Decoded) -> tuple[int, Damaged] | None:
+        """The first of the messages whose size is too large for it: its number, and what of it is no message.
+
+        It is so where another one begins inside. One whose fields fail their CRC may have less bytes than its size says
+        for another reason: its size holds where the next message begins behind it.
+        """
+        if not decoded.gaps:
+            return None
+        checks = verdicts(decoded.checks)
+        entries = decoded.value.messages if decoded.error is None else decoded.value.messages[:-1]
+        ends = _ends(decoded.data, entries)
+        for number, entry in enumerate(entries):
+            check = checks.get(f"messages[{number}].message.crc")
+            left = len(left_over(entry))
+            if check is None or not left or status(entry, check) == "ok":
+                continue
+            self.search.before, end = entry.offset, decoded.offset + ends[number + 1]
+            if check.status != "ok" and self.search.is_message(end):
+                continue
+            found = self.search.within(end - left, end)
+            if found is not None:
+                place = decoded.offset + ends[number]
+                where = {"protocol": SEGMENT, "path": f"messages[{number}].message_size", "offset": place}
+                error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
+                return number, Damaged(end - left, found - end + left, error)
+        return None
+
+    def _resumed(self, decoded: Decoded, number: int, damaged: Damaged) -> Piece:
+        """The messages up to one whose size is too large; reading goes on at the next one, inside it."""
+        begin = self.position
+        decoded.value.messages = decoded.value.messages[: number + 1]
+        self.go(damaged.offset + damaged.length)
+        return Piece(
+            begin,
+            self.position - begin,
+            messages_of(decoded, topic=self.topic, partition=self.partition),
+            damaged=(damaged,),
+            gaps=tuple(gap for gap in decoded.gaps if gap.source or gap.offset < damaged.offset),
+            fits=True,
+        )
 
     def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, int, WireError | None]:
         """Where a window begins, where its whole messages end, and what is wrong there."""
@@ -215,10 +275,16 @@ def _is_total(error: WireError | None) -> bool:
 
 def _whole(data: bytes, segment: Record) -> int:
     """Bytes of the messages in front of the last one, at which decoding stopped."""
-    size = 0
-    for _ in segment.messages[:-1]:
-        size += ENTRY.frame_size(Reader(Session(SEGMENT, Limits()), data, size), Scope.root({}).inner()) or 0
-    return size
+    return _ends(data, segment.messages[:-1])[-1]
+
+
+def _ends(data: bytes, entries: list[Record]) -> list[int]:
+    """Where the first of some entries begins, which is 0, and where each of them ends."""
+    ends = [0]
+    for _ in entries:
+        reader = Reader(Session(SEGMENT, Limits()), data, ends[-1])
+        ends.append(ends[-1] + (ENTRY.frame_size(reader, Scope.root({}).inner()) or 0))
+    return ends
 
 
 def cut(end: int, left: bytes, count: int) -> WireError | None:
@@ -238,7 +304,7 @@ def cut(end: int, left: bytes, count: int) -> WireError | None:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    statuses: Mapping[str, str]
+    statuses: Mapping[str, Check]
     topic: str | None
     partition: int | None
     schema: str
@@ -254,21 +320,23 @@ class _Reader:
             if message is None or "value" not in message:
                 continue
             offset = entry.offset + base if known else None
-            yield from self._message(message, offset, f"{prefix}[{index}].message", wrapper)
+            place = f"{prefix}[{index}].message"
+            own = _described(message, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
+            yield from self._message(message, own, place, wrapper)
 
-    def _message(self, message: Record, offset: int | None, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
-        own = _described(message, offset, wrapper, self.statuses.get(f"{path}.crc", "absent"))
+    def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
         value = message.value
         if isinstance(value, Record):
             if value.get("content") is not None:
                 yield from self.read(value.content, f"{path}.value.content", own)
                 return
             value = value.compressed
+        unopened = self.statuses.get(f"{path}.value")
         dated = message.magic >= 1
         yield Message(
             topic=self.topic,
             partition=self.partition,
-            offset=offset,
+            offset=own.offset,
             timestamp=own.timestamp if dated and own.timestamp != NO_TIMESTAMP else None,
             timestamp_type=own.timestamp_type.symbol if dated else None,
             key=message.key,
@@ -276,7 +344,7 @@ class _Reader:
             attributes=sum(int(message.attributes[name]) << shift for name, _, shift in ATTRIBUTES.fields),
             codec=wrapper.codec if wrapper is not None and own.codec == "none" else own.codec,
             crc=message.crc,
-            check="bad" if self.statuses.get(f"{path}.value") == "bad" else own.check,
+            check=own.check if unopened is None else unopened.status,
             schema=self.schema,
             protocol="kafka",
         )

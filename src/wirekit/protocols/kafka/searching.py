@@ -47,12 +47,33 @@ class Search:
         self._size = os.fstat(file.fileno()).st_size
         self._most = registry[KEY].limits.frame
         self._begin = heading(KEY, self._most)
-        self._left = _ALLOWANCE + 4 * self._size  # bytes that may be summed to tell messages from others
+        self._left = _ALLOWANCE + 4 * self._size  # bytes that may be looked at to tell messages from others
 
     def behind(self, start: int) -> int | None:
         """Where the next message begins behind damage at ``start``; the one behind a whole bad one goes first."""
         size = self._begin.frame_size(self._read(start, self._begin.size).ljust(self._begin.size, b"\0"), 0) or 0
-        return start + size if size > 0 and self._is_message(start + size) else self._next(start + 1)
+        return start + size if size > 0 and self.is_message(start + size) else self._next(start + 1)
+
+    def within(self, start: int, end: int) -> int | None:
+        """Where the first message begins from ``start`` on and in front of ``end``; None if there is none."""
+        self._left -= end - start
+        return self._next(start, end) if self._left >= 0 else None
+
+    def is_message(self, at: int) -> bool:
+        """Whether a message begins here that may stand behind the last good one."""
+        head = self._read(at, self._begin.size)
+        if not self._begin.pattern.match(head):
+            return False
+        size = self._begin.frame_size(head, 0) or 0
+        if size > self._most or at + size > self._size or not self._follows(_number(ENTRY, "offset", head)):
+            return False
+        if size > _SMALL and not self._may_end(at + size):
+            return False
+        self._left -= size
+        if self._left < 0:
+            return False
+        message = self._read(at + _lead(ENTRY, "message"), size - _lead(ENTRY, "message"))
+        return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
 
     def beyond_zeros(self, start: int) -> int | None:
         """Where the first byte stands from ``start`` on that is not zero; None if there is none."""
@@ -70,30 +91,19 @@ class Search:
         except OSError as error:
             return None if error.errno == errno.ENXIO else start
 
-    def _next(self, at: int) -> int | None:
+    def _next(self, at: int, end: int | None = None) -> int | None:
+        """Where the first message begins from ``at`` on, in front of ``end`` if there is one."""
         chunk = _LEAST_CHUNK
-        while len(data := self._read(at, chunk)) >= self._begin.size:
+        end = self._size if end is None else end
+        while at < end and len(data := self._read(at, chunk)) >= self._begin.size:
             for match in self._begin.pattern.finditer(data):
-                if self._is_message(at + match.start()):
+                if at + match.start() >= end:
+                    return None
+                if self.is_message(at + match.start()):
                     return at + match.start()
             at += len(data) - self._begin.size + 1
             chunk = min(2 * chunk, _LARGEST_CHUNK)
         return None
-
-    def _is_message(self, at: int) -> bool:
-        head = self._read(at, self._begin.size)
-        if not self._begin.pattern.match(head):
-            return False
-        size = self._begin.frame_size(head, 0) or 0
-        if size > self._most or at + size > self._size or not self._follows(_number(ENTRY, "offset", head)):
-            return False
-        if size > _SMALL and not self._may_end(at + size):
-            return False
-        self._left -= size
-        if self._left < 0:
-            return False
-        message = self._read(at + _lead(ENTRY, "message"), size - _lead(ENTRY, "message"))
-        return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
 
     def _may_end(self, at: int) -> bool:
         """Whether a message may end here: what stands here may be another one, zeros, or the end."""

@@ -9,6 +9,7 @@ of all fields, by generated code too.
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -337,6 +338,33 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     found = _run(registry[client], data, 0, {}, limits)
     cut = found.error is not None and isinstance(found.error, Short)
     return client if (found.error is None and not found.gaps) or (cut and found.value is not None) else server
+
+
+class _Beginning(bytes):
+    """The first bytes of something longer: a slice that leads beyond them is an error, not a shorter slice."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice) and key.stop is not None and key.stop > len(self):
+            raise IndexError
+        return bytes.__getitem__(self, key)
+
+
+def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | None = None) -> bool:
+    """Whether bytes may be a value of ``size`` bytes without a complaint, or the first ones of such a value.
+
+    For searching, where most bytes are none: it takes a tenth of the time in which ``decode`` says what is wrong.
+    """
+    from wirekit.compiler import rows
+
+    state = rows.State(key, Params(context or {}), registry[key].limits, size)
+    cut = len(data) < size
+    try:
+        _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, ())
+    except (struct.error, IndexError):  # what reading beyond the bytes gives
+        return cut
+    except rows.REASONS:
+        return False
+    return end == size and (cut or state.clean)
 
 
 def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import samples
+from tests.kafka.golden import PDUS
 from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
 from wirekit.compiler.ir import Number
-from wirekit.engine import frame_size
+from wirekit.engine import begins, frame_size
 from wirekit.errors import WirekitError
 
 LIMITS = wirekit.Limits()
@@ -43,6 +44,21 @@ def test_every_frame_that_decodes_cleanly_has_the_heading(key: str) -> None:
             assert begin.pattern.match(data)
             assert begin.frame_size(data, 0) in (None, frame_size(data, key, limits=LIMITS))
     assert tried
+
+
+def test_what_begins_a_clean_value_is_not_refused() -> None:
+    keyed = [(pdu.key, pdu.data) for pdu in PDUS if len(pdu.data) < 4000]
+    for key in ("pulsar.frame", "joyqueue.frame", "jmq4.frame"):
+        keyed += [(key, data) for data in samples()[key]]
+    tried = 0
+    for key, data in keyed:
+        decoded = wirekit.decode(data, key)
+        clean = decoded.clean and decoded.consumed == len(data)
+        assert begins(data, key, len(data)) == clean
+        if clean:
+            tried += 1
+            assert all(begins(data[:length], key, len(data)) for length in (*range(64), len(data) // 2))
+    assert tried > 100
 
 
 @pytest.mark.parametrize("key", STREAMS)

@@ -40,7 +40,7 @@ class Heading:
     after: int
     number: struct.Struct | None
 
-    def frame_size(self, buffer: bytes, start: int) -> int | None:
+    def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
         """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
         if self.number is None:
             return None

@@ -10,12 +10,13 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from wirekit.conversation.dialogue import Dialogue
+from wirekit.conversation.dialogue import CALL, Dialogue
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined
 from wirekit.conversation.following import Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, recognise
 
 __all__ = [
+    "CALL",
     "NEED_DATA",
     "SIDES",
     "Conversation",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation.events import Description, Frame, Message
-from wirekit.engine import Decoded, decode
+from wirekit.conversation.requests import Requests
+from wirekit.engine import Decoded, begins
 from wirekit.registry import Protocol
+
+CALL = 32
+FEW = 32
+BYTE = 2
 
 
 class Dialogue:
@@ -15,6 +20,8 @@ class Dialogue:
 
     Attributes:
         protocol: the protocol.
+        effort: what searching has cost so far; a look at ``FEW`` bytes or less costs ``CALL``, each byte beyond
+            ``BYTE``.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
         frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
             protocol's own limit allows is framed all the same, and has a Limit error.
@@ -24,7 +31,8 @@ class Dialogue:
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
-        self.requests: dict[Hashable, Frame] = {}
+        self.requests = Requests()
+        self.effort = 0
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
         """How to decode a whole frame: key, context, and the reason if its body cannot be decoded."""
@@ -42,13 +50,21 @@ class Dialogue:
         """The side that alone sends such a frame, or "" where both do; tells client from server in the middle."""
         return ""
 
-    def plausible(self, side: str, data: bytes) -> bool:
-        """Whether a whole frame found while searching is one: it decodes cleanly and its body is known."""
+    def plausible(self, side: str, data: bytes, size: int) -> bool:
+        """Whether what may be a frame is one, while searching: it decodes cleanly and its body is known.
+
+        Args:
+            side: who sent it.
+            data: the frame, or its first bytes: False then says that it is none.
+            size: bytes of the whole frame.
+        """
         key, context, reason = self.schema(side, data)
-        if reason is not None:
-            return False
-        decoded = decode(data, key, context=context)
-        return decoded.clean and decoded.consumed == len(data)
+        return reason is None and self.fits(data, key, size, context)
+
+    def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
+        """``wirekit.engine.begins``, with what it costs counted."""
+        self.effort += CALL + BYTE * max(len(data) - FEW, 0)
+        return begins(data, key, size, context=context)
 
     def observe(self, frame: Frame) -> None:
         """Takes note of what a frame says about the connection; called once for each, in order of arrival."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
+from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.engine import LARGEST_HEADER, decode, foreign, frame_size, header
 from wirekit.errors import Misuse, WireError
@@ -17,6 +17,12 @@ from wirekit.wire.stream import Decrypt, Limits
 LARGEST_SEARCH = 1024 * 1024
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
+CREDIT = 16
+"""What may be spent on searching for each byte that arrives, counted as ``Dialogue.effort`` is."""
+FIRST_CREDIT = 4096
+MOST_CREDIT = 1024 * 1024
+HEADS = (FEW, 512)
+"""Bytes of what may be a frame that are looked at before all are."""
 
 
 class _Direction:
@@ -24,18 +30,25 @@ class _Direction:
 
     Attributes:
         lost: why the bytes make no sense, "" while they do.
-        searched: how far they were looked through for a frame since.
-        waiting: (end, start) of what may be a frame and is not all there, a heap.
+        headed: whether it is known what stands in front of the first frame.
+        searched: offset up to which they were looked through for a frame since.
+        waiting: (end, start) of what may be a frame and is not all there, a heap of offsets.
+        whole: (start, end) of those that have come to be all there, a heap too.
+        credit: what may be spent on searching. When it is spent, the search goes on as more bytes arrive, so that it
+            takes a time in proportion to them whatever they are.
     """
 
-    __slots__ = ("buffer", "lost", "offset", "searched", "time_us", "waiting")
+    __slots__ = ("buffer", "credit", "headed", "lost", "offset", "searched", "time_us", "waiting", "whole")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.offset = 0
         self.lost = ""
+        self.headed = False
         self.searched = 0
+        self.credit = FIRST_CREDIT
         self.waiting: list[tuple[int, int]] = []
+        self.whole: list[tuple[int, int]] = []
         self.time_us: int | None = None
 
 
@@ -93,6 +106,7 @@ class Conversation:
         """
         direction = self._direction(side)
         direction.buffer += data
+        direction.credit = min(direction.credit + CREDIT * len(data), MOST_CREDIT)
         direction.time_us = time_us
         events = list(self._drain(side, direction))
         if direction.buffer:
@@ -108,6 +122,8 @@ class Conversation:
         events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
         self.dialogue.lost()
         direction.offset += length
+        direction.headed = True
+        direction.waiting, direction.whole = [], []
         direction.lost = f"after {length} bytes {reason}"
         return events
 
@@ -127,13 +143,14 @@ class Conversation:
             raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
 
     def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
-        if not direction.offset and direction.buffer:
+        if not direction.headed and direction.buffer:
             front = header(bytes(direction.buffer[:LARGEST_HEADER]))
             if front is not None:
                 if front[1] is not None:
                     yield self._header(side, direction, front[0], front[1])
                 elif len(direction.buffer) < LARGEST_HEADER:
                     return
+            direction.headed = True
         while direction.buffer:
             if direction.lost:
                 found = self._search(side, direction)
@@ -149,19 +166,23 @@ class Conversation:
                 size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
             except WireError as error:
                 hint = foreign(head)
-                direction.lost = f"no frame begins here: {error.path} {error.reason}{'; ' if hint else ''}{hint}"
-                direction.searched = 1
+                self._lose(direction, f"{error.path} {error.reason}{'; ' if hint else ''}{hint}")
                 continue
             if size is None or len(direction.buffer) < size:
                 return
             if size <= 0:
-                direction.lost = f"no frame begins here: its length is {size}"
-                direction.searched = 1
+                self._lose(direction, f"its length is {size}")
                 continue
             data = bytes(direction.buffer[:size])
             frame = self._frame(side, direction, data)
             self._drop(direction, size)
             yield frame
+
+    @staticmethod
+    def _lose(direction: _Direction, why: str) -> None:
+        direction.lost = f"no frame begins here: {why}"
+        direction.searched = direction.offset + 1
+        direction.waiting, direction.whole = [], []
 
     def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
         """What a proxy put in front of the stream."""
@@ -200,35 +221,60 @@ class Conversation:
         return agreed if agreed.frame > self.limits.frame else self.limits
 
     def _search(self, side: str, direction: _Direction) -> int | None:
-        """The first offset at which a whole frame stands that decodes cleanly."""
+        """How many bytes stand in front of the next whole frame that decodes cleanly; None if there is none yet."""
         from wirekit.compiler.heading import heading
 
-        buffer, waiting = bytes(direction.buffer), direction.waiting
-        whole = []
-        while waiting and waiting[0][0] <= len(buffer):
-            whole.append(heapq.heappop(waiting)[1])
+        buffer, base, waiting, whole = direction.buffer, direction.offset, direction.waiting, direction.whole
+        while waiting and waiting[0][0] <= base + len(buffer):
+            end, start = heapq.heappop(waiting)
+            heapq.heappush(whole, (start, end))
+        while whole and direction.credit > 0:
+            start, end = heapq.heappop(whole)
+            if start >= base and self._is_frame(side, direction, start - base, end - start):
+                return start - base
         begin = heading(self.dialogue.frame_key(side), self._framing().frame)
-        found = begin.pattern.finditer(buffer, direction.searched)
-        for start in chain(sorted(whole), (match.start() for match in found)):
+        at = max(direction.searched - base, 0)
+        while direction.credit > 0:
+            match = begin.pattern.search(buffer, at)
+            next_at = match.start() + 1 if match is not None else max(at, len(buffer) - begin.size + 1)
+            direction.credit -= next_at - at
+            direction.searched = base + next_at
+            if match is None:
+                return None
+            at, start = next_at, match.start()
             size = begin.frame_size(buffer, start)
-            end = start + size if size is not None else self._end(side, buffer, start)
-            if end > len(buffer):
-                heapq.heappush(waiting, (end, start))
-            elif end > start and self.dialogue.plausible(side, buffer[start:end]):
-                return start
-        direction.searched = max(direction.searched, len(buffer) - begin.size + 1)
+            if size is None:
+                size = self._size(side, bytes(buffer[start : start + LARGEST_HEAD]))
+            end = start + size
+            if not 0 < size <= max(LARGEST_SEARCH, len(buffer) - start):
+                continue
+            if self._is_frame(side, direction, start, size):
+                if end <= len(buffer):
+                    return start
+                heapq.heappush(waiting, (base + end, base + start))
         return None
 
-    def _end(self, side: str, buffer: bytes, start: int) -> int:
-        """Where a frame at ``start`` ends by its own length: not behind ``start`` if it makes no sense."""
+    def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
+        """Whether a frame may stand at a place: its first bytes say it, then more of them, then all."""
+        before = self.dialogue.effort
+        end = min(start + size, len(direction.buffer))
+        plausible = True
+        for length in (*(length for length in HEADS if start + length < end), end - start):
+            plausible = self.dialogue.plausible(side, bytes(direction.buffer[start : start + length]), size)
+            if not plausible:
+                break
+        direction.credit -= CALL + self.dialogue.effort - before
+        return plausible
+
+    def _size(self, side: str, head: bytes) -> int:
+        """Bytes of a frame by its own length; 0 if it makes no sense."""
         try:
-            head = buffer[start : start + LARGEST_HEAD]
             size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
         except WireError:
-            return start
+            return 0
         if size is None:
-            return start + LARGEST_HEAD if len(head) < LARGEST_HEAD else start
-        return start + size
+            return LARGEST_HEAD if len(head) < LARGEST_HEAD else 0
+        return size
 
     def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
         if not size:
@@ -242,4 +288,3 @@ class Conversation:
     def _drop(self, direction: _Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
-        direction.searched, direction.waiting = 0, []

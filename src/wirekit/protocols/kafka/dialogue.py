@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.conversation import CALL, Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.registry import Protocol
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
@@ -26,6 +26,7 @@ from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT
+from wirekit.values import Record
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
@@ -34,6 +35,8 @@ BETA = "kafka.offset_commit.request.v0.beta"
 
 GSSAPI_TAG = b"\x60"
 MOST_CALLS = 1_000
+MOST_OF_ONE_ID = 4
+"""Requests with one correlation id that a response may answer: the oldest of those that wait."""
 HIGHEST = 255
 """No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
 
@@ -57,6 +60,7 @@ class KafkaDialogue(Dialogue):
         client_ids: those that requests had so far.
         layouts: {(API, version asked for): version of the layout that the broker answers in}.
         calls: requests by (API, version).
+        copies: how many requests had a correlation id that another one waited with.
     """
 
     def __init__(self, protocol: Protocol) -> None:
@@ -65,6 +69,7 @@ class KafkaDialogue(Dialogue):
         self.client_ids: set[str | None] = set()
         self.layouts: dict[tuple[str, int], int] = {}
         self.calls: Counter[tuple[str, int]] = Counter()
+        self.copies = 0
 
     def schema(self, side: str, data: bytes) -> Choice:
         """The key of a frame's API and version; for a response, of those that the request named."""
@@ -96,7 +101,7 @@ class KafkaDialogue(Dialogue):
     def _response(self, data: bytes) -> Choice:
         number = decode(data, "kafka.response_header").value.get("correlation_id")
         asked = [request.description for _, request in self._waiting(number)]
-        keys = [self._answer(what, data) for what in asked]
+        keys = list(dict.fromkeys(self._answer(what, data) for what in asked))
         tokens = self.expects["server"] == "tokens"
         if tokens or len(keys) > 1:
             fitting: list[str | None] = [key for key in keys if key is not None and _clean(data, key)]
@@ -108,8 +113,8 @@ class KafkaDialogue(Dialogue):
         return keys[0], {}, None
 
     def _waiting(self, number: int | None) -> list[tuple[Hashable, Frame]]:
-        """The requests with a correlation id that have no answer yet, oldest first."""
-        return [item for item in self.requests.items() if item[1].description.correlation_id == number]
+        """The oldest requests with a correlation id that have no answer yet, oldest first."""
+        return self.requests.with_number(number, MOST_OF_ONE_ID)
 
     def _answer(self, what: Description, data: bytes) -> str | None:
         """The key of the response to a request, or None when nobody knows it."""
@@ -140,9 +145,8 @@ class KafkaDialogue(Dialogue):
         silent = name == PRODUCE.name and _acks(body) == 0
         pair: Hashable = number
         if number in self.requests:
-            pair = next(
-                (number, copy) for copy in range(1, len(self.requests) + 2) if (number, copy) not in self.requests
-            )
+            self.copies += 1
+            pair = (number, self.copies)
         return Description(name, version, number, "request", not silent, pair)
 
     def _describe_response(self, key: str, number: int | None) -> Description:
@@ -154,21 +158,43 @@ class KafkaDialogue(Dialogue):
         pair = next((pair for pair, request in waiting if request.description.api == name), None)
         return Description(name, int(version[1:]), number, "response", pair=pair)
 
-    def plausible(self, side: str, data: bytes) -> bool:
+    def plausible(self, side: str, data: bytes, size: int) -> bool:
         """Whether it is a clean request, with a client id seen before if any was, or the answer to a known request.
 
         A capture that starts while a consumer or follower waits begins, on the server's side, with the answer to a
         fetch that nobody saw: that too is taken for one.
         """
-        key, _, reason = self.schema(side, data)
-        if key == ANY_RESPONSE:
-            return self.expects["server"] == "start" and _answers_a_fetch(data)
-        if reason is not None or key in (TOKEN, ANY_REQUEST):
-            return False
-        decoded = decode(data, key)
-        if not decoded.clean or decoded.consumed != len(data):
-            return False
-        return not self.client_ids or "client_id" not in decoded.value or decoded.value.client_id in self.client_ids
+        self.effort += CALL
+        if side == "server":
+            keys = self._answers(decode(data, "kafka.response_header").value.get("correlation_id"))
+            if not keys:
+                return self.expects["server"] == "start" and self._answers_a_fetch(data, size)
+        else:
+            keys = _requests(decode(data, "kafka.request_header").value)
+        key = next((key for key in keys if self.fits(data, key, size)), None)
+        if key is None or side == "server" or not self.client_ids or len(data) < size:
+            return key is not None
+        value = decode(data, key).value
+        return "client_id" not in value or value.client_id in self.client_ids
+
+    def _answers(self, number: int | None) -> list[str]:
+        """The keys of what may answer a request with a correlation id."""
+        keys = []
+        for _, request in self._waiting(number):
+            name, version = request.description.api or "", request.description.version or 0
+            for layout in (self.layouts.get((name, version), version), 0):
+                if name in BY_NAME and _speaks(BY_NAME[name], layout):
+                    keys.append(f"kafka.{name}.response.v{layout}")
+        return list(dict.fromkeys(keys))
+
+    def _answers_a_fetch(self, data: bytes, size: int) -> bool:
+        """Whether bytes can be, or begin, the answer to a fetch of any version, with some topic in it."""
+        keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
+        fitting = [key for key in keys if self.fits(data, key, size)]
+        if len(data) < size:
+            return bool(fitting)
+        values = [decode(data, key).value for key in fitting]
+        return any(value.body.responses and value.body.responses[0].topic for value in values)
 
     def observe(self, frame: Frame) -> None:
         """Follows SASL, and forgets the requests that in-order answers have passed."""
@@ -192,9 +218,7 @@ class KafkaDialogue(Dialogue):
             if frame.description.api == SASL_HANDSHAKE.name and frame.decoded.error is None:
                 accepted = frame.value.body.error_code == 0
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
-            passed = frame.request.offset
-            for pair in [pair for pair, request in self.requests.items() if request.offset < passed]:
-                del self.requests[pair]
+            self.requests.forget_before(frame.request.offset)
 
     def summary(self) -> dict[str, Any]:
         """Client ids, and requests by API and version."""
@@ -236,6 +260,15 @@ def _speaks(api: Api, version: int | None) -> bool:
     return version is not None and 0 <= version < len(api.versions)
 
 
+def _requests(header: Record) -> list[str]:
+    """The keys of the requests that a header may begin."""
+    api, version = BY_KEY.get(header.get("api_key")), header.get("api_version")
+    if api is None or not _speaks(api, version):
+        return []
+    key = f"kafka.{api.name}.request.v{version}"
+    return [key, BETA] if api is OFFSET_COMMIT and version == 0 else [key]
+
+
 def _acks(body: Any) -> int | None:
     """What a produce request's body says of acks; None where it does not get so far, or is of an unknown version."""
     return None if body is None or isinstance(body, bytes) else body.get("acks")
@@ -245,13 +278,6 @@ def _clean(data: bytes, key: str) -> bool:
     """Whether bytes are exactly one frame of a layout."""
     decoded = decode(data, key)
     return decoded.error is None and not decoded.gaps and decoded.consumed == len(data)
-
-
-def _answers_a_fetch(data: bytes) -> bool:
-    """Whether bytes can be the answer to a fetch of any version, with some topic in it."""
-    keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
-    fitting = [decode(data, key).value for key in keys if _clean(data, key)]
-    return any(value.body.responses and value.body.responses[0].topic for value in fitting)
 
 
 def _headed(data: bytes, number: int | None, version: int | None) -> bool:

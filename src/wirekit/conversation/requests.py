@@ -1,0 +1,61 @@
+"""The requests of a connection that wait for their response."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, MutableMapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wirekit.conversation.events import Frame
+
+MOST_WAITING = 1 << 16
+"""Requests of a connection that are remembered; the oldest gives way. Clients ask for some thousands at most."""
+
+
+class Requests(MutableMapping[Hashable, "Frame"]):
+    """Requests by what pairs them with their response, oldest first; every operation takes the same time."""
+
+    def __init__(self) -> None:
+        self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
+        self._numbered: dict[int | None, OrderedDict[Hashable, Frame]] = {}
+
+    def __getitem__(self, pair: Hashable) -> Frame:
+        return self._frames[pair]
+
+    def __contains__(self, pair: object) -> bool:
+        return pair in self._frames
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __setitem__(self, pair: Hashable, frame: Frame) -> None:
+        if pair in self._frames:
+            del self[pair]
+        elif len(self._frames) >= MOST_WAITING:
+            del self[next(iter(self._frames))]
+        self._frames[pair] = frame
+        self._numbered.setdefault(frame.description.correlation_id, OrderedDict())[pair] = frame
+
+    def __delitem__(self, pair: Hashable) -> None:
+        number = self._frames.pop(pair).description.correlation_id
+        same = self._numbered[number]
+        del same[pair]
+        if not same:
+            del self._numbered[number]
+
+    def with_number(self, number: int | None, most: int) -> list[tuple[Hashable, Frame]]:
+        """(pair, request) of the oldest requests that have a correlation id, so many at most."""
+        return list(islice(self._numbered.get(number, {}).items(), most))
+
+    def forget_before(self, offset: int) -> None:
+        """Forgets the oldest requests, up to the first one that stands at an offset or behind it."""
+        while self._frames:
+            pair, frame = next(iter(self._frames.items()))
+            if frame.offset >= offset:
+                return
+            del self[pair]

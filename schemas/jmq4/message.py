@@ -24,6 +24,7 @@ from wirekit.schemas.jmq4.codes import (
 from wirekit.schemas.jmq4.types import array, nullable_bytes, string1, string2
 from wirekit.values import SymbolTable
 from wirekit.wire import (
+    Address,
     Bit,
     Bits,
     Bytes,
@@ -100,7 +101,7 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
 
 ADDRESS = (
     "port" / Default(uint16le, 0) * "little-endian, unlike all else",
-    "address" / Bytes(4) * "IPv4",
+    "address" / Address("ipv4") * "IPv4",
 )
 CLIENT_ADDRESS = Struct(*ADDRESS, name="ClientAddress", doc="Port and IPv4 address (JoyQueue IpUtil.java:349-378).")
 CLIENT_BYTES = Default(Bytes(16), bytes(16))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from wirekit.schemas.net.tcp import TCP
 from wirekit.values import SymbolTable
 from wirekit.wire import (
+    Address,
     Bit,
     Bits,
     Bytes,
@@ -83,8 +84,8 @@ IPV4 = Struct(
     "time_to_live" / Default(uint8, 64),
     "protocol" / Default(PROTOCOL, TCP_NUMBER),
     "header_checksum" / Checked(uint16, "internet", ("start", "options")),
-    "source" / Bytes(4),
-    "destination" / Bytes(4),
+    "source" / Address("ipv4"),
+    "destination" / Address("ipv4"),
     "options" / Bytes(this.start.header_length * 4 - 20),
     "payload"
     / IfThenElse(
@@ -145,8 +146,8 @@ IPV6 = Struct(
     * "bytes after the fixed header, extension headers included",
     "next_header" / Default(PROTOCOL, TCP_NUMBER),
     "hop_limit" / Default(uint8, 64),
-    "source" / Bytes(16),
-    "destination" / Bytes(16),
+    "source" / Address("ipv6"),
+    "destination" / Address("ipv6"),
     "payload" / _after(4),
     name="IPv6",
 )

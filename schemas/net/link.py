@@ -15,6 +15,7 @@ from typing import Any
 from wirekit.schemas.net.ip import IP, IPV4, IPV6
 from wirekit.values import SymbolTable
 from wirekit.wire import (
+    Address,
     Bit,
     Bits,
     Bytes,
@@ -82,8 +83,8 @@ def _behind(ethertype: Any, tags: int) -> Node:
 TAGS = 2
 
 ETHERNET = Struct(
-    "destination" / Default(Bytes(6), bytes(6)),
-    "source" / Default(Bytes(6), bytes(6)),
+    "destination" / Default(Address("mac"), bytes(6)),
+    "source" / Default(Address("mac"), bytes(6)),
     "type" / Default(ETHERTYPE, IPV4_TYPE) * "below 0x0600 a length, and the rest is 802.2 LLC",
     "payload" / _behind(this.type, TAGS),
     "trailer" / rest() * "padding and frame check sequence",

@@ -240,7 +240,8 @@ def test_pictures_for_readers(output: str, send: bytes) -> None:
         assert "✓ crc32c stored 0x" in good
         assert "✗ crc32c stored 0x" in bad
         assert "producer_name = 'standalone" in good
-    if output != "tree":
+        assert "       0  00 00 01 12              total_size = 274" in good
+    else:
         assert "00000000  00 00" in good
 
 

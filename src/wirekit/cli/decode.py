@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -37,8 +36,10 @@ from wirekit.registry import registry
 @click.option(
     "--output",
     type=click.Choice(["rich", "tree", "hexdump", "json"]),
-    help="rich: hexdump beside the tree (default on a terminal); json: a line a frame (default on a pipe).",
+    help="tree, or rich: fields beside their bytes (default on a terminal); json: a line a frame (default on a pipe).",
 )
+@click.option("--all", "complete", is_flag=True, help="Show long lists, values and their bytes whole.")
+@click.option("--indent-json", is_flag=True, help="Show payloads that are JSON with a line for each member.")
 @click.option("--spans", is_flag=True, help="In JSON, also the bytes of every field.")
 @strict_option
 @context_option
@@ -48,6 +49,8 @@ def command(
     hex_text: str | None,
     form: str,
     output: str | None,
+    complete: bool,
+    indent_json: bool,
     spans: bool,
     strict: bool,
     context_pairs: tuple[str, ...],
@@ -78,7 +81,14 @@ def command(
         if schema is None:
             return 1
     check_context(schema, context)
-    return _print(frames(schema, given.data, context=context), output, strict, spans)
+    values = frames(schema, given.data, context=context)
+    form = output or ("tree" if on_terminal() else "json")
+    if form == "json":
+        return _print(values, lambda decoded: print_json(decoded.to_json(spans=spans)), strict)
+    from wirekit.cli.render import show
+
+    screen = console()
+    return _print(values, lambda each: show(each, screen, form, complete=complete, indent_json=indent_json), strict)
 
 
 def _form(form: str, hex_text: str | None) -> str:
@@ -139,23 +149,12 @@ def _is_capture(data: bytes) -> bool:
     return is_capture(data)
 
 
-def _print(values: Iterator[Decoded], output: str | None, strict: bool, spans: bool) -> int:
-    form = output or ("rich" if on_terminal() else "json")
-    screen = None if form == "json" else console()
+def _print(values: Iterator[Decoded], show: Callable[[Decoded], None], strict: bool) -> int:
     status = 0
     for decoded in values:
-        if screen is None:
-            print_json(decoded.to_json(spans=spans))
-        else:
-            _show(decoded, screen, form)
+        show(decoded)
         status |= _complain(decoded, strict)
     return status
-
-
-def _show(decoded: Decoded, screen: Any, form: str) -> None:
-    from wirekit.cli.render import show
-
-    show(decoded, screen, form)
 
 
 def _complain(decoded: Decoded, strict: bool) -> int:

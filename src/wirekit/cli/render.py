@@ -1,268 +1,218 @@
-"""A decoded value for a reader: a tree of fields, a hexdump in the fields' colours, or both side by side."""
+"""A decoded value for a reader: a tree of fields, each with its own bytes beside it, or a hexdump in their colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
+from wirekit.cli.fields import FRAMING, Line, counted, field_lines, framed, number_text
 from wirekit.engine import Decoded
-from wirekit.registry import registry
-from wirekit.values import Check, Record, Span, Symbol, readable
-from wirekit.wire.hints import Hints, Nodes
+from wirekit.values import Check, Span
 
-PALETTE = ("cyan", "green", "yellow", "magenta", "bright_blue", "bright_red", "bright_green", "bright_magenta")
-GAP = "reverse red"
-FRAMING = ("length", "count", "tag", "delimiter")
-BYTES_A_LINE = 16
-HEXDUMP_WIDTH = 78
-LONGEST_VALUE = 48
-SIDE_BY_SIDE = 130
-LINES_BESIDE = 256
-LINES_OF_SOURCE = 16
+LEVELS = ("cyan", "green", "blue", "magenta")  # by depth; red and yellow are for what is wrong
+BAD = "reverse red"
+WIDE = 120  # columns of a terminal from which on a line has room for 16 bytes; a pipe gets 8, easier to compare
+NARROW_BYTES, WIDE_BYTES = 8, 16
+DUMP_BYTES = 16
+MOST_ROWS = 2  # of the bytes of a field
+MOST_DUMP_ROWS = 8  # of the bytes of a field in the hexdump
+LEAST_TEXT = 24  # columns that are left to the fields, however deep
+DEEPEST = 12  # how many steps the tree moves to the right
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the tree: a field with its place, framing, value and verdicts.
+def show(decoded: Decoded, console: Console, form: str, *, complete: bool = False, indent_json: bool = False) -> None:
+    """Prints a decoded value.
 
-    ``digits`` are the hexadecimal digits of its number, 0 for one in decimals.
+    Args:
+        decoded: the value; with an error, as far as it was decoded.
+        console: where to.
+        form: ``hexdump``, or ``tree`` (also called ``rich``).
+        complete: whether long lists, values and their bytes are shown whole.
+        indent_json: whether payloads that are JSON are shown with a line for each of their members.
     """
-
-    depth: int
-    name: str
-    text: str
-    note: str
-    span: Span | None = None
-    framing: tuple[Span, ...] = ()
-    checks: tuple[Check, ...] = ()
-    leaf: bool = False
-    digits: int = 0
-
-
-class _Known:
-    """What is known about the fields of a value, by path."""
-
-    def __init__(self, decoded: Decoded) -> None:
-        self.hints = Hints(registry[decoded.schema].node)
-        self.spans: dict[str, Span] = {}
-        self.framing: dict[str, list[Span]] = {}
-        self.checks: dict[str, list[Check]] = {}
-        for span in decoded.spans:
-            if span.kind in FRAMING:
-                self.framing.setdefault(_framed(span), []).append(span)
-            else:
-                self.spans[span.path] = span
-        for check in decoded.checks:
-            self.checks.setdefault(check.path, []).append(check)
+    drawing = _Drawing(decoded, console, complete)
+    console.print(
+        Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {counted(decoded.consumed, 'byte')}")
+    )
+    if form == "hexdump":
+        rows = drawing.dumps()
+    else:
+        rows = drawing.tree(field_lines(decoded, complete=complete, indent_json=indent_json))
+    for row in rows:
+        console.print(row, soft_wrap=True)
+    console.print()
 
 
-def _framed(span: Span) -> str:
-    """The path of the field that a length, count, tag or delimiter belongs to."""
-    return span.path.rpartition("$")[0].removesuffix(".")
+class _Drawing:
+    def __init__(self, decoded: Decoded, console: Console, complete: bool) -> None:
+        self._decoded = decoded
+        self._width = console.width
+        self._complete = complete
+        self._step = " " if console.width < WIDE else "  "
+        self._row = WIDE_BYTES if console.is_terminal and console.width >= WIDE else NARROW_BYTES
+        self._data = [(decoded.offset, decoded.data), *((0, plain) for plain, _ in decoded.sources)]
+        failed = {check.path for check in decoded.checks if check.status == "bad"}
+        self._styles = _styles(decoded.spans, failed)
 
+    def tree(self, lines: list[Line]) -> Iterator[Text]:
+        """The fields, each with offset, bytes, value and verdicts; then what no field explains."""
+        shown: set[tuple[int, int]] = set()
+        for line in lines:
+            yield from self._field(line)
+            shown.update((span.source, span.start) for span in line.spans if span.kind == "gap")
+        for gap in self._decoded.gaps:
+            if (gap.source, gap.offset) in shown:
+                continue
+            where = f", in {gap.path}" if gap.path else ""
+            span = Span("", gap.offset, gap.offset + gap.length, gap.source, kind="gap")
+            text = Text.assemble((f"{counted(gap.length, 'byte')} that no field explains{where}", "bold red"))
+            yield from self._beside([span], text, 0, BAD)
+        decoded = self._decoded
+        end = decoded.offset + len(decoded.data)
+        left = end - decoded.offset - decoded.consumed
+        if decoded.error is not None and left:
+            span = Span("", end - left, end, kind="gap")
+            yield from self._beside([span], Text(f"{counted(left, 'byte')} not decoded", "bold red"), 0, BAD)
 
-def tree_lines(decoded: Decoded) -> list[Line]:
-    """The fields of a decoded value from top to bottom."""
-    known = _Known(decoded)
-    return list(_walk(decoded.value, "", "", 0, known, known.hints.root))
-
-
-def _walk(value: Any, path: str, name: str, depth: int, known: _Known, nodes: Nodes) -> Iterator[Line]:
-    children = _children(value, path)
-    if path:
-        digits = known.hints.digits(nodes)
-        text, note = _shown(value, digits)
-        framing, checks = tuple(known.framing.get(path, ())), tuple(known.checks.get(path, ()))
-        yield Line(depth, name, text, note, known.spans.get(path), framing, checks, children is None, digits)
-    for child_name, child_path, child in children or ():
-        inside = known.hints.inside(nodes, child_name)
-        yield from _walk(child, child_path, child_name, depth + bool(path), known, inside)
-    if isinstance(value, Record):
-        for kept, content in value._beside().items():
-            text = ", ".join(map(_unknown, content)) if isinstance(content, list) else _shown(content)[0]
-            yield Line(depth + bool(path), f"${kept}", text, "")
-
-
-def _unknown(kept: Any) -> str:
-    """An entry of a list that a record keeps: a name, or a protobuf field that nobody knows."""
-    return f"field {kept['number']} = {kept['value']}" if isinstance(kept, dict) else str(kept)
-
-
-def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
-    if isinstance(value, Record):
-        return [(name, f"{path}.{name}" if path else name, item) for name, item in value._shown()]
-    if isinstance(value, list):
-        return [(f"[{index}]", f"{path}[{index}]", item) for index, item in enumerate(value)]
-    return None
-
-
-def _shown(value: Any, digits: int = 0) -> tuple[str, str]:
-    """(value, remark) as text; a number in hexadecimal if it has such digits."""
-    if isinstance(value, Symbol):
-        return str(value), value.description
-    if isinstance(value, Record):
-        return "", ""
-    if isinstance(value, list):
-        return "", f"{len(value)} elements" if len(value) != 1 else "1 element"
-    if isinstance(value, bytes):
-        return _shown_bytes(value)
-    if isinstance(value, str):
-        text = repr(value)
-        return (text, "") if len(text) <= LONGEST_VALUE else (text[:LONGEST_VALUE] + "…", f"{len(value)} characters")
-    if isinstance(value, bool):
-        return str(value).lower(), ""
-    return ("null" if value is None else _number(value, digits)), ""
-
-
-def _bytes(count: int) -> str:
-    return f"{count} bytes" if count != 1 else "1 byte"
-
-
-def _shown_bytes(value: bytes) -> tuple[str, str]:
-    size = _bytes(len(value))
-    if not value:
-        return "empty", ""
-    plain = readable(value)
-    if plain is not None:
-        text = repr(plain)
-        return (text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"), size
-    shown = value[: LONGEST_VALUE // 2].hex()
-    return shown + ("…" if len(value) > LONGEST_VALUE // 2 else ""), size
-
-
-def _colours(decoded: Decoded) -> dict[str, str]:
-    """A colour for each leaf that has bytes, neighbours different; bit fields have that of their number."""
-    colours: dict[str, str] = {}
-    turn, at = 0, (0, 0)
-    for span in decoded.spans:
-        if span.end > span.start and span.leaf and span.kind not in FRAMING:
-            turn += span.kind != "bit" or at != (span.source, span.start)
-            at = span.source, span.start
-            colours[span.path] = GAP if span.kind == "gap" else PALETTE[turn % len(PALETTE)]
-    return colours
-
-
-def tree(decoded: Decoded, lines: list[Line], colours: dict[str, str]) -> Text:
-    """The tree of fields, each with its offset, value and verdicts."""
-    text = Text()
-    for line in lines:
-        span = line.span
-        place = "" if span is None else f"{span.start:>6x}" if not span.source else f"#{span.source}:{span.start:x}"
-        text.append(f"{place:>8}  ", "dim")
-        text.append("  " * line.depth)
-        colour = colours.get(span.path, "") if span is not None else ""
-        text.append(line.name, f"bold {colour}".strip() if line.leaf else "bold")
+    def _field(self, line: Line) -> Iterator[Text]:
+        style = self._styles.get(line.path, "")
+        name_style = f"bold {style}".strip() if line.leaf and style != BAD else "bold"
+        text = Text.assemble((line.name, name_style))
         if line.text:
             text.append(" = ")
-            text.append(line.text, colour)
+            text.append(line.text, "" if style == BAD else style)
         if line.note:
             text.append(f"  {line.note}", "dim")
-        if line.framing:
-            text.append("  " + ", ".join(f"{part.kind} at {part.start:x}" for part in line.framing), "dim")
         for check in line.checks:
-            _verdict(text, check, line)
-        text.append("\n")
-    for gap in decoded.gaps:
-        place = f"{gap.offset:x}" if not gap.source else f"#{gap.source}:{gap.offset:x}"
-        where = f", in {gap.path}" if gap.path else ""
-        text.append(f"{place:>8}  ", "dim")
-        text.append(f"{_bytes(gap.length)} that no field explains{where}\n", "bold red")
-    left = len(decoded.data) - decoded.consumed
-    if decoded.error is not None and left:
-        text.append(f"{decoded.offset + decoded.consumed:>8x}  ", "dim")
-        text.append(f"{_bytes(left)} not decoded\n", "bold red")
-    text.rstrip()
+            _verdict(text, check, line.digits)
+        yield from self._beside(line.spans, text, line.depth, style)
+        for below in line.below:
+            yield from self._beside((), Text(below, style), line.depth + 1, "")
+
+    def _beside(self, spans: tuple[Span, ...] | list[Span], text: Text, depth: int, style: str) -> Iterator[Text]:
+        """A text with the bytes of these spans to the left of it, both on as many rows as they take."""
+        indent = self._step * min(depth, DEEPEST)
+        room = max(self._width - len(_margin(None)) - 3 * self._row - 1 - len(indent) - 2, LEAST_TEXT)
+        texts = _wrapped(text, room)
+        cells = list(self._cells(spans, style))
+        rows = [cells[at : at + self._row] for at in range(0, len(cells), self._row)]
+        shown = len(rows) if self._complete else min(len(rows), max(MOST_ROWS, len(texts)))
+        for number in range(max(shown, len(texts), 1)):
+            row = rows[number] if number < shown else []
+            drawn = Text.assemble((_margin(row[0][0] if row else None), "dim"))
+            for _, digits, byte_style in row:
+                drawn.append(digits, byte_style)
+                drawn.append(" ")
+            if number == shown - 1 < len(rows) - 1:
+                drawn.right_crop(1)
+                drawn.append("…", "dim")
+            drawn.append("   " * (self._row - len(row)) + " ")
+            if number < len(texts):
+                drawn.append(indent + ("  " if number else ""))
+                drawn.append_text(texts[number])
+            drawn.rstrip()
+            yield drawn
+
+    def _cells(self, spans: tuple[Span, ...] | list[Span], style: str) -> Iterator[tuple[str, str, str]]:
+        """(place, digits, style) of each byte that may be shown."""
+        for span in spans:
+            offset, data = self._data[span.source]
+            mark = f"#{span.source}:" if span.source else ""
+            end = span.end
+            if not self._complete:
+                end = min(end, span.start + (MOST_ROWS + LEAST_TEXT) * self._row)
+            shown = f"dim {style}".strip() if span.kind in FRAMING else style
+            for at in range(span.start, end):
+                yield f"{mark}{at:x}", f"{data[at - offset]:02x}", shown
+
+    def dumps(self) -> Iterator[Text]:
+        """The bytes, then those of each piece of decompressed data."""
+        decoded = self._decoded
+        end = decoded.offset + (len(decoded.data) if decoded.error is not None else max(decoded.consumed, 0))
+        yield from self._dump(0, end)
+        for number, (plain, path) in enumerate(decoded.sources, 1):
+            yield Text(f"#{number}: {counted(len(plain), 'byte')} decompressed from {path}", "italic")
+            yield from self._dump(number, len(plain))
+
+    def _dump(self, source: int, end: int) -> Iterator[Text]:
+        offset, data = self._data[source]
+        painted = [BAD] * (end - offset)
+        owner: list[int] = [-1] * (end - offset)
+        leaves = [span for span in self._decoded.spans if span.source == source and span.leaf]
+        for number, span in enumerate(leaves):
+            style = self._styles.get(framed(span) if span.kind in FRAMING else span.path, "")
+            style = f"dim {style}".strip() if span.kind in FRAMING else style
+            stop = min(span.end, end)
+            painted[span.start - offset : stop - offset] = [style] * (stop - span.start)
+            owner[span.start - offset : stop - offset] = [number] * (stop - span.start)
+        at = 0
+        while at < len(owner):
+            yield _dump_row(data, offset, at, min(at + DUMP_BYTES, len(owner)), painted)
+            at += DUMP_BYTES
+            if self._complete or at >= len(owner) or owner[at] < 0:
+                continue
+            span = leaves[owner[at]]
+            rows = (min(span.end, end) - offset - at) // DUMP_BYTES
+            if rows > MOST_DUMP_ROWS and span.start - offset <= at - DUMP_BYTES:
+                yield Text(
+                    f"       *  {counted(rows * DUMP_BYTES, 'byte')} more of {span.path} (--all shows them)", "dim"
+                )
+                at += rows * DUMP_BYTES
+
+
+def _styles(spans: list[Span], failed: set[str]) -> dict[str, str]:
+    """A style for each path that has bytes: a colour by depth, neighbours told apart, failed checks and gaps marked."""
+    styles: dict[str, str] = {}
+    turn, at = 0, (0, 0)
+    for span in spans:
+        if span.kind in FRAMING or span.kind in ("record", "list"):
+            continue
+        turn += span.kind != "bit" or at != (span.source, span.start)
+        at = span.source, span.start
+        depth = span.path.count(".") + span.path.count("[")
+        colour = LEVELS[depth % len(LEVELS)]
+        styles[span.path] = BAD if span.kind == "gap" or span.path in failed else ("bold " * (turn % 2)) + colour
+    return styles
+
+
+def _margin(place: str | None) -> str:
+    return f"{place or '':>8}  "
+
+
+def _wrapped(text: Text, width: int) -> list[Text]:
+    """The text in lines of at most a width, broken at spaces where there are any."""
+    if len(text) <= width:
+        return [text]
+    return list(text.wrap(Console(width=width), width))
+
+
+def _dump_row(data: bytes, offset: int, start: int, end: int, painted: list[str]) -> Text:
+    text = Text.assemble((f"{offset + start:08x}  ", "dim"))
+    for index in range(start, end):
+        text.append(f"{data[index]:02x}", painted[index])
+        text.append("  " if index - start == DUMP_BYTES // 2 - 1 else " ")
+    size = end - start
+    text.append("   " * (DUMP_BYTES - size) + (" " if size < DUMP_BYTES // 2 else "") + "|")
+    for index in range(start, end):
+        byte = data[index]
+        text.append(chr(byte) if 0x20 <= byte < 0x7F else ".", painted[index])
+    text.append("|")
     return text
 
 
-def _verdict(text: Text, check: Check, line: Line) -> None:
+def _verdict(text: Text, check: Check, digits: int) -> None:
+    stored, computed = (number_text(number, digits) for number in (check.stored, check.computed))
     if check.status == "ok":
         text.append(f"  ✓ {check.kind}", "green")
         if check.kind.startswith("crc"):
-            stored, computed = (_number(number, line.digits) for number in (check.stored, check.computed))
             text.append(f" stored {stored}, computed {computed}", "dim")
     elif check.status == "absent":
         text.append(f"  – no {check.kind}", "dim")
     else:
         text.append(f"  ✗ {check.kind}", "bold red")
         if check.computed is not None:
-            stored, computed = (_number(number, line.digits) for number in (check.stored, check.computed))
             text.append(f" stored {stored}, computed {computed}", "red")
         if check.note:
             text.append(f" {check.note}", "red")
-
-
-def _number(value: Any, digits: int) -> str:
-    if not digits or not isinstance(value, int):
-        return str(value)
-    return f"0x{value & (1 << 4 * digits) - 1:0{digits}x}"
-
-
-def hexdump(data: bytes, offset: int, source: int, spans: list[Span], colours: dict[str, str], most: int = 0) -> Text:
-    """A hexdump in the colours of the fields, lengths and the like dim; at most ``most`` lines, 0 for all."""
-    painted = [GAP] * len(data)
-    for span in spans:
-        if span.source == source and span.leaf:
-            framing = span.kind in FRAMING
-            style = f"dim {colours.get(_framed(span), '')}".strip() if framing else colours.get(span.path, "")
-            painted[span.start - offset : span.end - offset] = [style] * (span.end - span.start)
-    text = Text()
-    rows = range(0, len(data), BYTES_A_LINE)
-    for number, start in enumerate(rows):
-        if most and number == most:
-            text.append(f"… {len(data) - start} more bytes (--output hexdump shows all)", "dim")
-            break
-        row = data[start : start + BYTES_A_LINE]
-        text.append(f"{offset + start:08x}  ", "dim")
-        for index, byte in enumerate(row):
-            text.append(f"{byte:02x}", painted[start + index])
-            text.append("  " if index == BYTES_A_LINE // 2 - 1 else " ")
-        text.append("   " * (BYTES_A_LINE - len(row)) + (" " if len(row) < BYTES_A_LINE // 2 else "") + "|")
-        for index, byte in enumerate(row):
-            text.append(chr(byte) if 0x20 <= byte < 0x7F else ".", painted[start + index])
-        text.append("|\n")
-    text.rstrip()
-    return text
-
-
-def _dumps(decoded: Decoded, colours: dict[str, str], most: int) -> RenderableType:
-    data = decoded.data[: max(decoded.consumed, 0)] if decoded.error is None else decoded.data
-    parts: list[RenderableType] = [hexdump(data, decoded.offset, 0, decoded.spans, colours, most)]
-    for number, (plain, path) in enumerate(decoded.sources, 1):
-        parts.append(Text(f"#{number}: {len(plain)} bytes decompressed from", "italic"))
-        parts += [Text(path[at : at + HEXDUMP_WIDTH], "italic") for at in range(0, len(path), HEXDUMP_WIDTH)]
-        parts.append(hexdump(plain, 0, number, decoded.spans, colours, most and LINES_OF_SOURCE))
-    return Group(*parts)
-
-
-def show(decoded: Decoded, console: Console, form: str) -> None:
-    """Prints a decoded value.
-
-    Args:
-        decoded: the value; with an error, as far as it was decoded.
-        console: where to.
-        form: ``rich`` for hexdump and tree, ``tree``, or ``hexdump``.
-    """
-    lines = tree_lines(decoded)
-    colours = _colours(decoded)
-    head = Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {decoded.consumed} bytes")
-    console.print(head)
-    if form == "hexdump":
-        console.print(_dumps(decoded, colours, 0))
-    elif form == "tree":
-        console.print(tree(decoded, lines, colours))
-    elif console.width < SIDE_BY_SIDE:
-        console.print(_dumps(decoded, colours, LINES_BESIDE))
-        console.print(tree(decoded, lines, colours))
-    else:
-        both = Table.grid(padding=(0, 2))
-        both.add_column(no_wrap=True)
-        both.add_column()
-        both.add_row(_dumps(decoded, colours, LINES_BESIDE), tree(decoded, lines, colours))
-        console.print(both)
-    console.print()

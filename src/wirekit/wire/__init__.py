@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from construct import len_, this
 
-from wirekit.wire.blobs import Bytes, Delimited, Padding, String, rest, unexplained
+from wirekit.wire.blobs import Address, Bytes, Delimited, Padding, String, rest, unexplained
 from wirekit.wire.composite import (
     Array,
     If,
@@ -64,6 +64,7 @@ __all__ = [
     "Array",
     "Bit",
     "Bits",
+    "Address",
     "Bytes",
     "Checked",
     "Compressed",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from wirekit.errors import Misuse
 from wirekit.values import shown
 from wirekit.wire.extras import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
@@ -126,6 +127,26 @@ class Bytes(Node):
         if self.prefix is not None:
             return self.prefix.minimum()
         return self.length if isinstance(self.length, int) else 0
+
+
+ADDRESS_SIZES = {"ipv4": 4, "ipv6": 16, "mac": 6}
+
+
+class Address(Bytes):
+    """The bytes of a network address: a byte string of a known size, which readers see written as an address.
+
+    Args:
+        family: ``ipv4`` (4 bytes), ``ipv6`` (16) or ``mac`` (6).
+
+    >>> Address("ipv4").length
+    4
+    """
+
+    def __init__(self, family: str) -> None:
+        if family not in ADDRESS_SIZES:
+            raise Misuse(f"an address is one of {', '.join(ADDRESS_SIZES)}, not {family!r}")
+        super().__init__(ADDRESS_SIZES[family])
+        self.family = family
 
 
 class Padding(Bytes):

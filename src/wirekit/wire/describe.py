@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from wirekit.wire.blobs import Bytes, Delimited, Padding, String
+from wirekit.wire.blobs import Address, Bytes, Delimited, Padding, String
 from wirekit.wire.composite import (
     Array,
     If,
@@ -144,6 +144,11 @@ def _(node: Flag) -> str:
 @type_of.register
 def _(node: Symbols) -> str:
     return f"{type_of(node.inner)}, {node.table.name}{' only' if node.closed else ''}"
+
+
+@type_of.register
+def _(node: Address) -> str:
+    return f"{node.family} address, {node.length} bytes"
 
 
 @type_of.register(Bytes)

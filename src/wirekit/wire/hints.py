@@ -1,17 +1,46 @@
-"""How the fields of a value are best shown: the layout says which numbers a reader knows in hexadecimal."""
+"""How the fields of a value are best shown: hexadecimal numbers, times, addresses, as the layout declares them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from wirekit.wire.blobs import Address
 from wirekit.wire.composite import Array, RecordsToEnd, Ref, Repeat, Struct
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const
 from wirekit.wire.encrypted import Encrypted
+from wirekit.wire.message import Protobuf
 from wirekit.wire.node import Node
 from wirekit.wire.numbers import Integer
 
-Nodes = tuple[Node, ...]
+
+class Display(NamedTuple):
+    """How a field is shown.
+
+    Attributes:
+        digits: how many hexadecimal digits its number has; 0 where it is shown in decimal.
+        unit: of a time since the epoch ``s``, ``ms``, ``us`` or ``ns``; else "".
+        family: of an address ``ipv4``, ``ipv6`` or ``mac``; else "".
+    """
+
+    digits: int = 0
+    unit: str = ""
+    family: str = ""
+
+
+PLAIN = Display()
+
+
+class _MessageField(NamedTuple):
+    """A field of a protobuf message, by its path."""
+
+    message: Protobuf
+    path: str
+
+
+_Origin = Node | _MessageField
+Nodes = tuple[_Origin, ...]
 """The nodes that a value may have come from: a layout with choices does not tell which one it was."""
 
 _LISTS = (Array, Repeat, RecordsToEnd)
@@ -23,14 +52,14 @@ class Hints:
 
     >>> import wirekit
     >>> hints = Hints(wirekit.registry["joyqueue.frame"].node)
-    >>> hints.digits(hints.inside(hints.root, "magic")), hints.digits(hints.inside(hints.root, "version"))
-    (8, 0)
+    >>> hints.display(hints.inside(hints.root, "magic")).digits
+    8
     """
 
     def __init__(self, root: Node) -> None:
         self.root: Nodes = (root,)
         self._inside: dict[tuple[Nodes, str], Nodes] = {}
-        self._digits: dict[Nodes, int] = {}
+        self._display: dict[Nodes, Display] = {}
 
     def inside(self, nodes: Nodes, name: str) -> Nodes:
         """The nodes of a field, or of an element where the name is an index in brackets."""
@@ -39,15 +68,18 @@ class Hints:
             self._inside[key] = tuple(dict.fromkeys(part for node in nodes for part in _named(node, key[1])))
         return self._inside[key]
 
-    def digits(self, nodes: Nodes) -> int:
-        """How many hexadecimal digits the number has that these nodes read; 0 where it is shown in decimal."""
-        if nodes not in self._digits:
-            self._digits[nodes] = max(map(_digits, nodes), default=0)
-        return self._digits[nodes]
+    def display(self, nodes: Nodes) -> Display:
+        """How to show what these nodes read."""
+        if nodes not in self._display:
+            self._display[nodes] = max(map(_display, nodes), default=PLAIN)
+        return self._display[nodes]
 
 
-def _named(node: Node, name: str) -> Iterator[Node]:
-    if isinstance(node, Struct):
+def _named(node: _Origin, name: str) -> Iterator[_Origin]:
+    if isinstance(node, (Protobuf, _MessageField)):
+        message, path = node if isinstance(node, _MessageField) else (node, "")
+        yield _MessageField(message, path if name == "[]" else f"{path}.{name}".removeprefix("."))
+    elif isinstance(node, Struct):
         yield from (part for own, part in node.members if own == name)
     elif isinstance(node, _LISTS):
         if name == "[]":
@@ -62,11 +94,17 @@ def _named(node: Node, name: str) -> Iterator[Node]:
             yield from _named(part, name)
 
 
-def _digits(node: Node) -> int:
+def _display(node: _Origin) -> Display:
+    if isinstance(node, _MessageField):
+        return Display(unit=node.message.times.get(node.path, ""))
+    if isinstance(node, Address):
+        return Display(family=node.family)
+    if isinstance(node, Integer):
+        return Display(unit=node.unit or "")
     if isinstance(node, (Const, Checked)) and isinstance(node.inner, Integer):
         if isinstance(node, Checked):
-            return min(2 * node.inner.length, _SUM_DIGITS)
-        return 2 * node.inner.length if node.hexadecimal else 0
-    if isinstance(node, (Struct, *_LISTS)):
-        return 0
-    return max((_digits(part) for _, part in node.parts()), default=0)
+            return Display(min(2 * node.inner.length, _SUM_DIGITS))
+        return Display(2 * node.inner.length if node.hexadecimal else 0)
+    if isinstance(node, (Struct, Protobuf, *_LISTS)):
+        return PLAIN
+    return max((_display(part) for _, part in node.parts()), default=PLAIN)

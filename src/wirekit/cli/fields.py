@@ -1,0 +1,254 @@
+"""A decoded value as lines for a reader: each field with its bytes, its value in words, and its verdicts."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from wirekit.engine import Decoded
+from wirekit.registry import registry
+from wirekit.values import Check, Record, Span, Symbol, readable
+from wirekit.wire.hints import Display, Hints, Nodes
+
+FRAMING = ("length", "count", "tag", "delimiter")
+LONGEST_TEXT = 200  # characters of a value
+MOST_ELEMENTS = 16  # of a list that are shown
+FIRST_ELEMENTS = 12  # of a longer one
+MOST_PATTERN = 32  # bits of a number that are drawn
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the tree.
+
+    Attributes:
+        depth: how many fields it lies in.
+        name: the field's.
+        text: its value, "" where it has none of its own.
+        note: a remark on the value.
+        path: where it stands in the value.
+        spans: its own bytes, length, count or tag in front first; those of the fields inside are not among them.
+        checks: verdicts on it.
+        leaf: whether no other field lies inside.
+        digits: how many hexadecimal digits its number has, 0 for one in decimals.
+        below: more lines of text under it.
+    """
+
+    depth: int
+    name: str
+    text: str = ""
+    note: str = ""
+    path: str = ""
+    spans: tuple[Span, ...] = ()
+    checks: tuple[Check, ...] = ()
+    leaf: bool = False
+    digits: int = 0
+    below: tuple[str, ...] = ()
+
+
+def field_lines(decoded: Decoded, *, complete: bool = False, indent_json: bool = False) -> list[Line]:
+    """The fields of a decoded value from top to bottom.
+
+    Args:
+        decoded: the value; with an error, as far as it was decoded.
+        complete: whether long lists and values are shown whole.
+        indent_json: whether payloads that are JSON are shown with a line for each of their members.
+    """
+    walk = _Walk(decoded, complete, indent_json)
+    lines = list(walk.lines(decoded.value, "", "", 0, walk.hints.root))
+    return lines + list(walk.begun())
+
+
+def framed(span: Span) -> str:
+    """The path of the field that a length, count, tag or delimiter belongs to."""
+    return span.path.rpartition("$")[0].removesuffix(".")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 byte``, ``2,000 bytes``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class _Walk:
+    def __init__(self, decoded: Decoded, complete: bool, indent_json: bool) -> None:
+        self.hints = Hints(registry[decoded.schema].node)
+        self._complete = complete
+        self._indent_json = indent_json
+        self._cut = decoded.error is not None
+        self._spans: dict[str, Span] = {}
+        self._framing: dict[str, list[Span]] = {}
+        self._checks: dict[str, list[Check]] = {}
+        self._failed: set[str] = set()  # paths with a failed check in them
+        self._walked: set[str] = set()
+        self._folded: set[str] = set()
+        for span in decoded.spans:
+            if span.kind in FRAMING:
+                self._framing.setdefault(framed(span), []).append(span)
+            else:
+                self._spans[span.path] = span
+        for check in decoded.checks:
+            self._checks.setdefault(check.path, []).append(check)
+            if check.status == "bad":
+                self._failed.update(_ancestors(check.path))
+
+    def lines(self, value: Any, path: str, name: str, depth: int, nodes: Nodes) -> Iterator[Line]:
+        children = _children(value, path)
+        if path:
+            yield self._line(value, path, name, depth, nodes, leaf=children is None)
+        inside = depth + bool(path)
+        folds = isinstance(value, list) and not self._complete and len(value) > MOST_ELEMENTS
+        folded: list[str] = []
+        for index, (child_name, child_path, child) in enumerate(children or ()):
+            last = self._cut and index == len(value) - 1
+            if folds and index >= FIRST_ELEMENTS and child_path not in self._failed and not last:
+                folded.append(child_path)
+                self._folded.add(child_path)
+                continue
+            if folded:
+                yield self._fold(folded, inside)
+                folded = []
+            yield from self.lines(child, child_path, child_name, inside, self.hints.inside(nodes, child_name))
+        if folded:
+            yield self._fold(folded, inside)
+        if isinstance(value, Record):
+            for beside, content in value._beside().items():
+                text = ", ".join(map(_entry, content)) if isinstance(content, list) else self._shown(content)[0]
+                yield Line(inside, f"${beside}", text)
+
+    def begun(self) -> Iterator[Line]:
+        """Lengths, tags and the like of fields that an error kept from having a value."""
+        for path, spans in self._framing.items() if self._cut else ():
+            if path not in self._walked and self._folded.isdisjoint(_ancestors(path)):
+                yield Line(0, path, "not decoded", path=path, spans=tuple(spans))
+
+    def _fold(self, paths: list[str], depth: int) -> Line:
+        spans = [span for path in paths if (span := self._spans.get(path)) is not None]
+        size = f", {counted(sum(span.end - span.start for span in spans), 'byte')}" if len(spans) == len(paths) else ""
+        return Line(depth, "…", note=f"{counted(len(paths), 'more element')}{size} (--all shows them)")
+
+    def _line(self, value: Any, path: str, name: str, depth: int, nodes: Nodes, *, leaf: bool) -> Line:
+        self._walked.add(path)
+        display = self.hints.display(nodes)
+        span = self._spans.get(path)
+        text, note = self._shown(value, display)
+        framing = self._framing.get(path, [])
+        own = [span] if span is not None and span.kind not in ("record", "list") and span.bit_start is None else []
+        if span is not None and span.bit_start is not None:
+            text = f"{_pattern(span, value)}  {text}"
+        if span is not None and span.kind == "gap":
+            note = f"{note}, which nothing explains"
+        below = _json_lines(value) if self._indent_json and leaf else ()
+        checks = tuple(self._checks.get(path, ()))
+        return Line(depth, name, text, note, path, (*framing, *own), checks, leaf, display.digits, below)
+
+    def _shown(self, value: Any, display: Display = Display()) -> tuple[str, str]:  # noqa: B008  # a constant
+        """(value, remark) as text."""
+        match value:
+            case Symbol():
+                return str(value), value.description
+            case Record():
+                return "", ""
+            case list():
+                return "", counted(len(value), "element")
+            case bytes() if display.family:
+                return _address(value, display.family), ""
+            case bytes():
+                return self._shown_bytes(value)
+            case str():
+                return self._shortened(repr(value)), counted(len(value), "character") if self._is_long(value) else ""
+            case bool():
+                return str(value).lower(), ""
+            case None:
+                return "null", ""
+            case int() if display.unit:
+                time = in_utc(value, display.unit)
+                return (f"{time} ({value})", "") if time else (str(value), "")
+        return number_text(value, display.digits), ""
+
+    def _shown_bytes(self, value: bytes) -> tuple[str, str]:
+        if not value:
+            return "empty", ""
+        text = readable(value)
+        return "" if text is None else self._shortened(repr(text)), counted(len(value), "byte")
+
+    def _is_long(self, text: str) -> bool:
+        return len(text) > LONGEST_TEXT and not self._complete
+
+    def _shortened(self, text: str) -> str:
+        return text[:LONGEST_TEXT] + "…" if self._is_long(text) else text
+
+
+def _ancestors(path: str) -> Iterator[str]:
+    """A path, and all paths that it lies in."""
+    while path:
+        yield path
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+
+
+def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
+    if isinstance(value, Record):
+        return [(name, f"{path}.{name}" if path else name, item) for name, item in value._shown()]
+    if isinstance(value, list):
+        return [(f"[{index}]", f"{path}[{index}]", item) for index, item in enumerate(value)]
+    return None
+
+
+def _entry(entry: Any) -> str:
+    """An entry of a list that a record keeps: a name, or a protobuf field that nobody knows."""
+    return f"field {entry['number']} = {entry['value']}" if isinstance(entry, dict) else str(entry)
+
+
+def _pattern(span: Span, value: Any) -> str:
+    """The bits of a field at their place in the number, the most significant first: ``.... .01.``."""
+    bits, first, length = 8 * (span.end - span.start), span.bit_start or 0, span.bit_length or 0
+    if bits > MOST_PATTERN:
+        return f"bits {first} to {first + length - 1}"
+    digits = "." * (bits - first - length) + f"{int(value) & (1 << length) - 1:0{length}b}" + "." * first
+    return " ".join(digits[at : at + 4] for at in range(0, bits, 4))
+
+
+def in_utc(value: int, unit: str) -> str:
+    """A time since the epoch as UTC with its unit's digits; "" for a negative one or one that no calendar has.
+
+    >>> in_utc(1795222751070, "ms"), in_utc(-1, "ms")
+    ('2026-11-21 00:59:11.070 UTC', '')
+    """
+    if value < 0:
+        return ""
+    micros, digits = (value // 1000, 6) if unit == "ns" else (value * _MICROS[unit], {"s": 0, "ms": 3, "us": 6}[unit])
+    try:
+        time = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        return ""
+    fraction = f".{time.microsecond:06d}"[: digits + 1] if digits else ""
+    fraction += f"{value % 1000:03d}" if unit == "ns" else ""
+    return f"{time:%Y-%m-%d %H:%M:%S}{fraction} UTC"
+
+
+def _address(value: bytes, family: str) -> str:
+    return value.hex(":") if family == "mac" else str(ipaddress.ip_address(value))
+
+
+def number_text(value: Any, digits: int) -> str:
+    """A number in decimals, or with this many hexadecimal digits."""
+    if not digits or not isinstance(value, int):
+        return str(value)
+    return f"0x{value & (1 << 4 * digits) - 1:0{digits}x}"
+
+
+def _json_lines(value: Any) -> tuple[str, ...]:
+    """A payload that is a JSON object or array, indented; nothing for other values."""
+    if not isinstance(value, (str, bytes)) or value[:1] not in ("{", "[", b"{", b"["):
+        return ()
+    try:
+        content = json.loads(value)
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(json.dumps(content, indent=2, ensure_ascii=False).splitlines())

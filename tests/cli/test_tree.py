@@ -1,0 +1,164 @@
+"""The tree of ``wirekit decode``: every byte stands beside the field that it belongs to, and is there once."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import wirekit
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import Item, Link, follow
+from wirekit.cli.fields import in_utc
+from wirekit.cli.render import show
+from wirekit.conversation import Frame
+from wirekit.engine import Decoded
+
+ROW = re.compile(r"^ *(?:#(\d+):)?([0-9a-f]+)  ((?:[0-9a-f]{2} ?)+)(?: |$)")
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+SEGMENTS = sorted((FIXTURES / "kafka" / "disk").glob("*.log"))
+CAPTURES = [
+    FIXTURES / "pcap" / name
+    for name in ("jmq4-odd.pcap", "kafka-0.9.0.1-2-produce.pcapng", "pulsar-batch.pcap", "pulsar-comp_zlib.pcap")
+]
+MESSAGE = wirekit.encode(
+    "kafka.message_set",
+    {"messages": [{"offset": 7, "message": {"magic": 1, "attributes": {"codec": 1}, "timestamp": 1795222751070}}]},
+)
+
+
+def drawn(decoded: Decoded, width: int = 80, *, terminal: bool = False, form: str = "tree", **options: bool) -> str:
+    output = io.StringIO()
+    show(decoded, Console(file=output, width=width, force_terminal=terminal, highlight=False), form, **options)
+    return output.getvalue()
+
+
+def followed(path: Path) -> Iterator[tuple[Link, Item | None]]:
+    with open_capture(path) as capture:
+        yield from follow(segments(capture))
+
+
+def beside(text: str) -> dict[int, dict[int, int]]:
+    """{source: {offset: byte}} of all bytes in the tree; a byte that stands there twice is refused."""
+    found: dict[int, dict[int, int]] = defaultdict(dict)
+    for line in text.splitlines():
+        match = ROW.match(line[: 10 + 3 * 16 + 1])
+        if match:
+            source, start = int(match[1] or 0), int(match[2], 16)
+            for at, byte in enumerate(bytes.fromhex(match[3]), start):
+                assert at not in found[source], f"byte {at} of source {source} stands there twice"
+                found[source][at] = byte
+    return found
+
+
+def check_bytes(decoded: Decoded, width: int) -> None:
+    shown = beside(drawn(decoded, width, complete=True))[0]
+    assert bytes(shown[at] for at in sorted(shown)) == decoded.data[: len(shown)]
+    assert len(shown) == (len(decoded.data) if decoded.error is not None else decoded.consumed)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("path", SEGMENTS[:4], ids=lambda path: path.name)
+def test_every_byte_of_a_segment_is_there_once(path: Path, width: int) -> None:
+    data = path.read_bytes()
+    check_bytes(wirekit.decode(data, "kafka.log_segment"), width)
+    check_bytes(wirekit.decode(data[: len(data) // 2], "kafka.log_segment"), width)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
+def test_every_byte_of_a_frame_is_there_once_whole_or_cut(path: Path) -> None:
+    seen = set()
+    for _, item in followed(path):
+        if isinstance(item, Frame) and item.schema not in seen:
+            seen.add(item.schema)
+            check_bytes(item.decoded, 80)
+            cut = item.data[: 2 * len(item.data) // 3]
+            check_bytes(wirekit.decode(cut, item.schema, context=item.decoded.context), 80)
+    assert seen
+
+
+def test_no_line_is_wider_than_the_terminal_and_continuation_lines_are_indented() -> None:
+    text = drawn(wirekit.decode(MESSAGE, "kafka.message_set"), 80)
+    assert max(map(len, text.splitlines())) <= 80
+    name = next(line for line in text.splitlines() if " crc = " in line).index("crc")
+    below = text.splitlines()[[" crc = " in line for line in text.splitlines()].index(True) + 1]
+    assert below[:name].strip() == ""
+    assert below[name] == " "
+
+
+def test_bit_fields_stand_at_their_bits() -> None:
+    text = drawn(wirekit.decode(MESSAGE, "kafka.message_set"), 120)
+    assert re.search(r" 01 +attributes$", text, re.M)
+    assert "codec = .... .001  GZIP (1)" in text
+    assert "timestamp_type = .... 0...  CreateTime (0)" in text
+
+
+def test_times_and_addresses_are_written_as_such() -> None:
+    text = drawn(wirekit.decode(MESSAGE, "kafka.message_set"), 160)
+    assert "timestamp = 2026-11-21 00:59:11.070 UTC (1795222751070)" in text
+    packet = bytes.fromhex("450000140000000040fd65eb0a0000010a000002")
+    text = drawn(wirekit.decode(packet, "net.ipv4"))
+    assert "source = 10.0.0.1" in text
+    frame = wirekit.encode("pulsar.message_metadata", {"producer_name": "p", "sequence_id": 1, "publish_time": 1000})
+    assert "publish_time = 1970-01-01 00:00:01.000 UTC (1000)" in drawn(
+        wirekit.decode(frame, "pulsar.message_metadata"), 160
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0, "s", "1970-01-01 00:00:00 UTC"),
+        (1_500, "us", "1970-01-01 00:00:00.001500 UTC"),
+        (1_000_000_007, "ns", "1970-01-01 00:00:01.000000007 UTC"),
+        (-1, "ms", ""),
+        (1 << 62, "ms", ""),
+    ],
+)
+def test_a_time_that_no_calendar_has_stays_a_number(value: int, unit: str, shown: str) -> None:
+    assert in_utc(value, unit) == shown
+
+
+def test_long_lists_and_values_are_folded_with_a_count_and_failed_elements_are_not() -> None:
+    entries = [{"offset": at, "message": {"magic": 0, "value": b"v" * 900}} for at in range(40)]
+    data = bytearray(wirekit.encode("kafka.message_set", {"messages": entries}))
+    data[30 * 926 + 12] ^= 1
+    decoded = wirekit.decode(bytes(data), "kafka.message_set")
+    text = drawn(decoded, 120)
+    assert "18 more elements, 16,668 bytes (--all shows them)" in text
+    assert "✗ crc32" in text
+    assert len(text.splitlines()) < 250
+    assert "(--all shows them)" not in drawn(decoded, complete=True)
+    dump = drawn(decoded, 120, form="hexdump")
+    assert "bytes more of messages[3].message.value (--all shows them)" in dump
+    whole = drawn(decoded, form="hexdump", complete=True)
+    assert sum(line[:8].strip().isalnum() for line in whole.splitlines()) >= len(data) // 16
+
+
+def test_failed_checks_are_marked_on_the_bytes_themselves() -> None:
+    damaged = bytearray(MESSAGE)
+    damaged[12] ^= 1
+    decoded = wirekit.decode(bytes(damaged), "kafka.message_set")
+    for form in ("tree", "hexdump"):
+        good = drawn(wirekit.decode(MESSAGE, "kafka.message_set"), terminal=True, form=form)
+        bad = drawn(decoded, terminal=True, form=form)
+        reverse = "\x1b[7;31m"
+        assert reverse in bad
+        assert reverse not in good
+
+
+def test_payloads_that_are_json_are_indented_on_request() -> None:
+    payload = json.dumps({"a": [1, {"b": "ü"}]}).encode()
+    decoded = wirekit.decode(wirekit.encode("kafka.message", {"magic": 0, "value": payload}), "kafka.message")
+    assert '"b": "ü"' in drawn(decoded, indent_json=True)
+    assert drawn(decoded, indent_json=True).count("\n") > drawn(decoded).count("\n") + 5
+    broken = wirekit.encode("kafka.message", {"magic": 0, "value": payload[:-1]})
+    assert drawn(wirekit.decode(broken, "kafka.message"), indent_json=True) == drawn(
+        wirekit.decode(broken, "kafka.message")
+    )

@@ -134,6 +134,26 @@ class Decoded:
             line["spans"] = [span.to_json() for span in self.spans]
         return line
 
+    def show(self, *, form: str = "tree", complete: bool = False, indent_json: bool = False) -> None:
+        """Prints the value as ``wirekit decode`` does.
+
+        Args:
+            form: ``tree`` (each field beside its bytes) or ``hexdump``.
+            complete: whether long lists, values and their bytes are shown whole.
+            indent_json: whether payloads that are JSON are shown with a line for each of their members.
+        """
+        from rich.console import Console
+
+        from wirekit.display.render import show
+
+        show(self, Console(highlight=False), form, complete=complete, indent_json=indent_json)
+
+    def _repr_html_(self) -> str:
+        """The tree for a notebook; all that came from the wire is escaped."""
+        from wirekit.display.render import html
+
+        return html(self)
+
     def __repr__(self) -> str:
         state = repr(self.error) if self.error else f"{len(self.checks)} checks, {len(self.gaps)} gaps"
         return f"<Decoded {self.schema}: {self.consumed} bytes, {state}>"
@@ -221,8 +241,8 @@ def _is_generated(engine: str | None, key: str, times: Counter[str], engines: tu
 
 
 def decode(
-    data: Buffer,
-    key: str,
+    data: Buffer | str,
+    key: Buffer | str,
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
@@ -235,7 +255,7 @@ def decode(
 
     Args:
         data: the bytes; what follows the value is left alone (see ``consumed``).
-        key: a schema key, or a protocol's name for the first frame of its stream.
+        key: a schema key, or a protocol's name for the first frame of its stream. Bytes and key may change places.
         context: what the bytes do not say themselves, for example ``{"api": "fetch", "version": 2}``.
         limits: what the bytes may ask for; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
@@ -254,7 +274,7 @@ def decode(
     >>> d.value.correlation_id, d.value.body.groups, d.error
     (7, [], None)
     """
-    data = _as_bytes(data)
+    key, data = _ordered(key, data)
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
@@ -316,6 +336,15 @@ def _raise(decoded: Decoded) -> None:
     for gap in decoded.gaps:
         where = {"path": gap.path, "offset": gap.offset, "source": gap.source}
         raise Wrong("nothing more", f"{gap.length} unexplained bytes", protocol=decoded.schema, **where)
+
+
+def _ordered(key: Buffer | str, data: Buffer | str) -> tuple[str, bytes]:
+    """(key, bytes), whichever of the two came first."""
+    if isinstance(data, str) and not isinstance(key, str):
+        key, data = data, key
+    if not isinstance(key, str):
+        raise Misuse(f"a schema's key or a protocol's name is a str, not {type(key).__name__}")
+    return key, _as_bytes(data)
 
 
 def _as_bytes(data: Any) -> bytes:
@@ -390,8 +419,8 @@ def overruns(frame: bytes, key: str) -> bool:
 
 
 def frames(
-    name: str,
-    data: Buffer,
+    name: Buffer | str,
+    data: Buffer | str,
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
@@ -405,7 +434,7 @@ def frames(
 
     Args:
         name: a protocol's name, or a key.
-        data: the bytes.
+        data: the bytes. Name and bytes may change places.
         context, limits, decrypt: as for ``decode``.
 
     Raises:
@@ -416,11 +445,12 @@ def frames(
     >>> [frame.offset for frame in wirekit.frames("pulsar", ping + ping)]
     [0, 13]
     """
+    name, data = _ordered(name, data)
     if "." in name:
         registry[name]
     else:
         registry.protocol(name).stream("client")
-    return _walk(name, _as_bytes(data), context, limits, decrypt)
+    return _walk(name, data, context, limits, decrypt)
 
 
 def _walk(

@@ -15,9 +15,9 @@ from rich.console import Console
 import wirekit
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Item, Link, follow
-from wirekit.cli.fields import in_utc
-from wirekit.cli.render import show
 from wirekit.conversation import Frame
+from wirekit.display.fields import in_utc
+from wirekit.display.render import show
 from wirekit.engine import Decoded
 
 ROW = re.compile(r"^ *(?:#(\d+):)?([0-9a-f]+)  ((?:[0-9a-f]{2} ?)+)(?: |$)")

@@ -12,7 +12,7 @@ from rich.console import Console
 
 import wirekit
 from tests.engines import same
-from wirekit.cli.render import show
+from wirekit.display.render import show
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.wire import (
     Array,

@@ -85,7 +85,7 @@ def command(
     form = output or ("tree" if on_terminal() else "json")
     if form == "json":
         return _print(values, lambda decoded: print_json(decoded.to_json(spans=spans)), strict)
-    from wirekit.cli.render import show
+    from wirekit.display.render import show
 
     screen = console()
     return _print(values, lambda each: show(each, screen, form, complete=complete, indent_json=indent_json), strict)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
-from wirekit.cli.fields import FRAMING, Line, counted, field_lines, framed, number_text
+from wirekit.display.fields import FRAMING, Line, counted, field_lines, framed, number_text
 from wirekit.engine import Decoded
 from wirekit.values import Check, Span
 
@@ -19,6 +20,7 @@ DUMP_BYTES = 16
 MOST_ROWS = 2  # of the bytes of a field
 MOST_DUMP_ROWS = 8  # of the bytes of a field in the hexdump
 LEAST_TEXT = 24  # columns that are left to the fields, however deep
+HTML_COLUMNS = 140
 DEEPEST = 12  # how many steps the tree moves to the right
 
 
@@ -43,6 +45,13 @@ def show(decoded: Decoded, console: Console, form: str, *, complete: bool = Fals
     for row in rows:
         console.print(row, soft_wrap=True)
     console.print()
+
+
+def html(decoded: Decoded) -> str:
+    """The tree of a decoded value as an HTML element, with its styles inline."""
+    console = Console(record=True, file=io.StringIO(), width=HTML_COLUMNS, force_terminal=True, highlight=False)
+    show(decoded, console, "tree")
+    return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.2">{code}</pre>')
 
 
 class _Drawing:

@@ -1,0 +1,1 @@
+"""Decoded values for readers: trees and hexdumps in a terminal, in notebooks."""

@@ -31,6 +31,7 @@ from wirekit.wire import (
     Integer,
     Node,
     RecordsToEnd,
+    Refused,
     String,
     Struct,
     Symbols,
@@ -44,12 +45,19 @@ from wirekit.wire import (
     len_,
     this,
     uint32,
+    unnamed,
 )
 
 EMPTY = Struct(name="Empty")
 
 code = Symbols(int32, ERROR_CODES)
 topics = array(string2)
+
+
+def no_topic(partitions: Any, source: str) -> Refused:
+    """The empty topic in front of a list of partitions: JoyQueue puts both into a table without null keys."""
+    when = ~this.topic & (len_(partitions) > 0)
+    return Refused("topic", when, "JoyQueue throws a NullPointerException for an empty topic with partitions", source)
 
 
 # General commands (通用相关)
@@ -253,6 +261,7 @@ FETCH_PARTITION_MESSAGE = Struct(
                 )
             ),
             name="Fetch",
+            refused=(no_topic(this.partitions, "FetchPartitionMessageRequestCodec.java"),),
         )
     ),
     "app" / string2,
@@ -263,7 +272,12 @@ FETCH_PARTITION_MESSAGE = Struct(
 def fetch_partition_message_ack(record: Struct) -> Struct:
     """The answer to FETCH_PARTITION_MESSAGE (FetchPartitionMessageResponseCodec.java)."""
     partition = Struct("partition" / int16, "messages" / array(record), "code" / code, name="FetchedPartition")
-    fetched = Struct("topic" / string2, "partitions" / array(partition), name="Fetched")
+    fetched = Struct(
+        "topic" / string2,
+        "partitions" / array(partition),
+        name="Fetched",
+        refused=(no_topic(this.partitions, "FetchPartitionMessageResponseCodec.java"),),
+    )
     return Struct("data" / array(fetched), name="FetchPartitionMessageAck")
 
 
@@ -289,16 +303,32 @@ COMMIT_ACK = Struct(
                 )
             ),
             name="AckTopic",
+            refused=(no_topic(this.partitions, "CommitAckRequestCodec.java"),),
         )
     ),
     "app" / string2,
     name="CommitAck",
 )
 
+COMMIT_ACK_CODECS = "CommitAckResponseCodec.java, CommitIndexResponseCodec.java"
+COMMITTED_PARTITION = Struct(
+    "partition" / int16,
+    "code" / code,
+    name="CommittedPartition",
+    refused=(
+        Refused(
+            "code",
+            unnamed(this.code, ERROR_CODES),
+            "JoyQueue throws a NullPointerException for an unknown code here",
+            COMMIT_ACK_CODECS,
+        ),
+    ),
+)
 COMMITTED_TOPIC = Struct(
     "topic" / string2,
-    "partition_data" / array(Struct("partition" / int16, "code" / code, name="CommittedPartition")),
+    "partition_data" / array(COMMITTED_PARTITION),
     name="CommittedTopic",
+    refused=(no_topic(this.partition_data, COMMIT_ACK_CODECS),),
 )
 
 COMMIT_ACK_ACK = Struct(
@@ -328,6 +358,7 @@ COMMIT_ACK_INDEX = Struct(
                 )
             ),
             name="IndexTopic",
+            refused=(no_topic(this.partitions, "CommitIndexRequestCodec.java"),),
         )
     ),
     "app" / string2,
@@ -347,7 +378,12 @@ BOUNDS = ("left_index" / int64 * "smallest index there is", "right_index" / int6
 def fetch_index_ack(*extra: Any) -> Struct:
     """The answer to FETCH_INDEX (FetchIndexResponseCodec.java:54-57, 81-84)."""
     partition = Struct("partition" / int16, "index" / int64, "code" / code, *extra, name="FetchedIndex")
-    topic = Struct("topic" / string2, "partitions" / array(partition), name="FetchedIndexTopic")
+    topic = Struct(
+        "topic" / string2,
+        "partitions" / array(partition),
+        name="FetchedIndexTopic",
+        refused=(no_topic(this.partitions, "FetchIndexResponseCodec.java"),),
+    )
     return Struct("topics" / array(topic), name="FetchIndexAck")
 
 

@@ -36,6 +36,7 @@ from wirekit.wire import (
     Length,
     Node,
     RecordsToEnd,
+    Refused,
     String,
     Struct,
     Timestamp,
@@ -50,6 +51,8 @@ from wirekit.wire import (
 )
 
 MESSAGE_MAGIC = 0x1234
+SNAPPY = 3
+"""The highest number of a compression."""
 
 
 def system_code(compressions: SymbolTable, addresses: SymbolTable) -> Bits:
@@ -90,7 +93,7 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
         "send_time" / Timestamp(int64) * "milliseconds since the epoch",
         "store_time" / Default(int32, 0) * "milliseconds from send_time to storing; 0 from clients",
         "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as it stands here",
-        "flag" / Default(int16, 0) * "of a batch: how many messages",
+        "flag" / Default(int16, 0) * "of a batch: how many messages; JoyQueue reads so many",
         "body" / body * "compressed, if system_code says so; of a batch: its messages",
         "business_id" / short,
         "attributes" / string2 * "Java properties text: key=value, separated by newlines",
@@ -129,6 +132,14 @@ def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT
         "client_ip" / client_ip * "not in the document; the broker sets it to the address it sees",
         *content(short, body),
         name="Message",
+        refused=(
+            Refused(
+                "system_code.compression",
+                (this.system_code.compression > SNAPPY) & (this.system_code.message_version != 0),
+                "JoyQueue throws an UnsupportedOperationException for 4 to 7, whether the body is compressed or not",
+                "Serializer.java:287-292, Message.java:521-529",
+            ),
+        ),
     )
 
 
@@ -160,7 +171,10 @@ def batched(business_id: String | Bytes) -> Struct:
     )
 
 
-BATCH = Struct("messages" / RecordsToEnd(batched(string1)), name="Batch")
+BATCHED = batched(string1)
+BATCH = Struct("messages" / RecordsToEnd(BATCHED), name="Batch")
+BATCH_OF_MESSAGE = Struct("messages" / RecordsToEnd(BATCHED, count=this._.flag), name="Batch")
+"""A batch inside its message, whose flag is the number of messages that JoyQueue reads."""
 
 DOCUMENTED_BATCH = Struct(
     "length" / Length(int32, add=4) * "bytes of the batch; counted with this field, as every length here",
@@ -198,7 +212,7 @@ def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed
     )
 
 
-OPENED = opened(COMPRESSIONS, BATCH, this.system_code.source == 3)
+OPENED = opened(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == 3)
 OPENED_MESSAGE = message(string1, OPENED, CLIENT_IP)
 DOCUMENTED_OPENED_MESSAGE = documented_message(opened(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 

@@ -10,13 +10,24 @@ from typing import Any
 
 from wirekit.schemas.jmq4.codes import CLIENT_TYPES, ELECTION_TYPES, SUBSCRIPTION_TYPES, TOPIC_TYPES
 from wirekit.schemas.jmq4.types import array, language
-from wirekit.wire import Array, Node, String, Struct, Symbols, int8, int16, int32
+from wirekit.wire import Array, Node, Refused, String, Struct, Symbols, int8, int16, int32, this, unnamed
 
 
 def mqtt(string: String) -> dict[int, Node]:
     """The requests of the MQTT service and the answer to GET_TOPICS."""
     subscription = Struct(
-        "topic" / string, "app" / string, "type" / Symbols(int8, SUBSCRIPTION_TYPES), name="Subscription"
+        "topic" / string,
+        "app" / string,
+        "type" / Symbols(int8, SUBSCRIPTION_TYPES),
+        name="Subscription",
+        refused=(
+            Refused(
+                "type",
+                unnamed(this.type, SUBSCRIPTION_TYPES),
+                "JoyQueue throws an IllegalArgumentException for other types than 1 and 2",
+                "Subscription.java, Type.valueOf",
+            ),
+        ),
     )
     return {
         100: Struct(

@@ -330,7 +330,9 @@ def _raise(decoded: Decoded) -> None:
     for check in decoded.checks:
         if check.status == "bad":
             expected = check.computed if check.computed is not None else f"a good {check.kind} check"
-            actual = check.stored if check.stored is not None else check.note
+            actual = check.stored
+            if check.computed is None and check.note:
+                actual = check.note if actual is None else f"{actual} ({check.note})"
             where = {"path": check.path, "offset": check.offset, "source": check.source}
             raise Wrong(expected, actual, protocol=decoded.schema, **where)
     for gap in decoded.gaps:
@@ -493,6 +495,7 @@ def encode(
     *,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    strict: bool = False,
     engine: str | None = None,
 ) -> bytes:
     """The bytes of a value; lengths, counts, checksums and compressed data are computed.
@@ -501,17 +504,28 @@ def encode(
         key: a schema key, or a protocol's name for a frame of its client stream.
         value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written as it stands.
         context: as for ``decode``.
+        strict: build nothing that ``decode`` refuses when it is strict: values that peers refuse
+            (``wirekit.wire.Refused``), numbers of ``$keep`` that are wrong, bytes that no field explains.
         engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
 
     Raises:
         Wrong: when the value does not fit the layout; the path says where.
+        Short, Limit: only with ``strict``.
         Misuse: for a key, an engine or a field that does not exist, and a value that is nested too deep.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
     '00000006000000070000'
     """
-    return encoded(key, value, context=context, limits=limits, engine=engine)[0]
+    data = encoded(key, value, context=context, limits=limits, engine=engine)[0]
+    if strict:
+        decode(data, _built_key(key), context=context, limits=limits, strict=True)
+    return data
+
+
+def _built_key(key: str) -> str:
+    """A schema key; of a protocol's name that of a frame of its client stream."""
+    return key if "." in key else registry.protocol(key).stream("client")
 
 
 def encoded(
@@ -523,8 +537,7 @@ def encoded(
     engine: str | None = None,
 ) -> tuple[bytes, str]:
     """What ``encode`` gives, and the engine that built it: ``rows`` or ``reference``."""
-    if "." not in key:
-        key = registry.protocol(key).stream("client")
+    key = _built_key(key)
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
     generated = _is_generated(engine, key, _encoded_times, ENCODERS)
@@ -632,8 +645,7 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
     Raises:
         Misuse: for fields that the layout does not have, bytes that are not hex, what is nested too deep.
     """
-    if "." not in key:
-        key = registry.protocol(key).stream("client")
+    key = _built_key(key)
     generated = _is_generated(engine, key, _loaded_times, ENCODERS)
     try:
         return _loaded(registry[key], obj, Params(context or {}), generated)

@@ -295,7 +295,8 @@ class Check:
 
     Attributes:
         path: the checked field.
-        kind: ``crc32``, ``crc32c``, ``length``, ``constant``, ``decompression``, ``utf-8``, ``required``.
+        kind: ``crc32``, ``crc32c``, ``length``, ``constant``, ``decompression``, ``utf-8``, ``required``,
+            ``count``, ``acceptance`` (peers refuse the value).
         stored: what the bytes say (None when they cannot say it as a number).
         computed: what they should say.
         status: ``ok``, ``bad`` or ``absent``.

@@ -25,17 +25,13 @@ DIFFERENT = {
     "bad_utf8": ("value", "bad utf-8", "JoyQueue replaces what is not UTF-8; the bytes are kept, with a verdict"),
     "message_magic_ignored": ("value", "bad constant", "JoyQueue ignores the magic number"),
     "message_crc_ignored": ("value", "bad crc32", "JoyQueue ignores the checksum and computes a new one"),
-    "message_syscode_01c1": (
-        "exception",
-        "clean",
-        "no compression has number 4; the number is kept, and the body is as readable as before",
-    ),
     "doc_literal_fetch_cluster_response": ("leftover", "gap", "see trailing_bytes"),
 }
 AGREE = {
     ("value", "clean"),
     ("exception", "wrong"),
     ("exception", "short"),
+    ("exception", "bad acceptance"),
     ("waits", "short"),
 }
 MESSAGES = [vector for vector in JUDGED if vector["name"].startswith("message_") and "payload" in vector["java_decode"]]

@@ -31,6 +31,7 @@ def message(body: Any, **code: Any) -> dict[str, Any]:
         "magic": 0x1234,
         "system_code": system_code,
         "send_time": 1,
+        "flag": len(MESSAGES) if code.get("batch") else 0,
         "body": body,
         "business_id": None,
         "attributes": None,

@@ -24,7 +24,7 @@ def sound(key: str, value: Any, context: Mapping[str, Any]) -> wirekit.Decoded:
     decoded = agree(key, data, context, columns=False)
     assert decoded.error is None
     assert decoded.consumed == len(data)
-    assert {check.kind for check in decoded.checks if check.status == "bad"} <= {"layout", "required"}
+    assert {check.kind for check in decoded.checks if check.status == "bad"} <= {"layout", "required", "acceptance"}
     assert agrees(value, decoded.value)
     kept = decoded.value if "nan" in repr(value) else value  # of which JSON has one, and a record knows the bytes
     shown = json.loads(json.dumps(wirekit.to_json(kept)))

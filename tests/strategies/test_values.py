@@ -41,7 +41,10 @@ def test_values_come_out_again_and_reach_every_branch(key: str) -> None:
 @given(data=st.data())
 def test_clean_values_decode_clean(key: str, data: st.DataObject) -> None:
     context = data.draw(contexts(key))
-    assert sound(key, data.draw(values(key, context=context, clean=True)), context).clean
+    value = data.draw(values(key, context=context, clean=True))
+    decoded = sound(key, value, context)
+    assert decoded.clean
+    assert wirekit.encode(key, value, context=context, strict=True) == decoded.data
 
 
 def test_what_no_value_reaches_is_listed_with_the_reason() -> None:

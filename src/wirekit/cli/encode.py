@@ -21,8 +21,9 @@ from wirekit.values import json_text
 @click.argument("schema")
 @click.argument("file", required=False)
 @click.option("--output", type=click.Choice(["raw", "hex"]), help="By default hex on a terminal, raw on a pipe.")
+@click.option("--strict", is_flag=True, help="Build nothing that peers refuse, or that has a wrong number or a gap.")
 @context_option
-def command(schema: str, file: str | None, output: str | None, context_pairs: tuple[str, ...]) -> int:
+def command(schema: str, file: str | None, output: str | None, strict: bool, context_pairs: tuple[str, ...]) -> int:
     """Encode FILE (or standard input): lines of ``decode --output json``, or a bare value as JSON.
 
     Lengths, counts and checksums are computed; a field that is named in ``$keep`` is written as it stands. A line of
@@ -40,13 +41,13 @@ def command(schema: str, file: str | None, output: str | None, context_pairs: tu
     check_context(schema, context)
     form = output or ("hex" if on_terminal() else "raw")
     try:
-        return _encode(schema, read_bytes(file), context, form)
+        return _encode(schema, read_bytes(file), context, form, strict)
     except Misuse as error:
         say(str(error))
         return 1
 
 
-def _encode(schema: str, text: bytes, context: dict[str, Any], form: str) -> int:
+def _encode(schema: str, text: bytes, context: dict[str, Any], form: str, strict: bool) -> int:
     if not text.strip():
         raise Misuse("the input is empty")
     status = 0
@@ -60,7 +61,7 @@ def _encode(schema: str, text: bytes, context: dict[str, Any], form: str) -> int
                 continue
             key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
         try:
-            data = encode(key, value, context=said)
+            data = encode(key, value, context=said, strict=strict)
         except WirekitError as error:
             say(f"line {number}: {error}")
             return 1

@@ -148,13 +148,18 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Fields one after the other, and what is known about some of them."""
+    """Fields one after the other, and what is known about some of them.
+
+    Attributes:
+        refusals: what is true, over the fields, of values that peers refuse: a bad check, which has no number.
+    """
 
     name: str
     members: tuple[Member, ...]
     measures: tuple[Measure, ...]
     sums: tuple[Sum, ...]
     told: tuple[Told, ...] = ()
+    refusals: tuple[Expression, ...] = ()
 
 
 def opening(node: Structure, index: int) -> list[Measure]:

@@ -144,7 +144,8 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
         if each.field not in message.by_name:
             raise Misuse(f"{_in(path, source.members[each.at][0])}: {message.name} has no field {each.field!r}")
     told = tuple(ir.Told(each.at, each.field, each.what, each.of) for each in source.told)
-    return ir.Structure(source.record.__name__, members, measures, sums, told)
+    refusals = tuple(_expression(each.when, _in(path, each.field)) for each in source.refused)
+    return ir.Structure(source.record.__name__, members, measures, sums, told, refusals)
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:

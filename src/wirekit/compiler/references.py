@@ -40,6 +40,10 @@ def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
 
 def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
     names = [member.name for member in node.members]
+    for field in (each for tree in node.refusals for each in fields_of(tree)):
+        if field.up or field.names[0] not in names:
+            where = path or "the layout"
+            raise Misuse(f"{where}: what is refused depends on {field}, which no field of {node.name} is")
     found: set[tuple[int, str]] = set()
     for member in node.members:
         where = f"{path}.{member.name}" if path else member.name

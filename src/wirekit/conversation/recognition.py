@@ -104,7 +104,9 @@ def _why_not(decoded: Decoded) -> str:
     if decoded.gaps:
         return f"{decoded.gaps[0].path}: bytes that nothing explains"
     bad = next(check for check in decoded.checks if check.status == "bad")
-    return f"{bad.path}: {bad.kind} {bad.stored} instead of {bad.computed}"
+    return f"{bad.path}: {bad.kind} " + (
+        bad.note if bad.computed is None else f"{bad.stored} instead of {bad.computed}"
+    )
 
 
 def best_fit(data: bytes) -> str:

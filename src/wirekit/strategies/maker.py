@@ -25,6 +25,8 @@ from wirekit.wire.stream import Scope
 from wirekit.wire.told import elements
 
 _LEFT_OUT: Any = object()
+TRIES = 20
+"""How often a record is made anew that peers would refuse."""
 
 
 class Maker(Fields, Settling, Messages):
@@ -105,7 +107,17 @@ class Maker(Fields, Settling, Messages):
     # Structures
 
     def _structure(self, node: ir.Structure, scope: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
-        inner = scope.inner()
+        """A record; of a clean one no peer refuses anything."""
+        place = self.at, self.wants, self.full, self.tail
+        for _ in range(TRIES if self.clean and node.refusals else 1):
+            self.at, self.wants, self.full, self.tail = place[0], list(place[1]), *place[2:]
+            inner = scope.inner()
+            value = self._record(node, inner, forced)
+            if not self.clean or not any(self._value(refusal, inner) for refusal in node.refusals):
+                return value
+        reject()
+
+    def _record(self, node: ir.Structure, inner: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
         fixed = self._settled(node, inner, forced)
         computed = computed_members(node)
         value: dict[str, Any] = {}

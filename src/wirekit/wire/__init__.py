@@ -57,6 +57,7 @@ from wirekit.wire.numbers import (
     uint64,
     uint64le,
 )
+from wirekit.wire.refused import Refused, unnamed
 from wirekit.wire.stream import Limits
 from wirekit.wire.told import CountOf, SizeOf
 
@@ -88,6 +89,7 @@ __all__ = [
     "Protobuf",
     "RecordsToEnd",
     "Ref",
+    "Refused",
     "Repeat",
     "SizeOf",
     "Sized",
@@ -116,4 +118,5 @@ __all__ = [
     "uint64",
     "uint64le",
     "unexplained",
+    "unnamed",
 ]

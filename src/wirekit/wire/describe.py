@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -56,10 +56,17 @@ def describe(node: Node) -> list[FieldLine]:
 def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
     if isinstance(node, Struct):
         for name, member in node.members:
-            yield FieldLine(depth, name, type_of(member), node.docs_of.get(name) or "")
-            yield from _inside(member, depth + 1)
+            yield _noted(FieldLine(depth, name, type_of(member), node.docs_of.get(name) or ""), node, [name])
+            for line in _inside(member, depth + 1):
+                yield _noted(line, node, [name, line.name]) if line.depth == depth + 1 else line
     else:
         yield from _inside(node, depth)
+
+
+def _noted(line: FieldLine, node: Struct, names: list[str]) -> FieldLine:
+    """A line with what peers refuse of the field, beside what it says already."""
+    refused = [str(each) for each in node.refused if each.names == names]
+    return replace(line, note="; ".join(filter(None, [line.note, *refused]))) if refused else line
 
 
 def _inside(node: Node, depth: int) -> Iterator[FieldLine]:

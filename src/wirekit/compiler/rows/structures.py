@@ -110,6 +110,8 @@ class Structures(Numbers):
         for told in node.told:
             extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
             put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
+        for refusal in node.refusals:
+            code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
         return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
 
     @staticmethod

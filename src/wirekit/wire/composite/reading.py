@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Limit, Short, WireError
-from wirekit.values import Check, Record
+from wirekit.values import Check, Record, field_of
 from wirekit.wire.derived import Checked, Length
+from wirekit.wire.node import evaluate
+from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, join_path, located
 from wirekit.wire.told import observe
 
@@ -103,6 +105,9 @@ class Reading:
         for index, checked, first, last in self.struct.checked:
             self._verify(index, checked, self.starts[first], self.ends[last])
         self._observe()
+        for refused in self.struct.refused:
+            if evaluate(refused.when, self.scope):
+                self._refuse(refused)
 
     def _explain(self, error: WireError, depth: int) -> None:
         """Gives an error on its way out its place, what was read before it, and why a length cannot be right."""
@@ -227,9 +232,17 @@ class Reading:
             observe(told, message, value, extent, self.stream, self.starts[told.at])
             self.stream.session.path.pop()
 
-    def _check(self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int) -> None:
+    def _refuse(self, refused: Refused) -> None:
+        """The verdict on a value that peers refuse."""
+        value: Any = self.record
+        for name in refused.names:
+            value = field_of(value, name)
+        start = self.starts[self.record._fields.index(refused.names[0])]
+        self._check(refused.field, "acceptance", value, None, False, start, str(refused))
+
+    def _check(self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "") -> None:
         self.stream.session.path.append(name)
-        self.stream.check(kind, stored, computed, ok, position)
+        self.stream.check(kind, stored, computed, ok, position, note)
         self.stream.session.path.pop()
 
     def _keep(self, name: str) -> None:

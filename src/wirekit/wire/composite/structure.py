@@ -18,6 +18,7 @@ from wirekit.wire.derived import Checked, Default, Length, cover, innermost_firs
 from wirekit.wire.extras import load_extras
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import Bits, Integer
+from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, Writer
 from wirekit.wire.told import counted, tales
 
@@ -38,9 +39,10 @@ class Struct(Node):
         fields: ``"name" / node``, with ``* "text"`` for a note about the field.
         name: what the record is called.
         doc: what the structure is, for ``wirekit schemas``.
+        refused: values that peers refuse.
     """
 
-    def __init__(self, *fields: Any, name: str = "Record", doc: str = "") -> None:
+    def __init__(self, *fields: Any, name: str = "Record", doc: str = "", refused: tuple[Refused, ...] = ()) -> None:
         super().__init__()
         self.members: list[tuple[str, Node]] = []
         self.docs_of: dict[str, str] = {}
@@ -52,6 +54,10 @@ class Struct(Node):
         self.doc = doc
         names = [name for name, _ in self.members]
         check_names(names)
+        for each in refused:
+            if each.names[0] not in names:
+                raise Misuse(f"{each.field!r} is refused, which is no field; the fields are {', '.join(names)}")
+        self.refused = refused
         cores = [bare(node) for _, node in self.members]
         self._name = name
         self.lengths: dict[int, tuple[Length, int, int]] = {}

@@ -1,0 +1,56 @@
+"""Values that a layout has room for and that peers refuse: a bad check when read, an error when built strictly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+from typing import Any
+
+from wirekit.values import SymbolTable
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A value that peers refuse.
+
+    Reading gives a bad ``acceptance`` check, and none where the value is accepted. Building writes the value, unless
+    ``wirekit.encode`` is asked to be ``strict``.
+
+    Args:
+        field: the member of the struct that it is about, or a bit field of one (``system_code.compression``).
+        when: a ``this`` expression over members of the same struct that is true for such a value.
+        note: what is refused and what peers do then, in words.
+        source: where that is to be read.
+    """
+
+    field: str
+    when: Any
+    note: str
+    source: str
+
+    @property
+    def names(self) -> list[str]:
+        """The member, and the bit field inside it if there is one."""
+        return self.field.split(".")
+
+    def __str__(self) -> str:
+        return f"{self.note} [{self.source}]"
+
+
+def unnamed(number: Any, table: SymbolTable) -> Any:
+    """The expression that is true for a number without a name in a table.
+
+    Args:
+        number: a ``this`` expression.
+        table: the names.
+
+    >>> from wirekit.wire import this
+    >>> unnamed(this.kind, SymbolTable("kind", {1: "A", 2: "B", 9: "C"}))
+    (((this['kind'] < 1) | ((this['kind'] > 2) & (this['kind'] < 9))) | (this['kind'] > 9))
+    """
+    values = sorted(map(int, table))
+    holes = [(low, high) for low, high in pairwise(values) if high > low + 1]
+    between = [(number > low) & (number < high) for low, high in holes]
+    return reduce(or_, [number < values[0], *between, number > values[-1]])

@@ -28,6 +28,8 @@ DECODERS = ("rows", "trace", "reference")
 ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 LARGEST_HEADER = 1 << 17
+MOST_SHORT = 64
+"""Frames in a row that are shorter than any of their layout can be; from the next one on no length is believed."""
 UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)  # of a value, in building
 
 
@@ -464,9 +466,15 @@ def _walk(
         if found is not None and found[1] is not None:
             position = found[1]
             yield decode(data[:position], found[0])
+    short, least = 0, -1
     while position < len(data):
-        key = name if "." in name else stream_key(name, data[position:], context or {})
+        key = name if "." in name else _key_here(name, data, context or {}, limits, position)
         size = _size_here(data, key, limits, position)
+        short = short + 1 if size is not None and size < least else 0
+        if position and least < 0:
+            least = _least(name)
+        if short > MOST_SHORT:
+            size = None
         end = len(data) if size is None else position + size
         said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
         decoded = decode(data[position:end], key, offset=position, **said)
@@ -479,6 +487,20 @@ def _walk(
         if decoded.error is not None and (size is None or end > len(data)):
             return
         position = max(end if size is not None else position + decoded.consumed, position + 1)
+
+
+def _least(name: str) -> int:
+    """Bytes of the smallest frame of a protocol, or of a key."""
+    from wirekit.compiler.heading import heading
+
+    streams = map(registry.protocol(name).stream, ("client", "server")) if "." not in name else (name,)
+    return min(heading(key, registry[key].limits.frame).least for key in streams)
+
+
+def _key_here(name: str, data: bytes, context: Mapping[str, Any], limits: Limits | None, start: int) -> str:
+    """``stream_key`` of the frame at ``start``; what follows the frame is not looked at."""
+    size = _size_here(data, registry.protocol(name).stream("client"), limits, start)
+    return stream_key(name, data[start:] if size is None else data[start : start + size], context)
 
 
 def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int | None:

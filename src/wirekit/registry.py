@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import PathFinder
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler.generated import forget
@@ -244,6 +245,7 @@ class Registry:
         self._schemas: dict[str, Schema] = {}
         self._lock = threading.RLock()
         self._searched = False
+        self._beginnings: dict[bytes, list[Beginning]] | None = None  # by their first byte
         self._broken: dict[str, str] = {}  # why an entry point gave no protocol, by its name
 
     def register(self, protocol: Protocol) -> Protocol:
@@ -278,12 +280,14 @@ class Registry:
             protocol = self.protocol(name)
             keys = [protocol.key(name) for name in protocol.layouts]
             del self._protocols[protocol.name]
+            self._beginnings = None
             for key in keys:
                 del self._schemas[key]
             forget(keys)
 
     def _add(self, protocol: Protocol, schemas: list[Schema]) -> None:
         self._protocols[protocol.name] = protocol
+        self._beginnings = None
         self._schemas.update({schema.key: schema for schema in schemas})
 
     def _loads_itself(self, protocol: Protocol) -> bool:
@@ -383,13 +387,21 @@ class Registry:
             data: the first bytes.
             cut: whether less than a whole start is enough, because more bytes may come.
         """
-        module, name = BEGINNINGS.split(":")
-        tables = [getattr(importlib.import_module(module), name)]
-        for table in [*tables, *(protocol.beginnings for protocol in list(self._protocols.values()))]:
-            for each in table:
-                if data.startswith(each.starts) or (cut and data and any(s.startswith(data) for s in each.starts)):
-                    return each
+        if self._beginnings is None:
+            self._beginnings = self._by_first_byte()
+        for each in self._beginnings.get(data[:1], ()):
+            if data.startswith(each.starts) or (cut and any(start.startswith(data) for start in each.starts)):
+                return each
         return None
+
+    def _by_first_byte(self) -> dict[bytes, list[Beginning]]:
+        module, name = BEGINNINGS.split(":")
+        found: dict[bytes, list[Beginning]] = {}
+        tables = [protocol.beginnings for protocol in list(self._protocols.values())]
+        for each in chain(getattr(importlib.import_module(module), name), *tables):
+            for first in dict.fromkeys(start[:1] for start in each.starts):
+                found.setdefault(first, []).append(each)
+        return found
 
     def protocols(self) -> list[str]:
         """The names of all protocols."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.capture import tcp
-from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, recognise
+from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, recognise, recognise_inside
 from wirekit.values import to_json
 
 RECOGNISE_WITHIN = 64 * 1024
-ATTEMPTS_PER_SEGMENT = 16
+ATTEMPTS_PER_SEGMENT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,7 @@ class Follower:
         self._choice = choice
         self._waiting: list[tcp.Data | tcp.Gap] = []
         self._heads: dict[str, bytearray] = {"client": bytearray(), "server": bytearray()}
-        self._attempts = 0
-        self._next_attempt = 0
+        self._next_count = self._next_size = 0
         self._conversation: Conversation | None = None
         self._hopeless = ""
         protocol = choice.of(link.client, link.server)
@@ -146,13 +145,14 @@ class Follower:
 
     def _recognise(self, *, last: bool) -> list[Item]:
         size = sum(map(len, self._heads.values()))
-        if not last and self._attempts > ATTEMPTS_PER_SEGMENT and size < self._next_attempt:
+        count = len(self._waiting)
+        if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
             return []
-        self._attempts += 1
-        self._next_attempt = 2 * size
-        found = recognise(bytes(self._heads["client"]), bytes(self._heads["server"]))
+        self._next_count, self._next_size = 2 * count, 2 * size
+        heads = bytes(self._heads["client"]), bytes(self._heads["server"])
+        found = recognise(*heads)
         if not found.protocol and not self.link.known_start:
-            found = _recognise_inside(self._heads) or found
+            found = recognise_inside(*heads) or found
         if found.protocol:
             if found.swapped:
                 self._swap()
@@ -216,32 +216,6 @@ class Follower:
 
 def _quarantined(event: tcp.Data, reason: str) -> Quarantined:
     return Quarantined(event.direction, event.stream_offset, event.data, event.time_us, reason)
-
-
-def _recognise_inside(heads: Mapping[str, bytearray]) -> Any:
-    """The protocol of a connection that was joined in the middle of a frame."""
-    from wirekit.engine import frame_size
-    from wirekit.errors import WireError
-    from wirekit.registry import registry
-
-    for name in registry.protocols():
-        protocol = registry.protocol(name)
-        if not protocol.recognised_by:
-            continue
-        for side, head in heads.items():
-            data = bytes(head[:4096])
-            for start in range(1, len(data)):
-                try:
-                    size = frame_size(data[start : start + 64], protocol.stream("client"), limits=protocol.limits)
-                except WireError:
-                    continue
-                if size is None or not 8 < size <= len(data) - start:
-                    continue
-                rest = bytes(head[start:])
-                found = recognise(rest if side == "client" else b"", rest if side == "server" else b"", names=(name,))
-                if found.protocol:
-                    return found
-    return None
 
 
 def follow(

@@ -29,16 +29,28 @@ class Heading:
     Attributes:
         pattern: matches (no bytes) where a frame may begin.
         size: bytes from there on that must be at hand.
+        least: bytes of the smallest frame.
         length: where among them the frame's own length lies.
         after: bytes of the frame that the length does not count.
         number: how the length is read, None when it does not lie at one place.
+        low, most: what it may announce.
     """
 
     pattern: re.Pattern[bytes]
     size: int
+    least: int
     length: int
     after: int
     number: struct.Struct | None
+    low: int = 0
+    most: int = 0
+
+    def refuses(self, data: bytes) -> bool:
+        """Whether the length at the head of some bytes makes no sense, as far as one number at a fixed place tells."""
+        if self.number is None or len(data) < self.size:
+            return False
+        (number,) = self.number.unpack_from(data, self.length)
+        return not self.low <= number <= self.most
 
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
         """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
@@ -64,7 +76,7 @@ def heading(key: str, most: int) -> Heading:
         numbers = list(_numbers(layout, most))
         size = sum(number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
-        known[most] = Heading(pattern, size, *_length(layout))
+        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), most)
     return known[most]
 
 
@@ -74,10 +86,10 @@ def _headings(key: str) -> dict[int, Heading]:
     return {}
 
 
-def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None]:
-    """Where the length of the whole frame lies, what it does not count, and how it is read."""
+def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int]:
+    """Where the length of the whole frame lies, what it does not count, how it is read, and its least value."""
     if not isinstance(layout, ir.Structure):
-        return 0, 0, None
+        return 0, 0, None, 0
     offset = 0
     for at, member in enumerate(layout.members):
         if not isinstance(member.node, ir.Number):
@@ -86,9 +98,9 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None]:
             covers = (measure.at, measure.first, measure.last) == (at, at + 1, len(layout.members) - 1)
             if covers and measure.bounds and not measure.zero_is_rest and not measure.clip:
                 number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
-                return offset, offset + number.size - measure.add, number
+                return offset, offset + number.size - measure.add, number, max(measure.least, 0)
         offset += member.node.size
-    return 0, 0, None
+    return 0, 0, None, 0
 
 
 def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
-from wirekit.engine import LARGEST_HEADER, decode, foreign, frame_size, header
+from wirekit.engine import LARGEST_HEADER, MOST_SHORT, decode, foreign, frame_size, header
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
 from wirekit.wire.stream import Decrypt, Limits
@@ -29,6 +29,7 @@ class _Direction:
     """Bytes of one direction that are not decoded yet.
 
     Attributes:
+        short: frames in a row that were shorter than any of their layout can be.
         lost: why the bytes make no sense, "" while they do.
         headed: whether it is known what stands in front of the first frame.
         searched: offset up to which they were looked through for a frame since.
@@ -38,13 +39,14 @@ class _Direction:
             takes a time in proportion to them whatever they are.
     """
 
-    __slots__ = ("buffer", "credit", "headed", "lost", "offset", "searched", "time_us", "waiting", "whole")
+    __slots__ = ("buffer", "credit", "headed", "lost", "offset", "searched", "short", "time_us", "waiting", "whole")
 
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.offset = 0
         self.lost = ""
         self.headed = False
+        self.short = 0
         self.searched = 0
         self.credit = FIRST_CREDIT
         self.waiting: list[tuple[int, int]] = []
@@ -173,10 +175,22 @@ class Conversation:
             if size <= 0:
                 self._lose(direction, f"its length is {size}")
                 continue
+            direction.short = direction.short + 1 if self._is_short(side, size) else 0
+            if direction.short > MOST_SHORT:
+                self._lose(direction, f"its length is {size}, and those before it were too small for a frame, too")
+                continue
             data = bytes(direction.buffer[:size])
             frame = self._frame(side, direction, data)
             self._drop(direction, size)
             yield frame
+
+    def _is_short(self, side: str, size: int) -> bool:
+        """Whether a frame is smaller than any that its layout can have."""
+        if size > LARGEST_HEAD:
+            return False
+        from wirekit.compiler.heading import heading
+
+        return size < heading(self.protocol.stream(side), self.limits.frame).least
 
     @staticmethod
     def _lose(direction: _Direction, why: str) -> None:

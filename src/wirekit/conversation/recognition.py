@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
+from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
-from wirekit.engine import LARGEST_HEADER, Decoded, decode, foreign, frame_size, frames, header, overruns
+from wirekit.engine import (
+    LARGEST_HEADER,
+    TIMES_BEFORE_COMPILING,
+    Decoded,
+    begins,
+    decode,
+    foreign,
+    frame_size,
+    frames,
+    header,
+    overruns,
+)
 from wirekit.errors import Short, WireError
 from wirekit.registry import Protocol, registry
+
+if TYPE_CHECKING:
+    from wirekit.compiler.heading import Heading
 
 FRAMES_TO_RECOGNISE = 8
 LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
+LARGEST_HEAD = 64
+"""Bytes up to the end of a frame's own length."""
+LARGEST_PROBE = 512
+"""Bytes of a cut frame that are looked at to tell whether more of it may be worth waiting for."""
+SEARCHED_INSIDE = 4096
+LEAST_INSIDE = 9
+CREDIT_INSIDE = 2
+FIRST_CREDIT_INSIDE = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +86,9 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
                 best = (clean, protocol.name, swapped)
     if best is None:
         hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
-        hopeful |= {side for side, tail in tails if tail()}
+        for side, tail in tails:
+            if side not in hopeful and tail():
+                hopeful.add(side)
         heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
         told = [f"; from the {side}, {what}" for side, what in heard if what]
         return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
@@ -81,7 +108,8 @@ def _behind_header(data: bytes) -> bytes:
 def _as_rival(protocol: Protocol, data: bytes) -> str:
     """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
     key = protocol.stream("client")
-    if not protocol.recognised_by or overruns(data, key):
+    begin = _heading(key, protocol.limits.frame)
+    if not protocol.recognised_by or (begin is not None and begin.refuses(data)) or overruns(data, key):
         return ""
     decoded = next(frames(key, data))
     why = "" if decoded.clean else _why_not(decoded)
@@ -130,8 +158,8 @@ def best_fit(data: bytes) -> str:
 
 
 def _is_cut(data: bytes, key: str) -> bool:
-    """Whether the end of the data is all that is wrong with them."""
-    return isinstance(decode(data, key).error, Short)
+    """Whether the end of the data is all that is wrong with them, as far as their first bytes tell."""
+    return isinstance(decode(data[:LARGEST_PROBE], key).error, Short)
 
 
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
@@ -147,6 +175,17 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     return votes > 0 if votes else guess
 
 
+def _heading(key: str, limit: int) -> Heading | None:
+    """The heading of a layout, once it has been asked for a few times: making it loads the compiler."""
+    _asked_times[key] += 1
+    if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:  # one recognition asks for a key a few times
+        return None
+    from wirekit.compiler.heading import heading
+
+    return heading(key, limit)
+
+
+_asked_times: Counter[str] = Counter()
 _Tail = Callable[[], bool]
 """Whether a frame has begun that may be one of the protocol's."""
 
@@ -155,12 +194,15 @@ def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tai
     """How many of the first frames decode cleanly, and whether what follows them may become one."""
     clean = position = 0
     key = protocol.stream(side)
-    proofs = [protocol.key(name) for name in protocol.recognised_by]
+    begin = _heading(key, protocol.limits.frame)
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
             return clean, lambda: True
+        head = data[position : position + LARGEST_HEAD]
+        if begin is not None and begin.refuses(head):
+            return clean, lambda: False
         try:
-            size = frame_size(data[position : position + 64], key, limits=protocol.limits)
+            size = frame_size(head, key, limits=protocol.limits)
         except WireError:
             return clean, lambda: False
         if size is None:
@@ -170,8 +212,56 @@ def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tai
         frame = data[position : position + size]
         if len(frame) < size:
             return clean, partial(_is_cut, frame, key)
-        if not overruns(frame, key):
-            fits = any(decode(frame, proof).clean for proof in proofs)
+        if begin is None:
+            fits = not overruns(frame, key) and any(decode(frame, proof).clean for proof in _proofs(protocol))
             clean += fits and _knows_body(protocol, side, frame)
+        elif begin.pattern.match(frame):
+            clean += _is_of(protocol, side, frame)
         position += size
     return clean, lambda: False
+
+
+def _is_of(protocol: Protocol, side: str, frame: bytes) -> bool:
+    """Whether a whole frame proves that its stream is of a protocol."""
+    fits = any(begins(frame, proof, len(frame)) for proof in _proofs(protocol))
+    return fits and _knows_body(protocol, side, frame)
+
+
+def _proofs(protocol: Protocol) -> list[str]:
+    return [protocol.key(name) for name in protocol.recognised_by]
+
+
+def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
+    """The protocol of a connection that was joined in the middle of a frame; None if no frame is found in the bytes.
+
+    A protocol's frames are sought among the first ``SEARCHED_INSIDE`` bytes of each direction, and may cost
+    ``CREDIT_INSIDE`` for each of these.
+    """
+    from wirekit.compiler.heading import heading
+
+    for protocol in registry.with_stream():
+        begin = heading(protocol.stream("client"), protocol.limits.frame)
+        for side, data in zip(SIDES, (client, server), strict=True):
+            head = data[:SEARCHED_INSIDE]
+            credit = FIRST_CREDIT_INSIDE + CREDIT_INSIDE * len(head)
+            for match in begin.pattern.finditer(head, 1):
+                if credit < 0:
+                    break
+                start = match.start()
+                size = begin.frame_size(head, start) or _size(head[start : start + LARGEST_HEAD], protocol)
+                credit -= CALL
+                if not LEAST_INSIDE <= size <= len(head) - start:
+                    continue
+                credit -= CALL + size
+                if _is_of(protocol, "client", head[start : start + size]):
+                    behind = data[start:]
+                    return recognise(*((behind, b"") if side == "client" else (b"", behind)), names=(protocol.name,))
+    return None
+
+
+def _size(head: bytes, protocol: Protocol) -> int:
+    """Bytes of a frame by its own length; 0 if it makes no sense."""
+    try:
+        return frame_size(head, protocol.stream("client"), limits=protocol.limits) or 0
+    except WireError:
+        return 0

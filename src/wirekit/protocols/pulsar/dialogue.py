@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,9 @@ ASKED = {"CONNECT", "PRODUCER", "SUBSCRIBE", "SEND", "FLOW", "ACK", "LOOKUP", "P
 ANSWERED = {"CONNECTED", "SEND_RECEIPT", "MESSAGE", "PRODUCER_SUCCESS", "SUCCESS", "LOOKUP_RESPONSE"}
 NO_REQUEST = 2**64 - 1
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
+"""Bytes of chunks of messages that are not all there; the message whose last chunk is oldest is given up first."""
+MOST_CHUNKED = 10_000
+MOST_SENDS = 1 << 16
 LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
 """Bytes; a broker that announces larger messages does not raise the limit further."""
 
@@ -59,8 +63,9 @@ class PulsarDialogue(Dialogue):
         super().__init__(protocol)
         self.ends = Ends()
         self._topics: dict[tuple[str, int], str] = {}
-        self._chunks: dict[tuple[str, str], list[bytes]] = {}
-        self._sends: dict[Hashable, tuple[int, int]] = {}
+        self._chunks: OrderedDict[tuple[str, str], list[bytes]] = OrderedDict()
+        self._held = 0  # bytes in them
+        self._sends: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """Command and request id; commands without one are linked by what they are about."""
@@ -139,6 +144,8 @@ class PulsarDialogue(Dialogue):
             answered += 1
         if answered < asked:
             self._sends[ids] = (asked, answered)
+            if len(self._sends) > MOST_SENDS:
+                self._sends.popitem(last=False)
         else:
             self._sends.pop(ids, None)
 
@@ -163,18 +170,20 @@ class PulsarDialogue(Dialogue):
     def _whole(self, side: str, metadata: Any, chunk: _Payload) -> _Payload | None:
         """The message when its last chunk is there, else None."""
         key = (side, metadata.uuid or "")
-        pieces = self._chunks.setdefault(key, [])
+        pieces = self._chunks.pop(key, [])
         if metadata.chunk_id != len(pieces):
-            del self._chunks[key]
+            self._held -= sum(map(len, pieces))
             return None
         pieces.append(chunk.content)
-        held = sum(map(len, pieces))
-        if len(pieces) < metadata.num_chunks_from_msg and held <= MOST_CHUNKS_HELD:
-            return None
-        del self._chunks[key]
-        if held > MOST_CHUNKS_HELD:
+        self._held += len(chunk.content)
+        if len(pieces) < metadata.num_chunks_from_msg:
+            self._chunks[key] = pieces
+            while self._held > MOST_CHUNKS_HELD or len(self._chunks) > MOST_CHUNKED:
+                _, oldest = self._chunks.popitem(last=False)
+                self._held -= sum(map(len, oldest))
             return None
         data = b"".join(pieces)
+        self._held -= len(data)
         codec, size = CODECS.get(metadata.compression or 0), metadata.uncompressed_size
         if codec is None:
             return _Payload(data, chunk.check)

@@ -62,6 +62,7 @@ class Ends:
     producers: dict[int, Producer] = field(default_factory=dict)
     consumers: dict[int, Consumer] = field(default_factory=dict)
     lookups: dict[str, Looked] = field(default_factory=dict)
+    _permitted: dict[int, Consumer] = field(default_factory=dict)  # consumers whose permits are known
 
     def observe(self, api: str, content: Any, entry: Any, asked: Any) -> None:
         """Takes note of a command.
@@ -78,8 +79,9 @@ class Ends:
 
     def forget_permits(self) -> None:
         """Says that commands are missing; permits are known again once a consumer subscribes again."""
-        for consumer in self.consumers.values():
+        for consumer in self._permitted.values():
             consumer.permits = None
+        self._permitted.clear()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, with lists in the order in which things were seen."""
@@ -129,6 +131,8 @@ class Ends:
         made = self._of("consumers", content.consumer_id)
         made.topic, made.subscription, made.name = content.topic, content.subscription, content.consumer_name
         made.permits = 0
+        if made.consumer_id in self.consumers:
+            self._permitted[made.consumer_id] = made
 
     def _flow(self, content: Any, entry: Any, asked: Any) -> None:
         consumer = self._of("consumers", content.consumer_id)

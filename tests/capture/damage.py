@@ -10,7 +10,8 @@ from tests.capture.second_parser import Packet, tcp
 _PORTS = 34  # offset of the two ports in a packet; the TCP header is 20 bytes or more from there on
 _SEQUENCE = range(_PORTS + 4, _PORTS + 12)
 _FLAGS = _PORTS + 13
-_HEADERS = 66  # bytes; up to the payload with the options that Linux sends, 8 more in a SYN
+_HEADERS = 66  # bytes; up to the payload with the options that Linux sends
+_LONGEST_HEADERS = 94  # bytes; with as many options as there can be
 
 Damage = Callable[[list[Packet], Random], list[Packet]]
 
@@ -60,7 +61,7 @@ def one_direction(packets: list[Packet], random: Random) -> list[Packet]:
 
 def snapped(packets: list[Packet], random: Random) -> list[Packet]:
     """The snap length cuts the packets."""
-    length = random.randrange(_HEADERS + 8, 200)
+    length = random.randrange(_LONGEST_HEADERS, 200)
     return [each._replace(data=each.data[:length]) for each in packets]
 
 

@@ -72,7 +72,11 @@ def stream(
 def batches(segments: Iterable[Segment], size: int = 7) -> list[pa.RecordBatch]:
     """The segments as sorted rows of ``packets``, in batches of a few."""
     found = pa.Table.from_batches(
-        [pa.record_batch(list(zip(*map(_segment, segments), strict=True)), schema=PACKETS.schema)]
+        [
+            pa.record_batch(
+                list(zip(*(_segment(each, each.file) for each in segments), strict=True)), schema=PACKETS.schema
+            )
+        ]
     )
     return found.sort_by([(key, "ascending") for key in PACKETS.sort]).to_batches(max_chunksize=size)
 

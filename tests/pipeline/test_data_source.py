@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Input, find_inputs
+from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.stored import stored_batches
+from wirekit.pipeline.summary import Summary
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
 KAFKA = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+SEGMENT = FIXTURES / "kafka" / "disk" / "0.10.2.2-t-logappend-0.log"
+STORED = "00000000000000000000.log"
 
 
 @pytest.fixture
@@ -56,10 +61,11 @@ def test_messages_with_chosen_columns(known: SparkSession) -> None:
 def test_small_captures_share_a_task() -> None:
     from wirekit.spark.source import CapturePartition, bundles
 
-    captures = [Input(number, "", "", size << 20, 0) for number, size in enumerate((10, 50, 5, 200, 1, 1))]
+    sizes = ((10,), (50,), (5,), (200,), (1,), (1, 1), (40, 40))
+    captures = [tuple(Input(0, "", "", size << 20, 0) for size in files) for files in sizes]
     found = [[each.size >> 20 for each in bundle] for bundle in bundles(captures)]
-    assert found == [[10, 50], [5], [200], [1, 1]]
-    partition = CapturePartition(tuple(captures))
+    assert found == [[10, 50], [5], [200], [1, 1, 1], [40, 40]]
+    partition = CapturePartition(captures[-1])
     assert pickle.loads(pickle.dumps(partition)).captures == partition.captures
 
 
@@ -97,6 +103,13 @@ def test_later_partitions_know_their_captures() -> None:
         ({"path": "x", "ports": "kafka=9092"}, "not PORT or PORT=PROTOCOL"),
         ({"path": "x", "ports": "9092=nothing"}, "no protocol 'nothing'"),
         ({"path": "x", "protocol": "net"}, "no byte stream"),
+        ({"path": "x", "tabel": "frames"}, r"no option 'tabel'; did you mean table\?"),
+        ({"path": "x", "proto": "kafka"}, r"no option 'proto'; did you mean protocol\?"),
+        ({"path": "x", "header": "true"}, "no option 'header'; there are table, path, paths"),
+        ({"path": "x", "separate": "yes"}, "separate is true or false, not 'yes'"),
+        ({"paths": '[["a.pcap"], []]'}, "a JSON list"),
+        ({"paths": '[["a.pcap"], "b.pcap"]'}, "a JSON list"),
+        ({"paths": "a.pcap"}, "a JSON list"),
     ],
 )
 def test_options_that_make_no_sense_are_misuse(options: dict[str, str], text: str) -> None:
@@ -104,6 +117,75 @@ def test_options_that_make_no_sense_are_misuse(options: dict[str, str], text: st
 
     with pytest.raises(Misuse, match=text):
         CaptureReader(source_schema(options), options)
+
+
+def read(**options: str) -> list[dict[str, Any]]:
+    """The rows of all partitions."""
+    from wirekit.spark.source import CapturePartition, CaptureReader, source_schema
+
+    reader = CaptureReader(source_schema(options), options)
+    found: list[dict[str, Any]] = []
+    for partition in reader.partitions():
+        assert isinstance(partition, CapturePartition)
+        found += [row for batch in reader.read(partition) for row in batch.to_pylist()]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("pulsar-comp_*.pcap", {"pulsar-comp_lz4.pcap", "pulsar-comp_zlib.pcap"}),
+        ("pulsar-[!c]*atch.pcap", {"pulsar-batch.pcap", "pulsar-nobatch.pcap"}),
+        ("../p?ap/pulsar-batch.pcap", {"pulsar-batch.pcap"}),
+        ("../**/pulsar-batch.pcap", {"pulsar-batch.pcap"}),
+    ],
+)
+def test_globs_name_files_and_directories(pattern: str, files: set[str]) -> None:
+    found = read(path=f"{PULSAR.parent}/{pattern}", table="connections")
+    assert {Path(row["file"]).name for row in found} == files
+
+
+def test_a_glob_that_matches_nothing_is_misuse(tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match=r"nothing matches .*/\*\.pcap"):
+        read(path=str(tmp_path / "*.pcap"))
+
+
+def test_a_file_may_be_called_as_a_glob(tmp_path: Path) -> None:
+    (tmp_path / "a[1].pcap").write_bytes(PULSAR.read_bytes())
+    (tmp_path / "a1.pcap").write_bytes(b"another")
+    assert {row["file"] for row in read(path=str(tmp_path / "a[1].pcap"), table="connections")} == {
+        str(tmp_path / "a[1].pcap")
+    }
+
+
+def test_segments_have_messages_and_quarantine(tmp_path: Path) -> None:
+    (tmp_path / STORED).write_bytes(SEGMENT.read_bytes() + b"\1\2\3")
+    found, quarantine = (read(path=str(tmp_path), table=table) for table in ("messages", "quarantine"))
+    piped = list(stored_batches(find_inputs([tmp_path])[0], Job(()), Summary()))
+    expected = [row for table, batch in piped for row in batch.to_pylist() if table == "messages"]
+    assert found == expected != []
+    assert [row["length"] for row in quarantine] == [3]
+    for table in ("packets", "frames", "gaps", "connections"):
+        with pytest.raises(Misuse, match=f"has no table {table}: files that brokers store have messages and quarant"):
+            read(path=str(tmp_path), table=table)
+
+
+def test_captures_and_segments_are_read_together(tmp_path: Path) -> None:
+    for path, name in ((SEGMENT, STORED), (PULSAR, PULSAR.name)):
+        (tmp_path / name).write_bytes(path.read_bytes())
+    files = {Path(row["file"]).name for row in read(path=str(tmp_path), table="messages")}
+    assert files == {STORED, PULSAR.name}
+    assert {Path(row["file"]).name for row in read(path=str(tmp_path), table="frames")} == {PULSAR.name}
+
+
+def test_files_of_one_capture_may_be_named_together(tmp_path: Path) -> None:
+    whole = packets(PULSAR)
+    one, other = write(tmp_path / "one", whole[:9]), write(tmp_path / "other", whole[9:])
+    together = read(paths=json.dumps([[str(one), str(other)]]), table="frames")
+    expected = read(path=str(PULSAR), table="frames")
+    assert [row | {"file": ""} for row in together] == [row | {"file": ""} for row in expected]
+    assert {row["file"] for row in together} == {str(one)}
+    assert len(read(paths=json.dumps([[str(one)], [str(other)]]), table="connections")) == 2
 
 
 def test_a_column_that_does_not_exist_is_misuse() -> None:

@@ -52,7 +52,7 @@ def test_serial_sort_is_total_and_gives_each_row_once(monkeypatch: pytest.Monkey
     expected = table(CAPTURE).sort_by([(key, "ascending") for key in PACKETS.sort])
     monkeypatch.setattr(serial, "SLICE_ROWS", 37)
     monkeypatch.setattr("wirekit.pipeline.rows.BATCH_ROWS", 50)
-    sliced = pa.Table.from_batches(serial.sorted_packets(find_inputs([CAPTURE])[0]))
+    sliced = pa.Table.from_batches(serial.sorted_packets(find_inputs([CAPTURE])))
     assert sliced.to_pylist() == expected.to_pylist()
 
 

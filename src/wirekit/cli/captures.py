@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
 
 from wirekit.capture.files import Capture, Damaged, open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
+from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import reopenable, say
+from wirekit.cli.common import plural, reopenable, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
@@ -46,51 +48,74 @@ def no_capture(path: str, error: WireError) -> str:
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 
-class FollowedFile:
-    """The items of one capture file, connection by connection.
+separate_option = click.option(
+    "--separate", is_flag=True, help="Each file is a capture of its own, even if it is a part of a rotation."
+)
+
+
+def captures_of(paths: Sequence[str], *, separate: bool) -> list[Parts]:
+    """The captures that files are parts of; says on standard error which files are read as one."""
+    captures: list[Parts] = [(path,) for path in paths] if separate else rotations(paths)
+    for parts in captures:
+        if len(parts) > 1:
+            say_joined(parts)
+    return captures
+
+
+def say_joined(parts: Parts) -> None:
+    """Says that files are read as one capture."""
+    more = plural(len(parts) - 1, "file")
+    say(f"{parts[0]}: read as one capture with {more} up to {parts[-1]}; --separate reads each by itself")
+
+
+class FollowedCapture:
+    """The items of one capture, connection by connection.
 
     A file that cannot be read, or not to its end, or whose damage was passed over, is said on standard error, with
     the byte.
 
     Args:
-        path: what the file is called; ``-`` is standard input.
+        parts: what its files are called, in order; ``-`` is standard input.
         choice: how protocols are chosen.
-        copy: where it can be read, if not there.
+        copy: where the only file can be read, if not there.
 
     Attributes:
+        path: what the capture is called: its first file.
         status: 1 when that happened; known once all items are taken.
         skipped: packets that hold no TCP segment, by reason; known once all items are taken.
     """
 
-    def __init__(self, path: str, choice: Choice, copy: str = "") -> None:
-        self.path = path
+    def __init__(self, parts: Parts, choice: Choice, copy: str = "") -> None:
+        self.parts = parts
+        self.path = parts[0]
         self.choice = choice
         self.copy = copy
         self.status = 0
-        self.skipped: dict[str, int] = {}
+        self.skipped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Link, Item | None]]:
-        with reopenable(self.copy or self.path) as path:
-            yield from self._items(path)
+        return follow(self._segments(), self.choice)
 
-    def _items(self, path: str) -> Iterator[tuple[Link, Item | None]]:
-        try:
-            capture = open_capture(path, name=self.path)
-        except WireError as error:
-            say(f"{self.path}: {no_capture(self.path, error)}")
-            self.status = 1
-            return
-        with capture:
-            yield from follow(self._segments(capture), self.choice)
-            self.skipped = dict(capture.skipped)
-            if capture.damage is not None:
-                say(f"{self.path}: {capture.damage}")
-                self.status = 1
+    def _segments(self) -> Iterator[Segment]:
+        for number, name in enumerate(self.parts):
+            with reopenable(self.copy or name) as path:
+                try:
+                    capture = open_capture(path, name=name)
+                except WireError as error:
+                    say(f"{name}: {no_capture(name, error)}")
+                    self.status = 1
+                    continue
+                with capture:
+                    yield from self._of_file(capture, number)
 
-    def _segments(self, capture: Capture) -> Iterator[Segment]:
-        for each in segments(capture):
+    def _of_file(self, capture: Capture, number: int) -> Iterator[Segment]:
+        for each in segments(capture, number):
             if isinstance(each, Segment):
                 yield each
             elif isinstance(each, Damaged):
-                say(f"{self.path}: {each}")
+                say(f"{capture.path}: {each}")
                 self.status = 1
+        self.skipped += capture.skipped
+        if capture.damage is not None:
+            say(f"{capture.path}: {capture.damage}")
+            self.status = 1

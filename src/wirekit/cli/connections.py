@@ -6,18 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.capture.follow import Choice, Link
-from wirekit.cli.captures import FollowedFile
+from wirekit.capture.rotation import Parts
+from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json
 from wirekit.cli.frames import report
 from wirekit.values import printable
 
 
-def show_connections(captures: tuple[str, ...], choice: Choice, form: str) -> int:
+def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
     """Prints each connection with the summary of its conversation; what did not decode is said, and makes it 1."""
     screen = console() if form == "text" else None
     status = 0
-    for path in captures:
-        followed = FollowedFile(path, choice)
+    for parts in captures:
+        path = parts[0]
+        followed = FollowedCapture(parts, choice)
         for link, item in followed:
             if item is not None:
                 status |= report(path, link, item)

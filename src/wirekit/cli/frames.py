@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from wirekit.capture.follow import Link, Missing, frame_line
-from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
+from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
 from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option, time_of_day
 from wirekit.conversation import Frame, Quarantined
 
@@ -17,20 +17,25 @@ from wirekit.conversation import Frame, Quarantined
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
 @choice_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
+@separate_option
 @strict_option
-def command(captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, strict: bool) -> int:
+def command(
+    captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, separate: bool, strict: bool
+) -> int:
     """Show every frame of CAPTURE (pcap or pcapng; - is standard input): who sent it, what it is, how long its answer
     took.
 
-    The protocol of each connection is found from its bytes; --protocol or --port say it instead.
+    The protocol of each connection is found from its bytes; --protocol or --port say it instead. Files of one rotation
+    are one capture.
     """
     once(captures)
     choice = parse_choice(protocol, ports)
     form = output or ("table" if on_terminal() else "json")
     printer = _Table() if form == "table" else None
     status = 0
-    for path in captures:
-        followed = FollowedFile(path, choice)
+    for parts in captures_of(captures, separate=separate):
+        path = parts[0]
+        followed = FollowedCapture(parts, choice)
         bad: Counter[str] = Counter()
         for link, item in followed:
             status |= _show(path, link, item, printer)

@@ -10,8 +10,9 @@ import click
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
 from wirekit.capture.follow import Choice, follow
+from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
-from wirekit.cli.captures import choice_options, no_capture, parse_choice
+from wirekit.cli.captures import captures_of, choice_options, no_capture, parse_choice, separate_option
 from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json, reopenable
 from wirekit.cli.connections import show_connections
 from wirekit.cli.reports import show_report
@@ -29,6 +30,7 @@ from wirekit.stored import Report
 @click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
 @click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
+@separate_option
 def command(
     paths: tuple[str, ...],
     protocol: str,
@@ -37,6 +39,7 @@ def command(
     rules: bool,
     listed: bool,
     output: str | None,
+    separate: bool,
 ) -> int:
     """Say what CAPTURE holds (- is standard input): connections, calls by API, messages, failed checks, bytes that
     nobody could decode.
@@ -49,17 +52,19 @@ def command(
     if listed:
         return list_rules(protocol, _form(output))
     choice = parse_choice(protocol, ports)
+    files = [path for path in paths if connections or rules or not os.path.isdir(path)]
+    captures = captures_of(files, separate=separate)
     if connections:
-        return show_connections(paths, choice, _form(output))
+        return show_connections(captures, choice, _form(output))
     if rules:
-        return check_captures(paths, choice, _form(output))
+        return check_captures(captures, choice, _form(output))
     summary = Summary()
     reports = []
     for path in paths:
         if os.path.isdir(path):
             reports.append(_checked(path, protocol))
-        else:
-            _count(path, choice, summary.file(path))
+    for parts in captures:
+        _count(parts, choice, summary.file(parts[0]))
     if _form(output) == "json":
         print_json({**summary.to_json(), **{report.directory: report.to_json() for report in reports}})
     else:
@@ -98,25 +103,29 @@ def _checked(path: str, protocol: str) -> Report:
     raise Misuse(f"{path} is no directory of a broker's files; pass a data directory, or a partition's in one")
 
 
-def _count(path: str, choice: Choice, count: FileSummary) -> None:
-    with reopenable(path) as copy:
-        try:
-            capture = open_capture(copy, name=path)
-        except WireError as error:
-            count.unreadable = no_capture(path, error)
-            return
-        _follow(capture, choice, count)
+def _count(parts: Parts, choice: Choice, count: FileSummary) -> None:
+    for link, item in follow(_segments(parts, count), choice):
+        count.count(link, item)
 
 
-def _follow(capture: Capture, choice: Choice, count: FileSummary) -> None:
-    with capture:
-        for link, item in follow(_segments(capture, count), choice):
-            count.count(link, item)
-        if capture.damage is not None:
-            count.damaged = str(capture.damage)
+def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
+    for path in parts:
+        with reopenable(path) as copy:
+            try:
+                capture = open_capture(copy, name=path)
+            except WireError as error:
+                if len(parts) > 1:
+                    count.damage(f"{path}: {error}")
+                else:
+                    count.unreadable = no_capture(path, error)
+                continue
+            with capture:
+                yield from _of_file(capture, count)
+                if capture.damage is not None:
+                    count.damage(f"{path}: {capture.damage}" if len(parts) > 1 else str(capture.damage))
 
 
-def _segments(capture: Capture, count: FileSummary) -> Iterator[Segment]:
+def _of_file(capture: Capture, count: FileSummary) -> Iterator[Segment]:
     for each in segments(capture):
         if isinstance(each, Damaged):
             count.quarantined(each.error.reason, each.error.path, each.length)

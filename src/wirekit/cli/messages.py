@@ -14,7 +14,8 @@ import click
 
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
-from wirekit.cli.captures import FollowedFile, choice_options, parse_choice
+from wirekit.capture.rotation import Parts
+from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
 from wirekit.cli.common import (
     COLUMNS,
     console,
@@ -51,9 +52,16 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
     type=click.Choice(["rows", "columns"]),
     help="For stored files; makes no difference but speed. By default columns if there is much to print as JSON.",
 )
+@separate_option
 @strict_option
 def command(
-    files: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, engine: str | None, strict: bool
+    files: tuple[str, ...],
+    protocol: str,
+    ports: tuple[str, ...],
+    output: str | None,
+    engine: str | None,
+    separate: bool,
+    strict: bool,
 ) -> int:
     """Show every application message in captures and log segments (- is standard input); compressed sets and batches
     are opened.
@@ -68,11 +76,12 @@ def command(
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     status = 0
-    for path in files:
+    for parts in captures_of(files, separate=separate):
+        path = parts[0]
         before = show.bad
         with reopenable(path) as copy:
-            if _is_capture(copy):
-                status |= _captured(path, copy, choice, show)
+            if len(parts) > 1 or _is_capture(copy):
+                status |= _captured(parts, copy if len(parts) == 1 else "", choice, show)
             else:
                 chosen = engine or _engine(max(much, _size((copy,))), output)
                 status |= _stored(path, copy, protocol, chosen, show)
@@ -82,14 +91,14 @@ def command(
     return status
 
 
-def _captured(path: str, copy: str, choice: Choice, show: Show) -> int:
+def _captured(parts: Parts, copy: str, choice: Choice, show: Show) -> int:
     """The messages of a capture."""
     status = 0
-    followed = FollowedFile(path, choice, copy)
+    followed = FollowedCapture(parts, choice, copy)
     for link, item in followed:
-        status |= report(path, link, item)
+        status |= report(followed.path, link, item)
         for message in item.messages if isinstance(item, Frame) else ():
-            show(path, message)
+            show(followed.path, message)
     return status | followed.status
 
 

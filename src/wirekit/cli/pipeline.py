@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from wirekit.cli.captures import choice_options, parse_choice
+from wirekit.cli.captures import choice_options, parse_choice, say_joined, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, reopenable, say
-from wirekit.pipeline.inputs import Input, Job, find_inputs
+from wirekit.pipeline.inputs import Input, Job, captures, find_inputs
 from wirekit.pipeline.summary import show, size_text
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
 )
+@separate_option
 @click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
 def command(
     inputs: tuple[str, ...],
@@ -41,6 +42,7 @@ def command(
     protocol: str,
     ports: tuple[str, ...],
     strict: bool,
+    separate: bool,
     no_raw: bool,
 ) -> int:
     """Turn captures and log segments into Parquet tables: frames, messages, quarantine, gaps, connections.
@@ -57,17 +59,20 @@ def command(
         raise click.UsageError("--master is for --engine spark")
     once(inputs)
     choice = parse_choice(protocol, ports)
-    with _found(inputs) as found:
+    with _found(inputs, separate=separate) as found:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw)
         result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
 
 
 @contextmanager
-def _found(names: tuple[str, ...]) -> Iterator[tuple[Input, ...]]:
+def _found(names: tuple[str, ...], *, separate: bool) -> Iterator[tuple[Input, ...]]:
     """The files to read, while they last: standard input is copied to one."""
     with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
-        found = find_inputs(copy if name == STANDARD_INPUT else name for name in names)
+        found = find_inputs((copy if name == STANDARD_INPUT else name for name in names), separate=separate)
+        for parts in captures(found):
+            if len(parts) > 1:
+                say_joined(tuple(each.name for each in parts))
         yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in found)
 
 
@@ -114,7 +119,8 @@ def _report(result: Result, output: str, strict: bool) -> int:
     screen.print(f"{output}: {rows}", markup=False, soft_wrap=True)
     status = 0
     for name, reason in result.summary.unreadable.items():
-        say(f"{name}: {reason}")
+        for line in reason.splitlines():
+            say(f"{name}: {line}")
         status = 1
     for name in result.changed:
         say(f"{name}: changed while it was read; the tables hold a part of it")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from wirekit.capture.follow import Choice, Link, Missing
-from wirekit.cli.captures import FollowedFile
+from wirekit.capture.rotation import Parts
+from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, say, time_of_day
 from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.summary import failure
@@ -34,27 +35,27 @@ def list_rules(protocol: str, form: str) -> int:
     return 0
 
 
-def check_captures(captures: tuple[str, ...], choice: Choice, form: str) -> int:
+def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
     """Prints the breaches in captures; 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     found: Counter[str] = Counter()
     judged: Counter[str] = Counter()
     status = 0
-    for path in captures:
-        followed = FollowedFile(path, choice)
+    for parts in captures:
+        followed = FollowedCapture(parts, choice)
         for link, breach in _breaches(followed, judged):
             found[breach.rule.severity] += 1
             if show is None:
-                print_json(_line(path, link, breach))
+                print_json(_line(followed.path, link, breach))
             else:
-                show.breach(path, link, breach)
+                show.breach(followed.path, link, breach)
         status |= followed.status
     if show is not None:
         show.end(found, checked=bool(judged))
     return 1 if found else status
 
 
-def _breaches(followed: FollowedFile, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
+def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
     """Checks each connection of a capture, and counts the frames; connections of one client host share some facts."""
     checkers: dict[str, Checker | None] = {}
     clients: dict[str, Facts] = {}

@@ -1,8 +1,7 @@
 """Packets, sorted by flow and time, to the tables; one flow in memory at a time.
 
-A flow is both directions between two addresses in one capture, with all their connections one after the other. Its
-state lives and dies here: when captures are read in bundles, what is open at the end of one (``Connections.state``)
-leaves as a row before the next flow begins, and comes back as the flow's first row in the next bundle.
+A flow is both directions between two addresses in one capture, of one file or of several, with all their connections
+one after the other. Its state lives and dies here.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ class _Writer:
         """Follows one flow to its end."""
         iterator = iter(rows)
         first = next(iterator)
-        name = self._job.inputs[first[2]].name
+        name = self._job.capture_of(first[2]).name
         count = self._summary.file(name)
-        segments = self._segments(first, iterator, name, count)
+        segments = self._segments(first, iterator, count)
         addresses = f"{first[4]} and {first[5]}"
         try:
             for link, item in follow(segments, self._choice):
@@ -99,7 +98,7 @@ class _Writer:
             self._ready.append((table, batch))
 
     def _segments(
-        self, first: tuple[Any, ...], rest: Iterator[tuple[Any, ...]], name: str, count: FileSummary
+        self, first: tuple[Any, ...], rest: Iterator[tuple[Any, ...]], count: FileSummary
     ) -> Iterator[Segment]:
         row: tuple[Any, ...] | None = first
         while row is not None:
@@ -108,19 +107,20 @@ class _Writer:
                 count.seen(ts_us)
                 yield Segment(ts_us, source, target, sequence, acknowledgment, flags, payload, offset, file_no, length)
             else:
-                self._note(name, count, offset, length, payload, note)
+                self._note(file_no, count, offset, length, payload, note)
             row = next(rest, None)
 
-    def _note(self, name: str, count: FileSummary, offset: int, length: int, payload: bytes, text: str) -> None:
+    def _note(self, file: int, count: FileSummary, offset: int, length: int, payload: bytes, text: str) -> None:
         """What in a capture is no segment: skipped packets are counted, bytes that nobody read are quarantined."""
         note = Note.loads(text)
+        name, alone = self._job.inputs[file].name, self._job.is_alone(file)
         if note.kind == "skipped":
             count.skipped.update(note.packets)
             return
-        if note.kind == "unreadable":
+        if note.kind == "unreadable" and alone:
             count.unreadable = note.text
-        elif note.kind == "damaged":
-            count.damaged = note.text
+        elif note.kind in ("unreadable", "damaged"):
+            count.damage(note.text if alone else f"{name}: {note.text}")
         count.quarantined(note.reason, note.path, length)
         raw = payload if self._job.raw else None
         where = (name, None, None, None, None, None, None, None, offset, length)

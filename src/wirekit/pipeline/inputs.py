@@ -1,4 +1,4 @@
-"""Which captures and stored files a run reads, in which order, and what identifies them afterwards. None is opened."""
+"""Which captures and stored files a run reads, in which order, and what identifies them afterwards."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from wirekit.capture.follow import Choice
+from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 
 CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
-SUFFIXES = (*KINDS, *(f"{kind}.gz" for kind in KINDS))
 _PIECE = 4 << 20
 
 
@@ -34,6 +36,7 @@ class Input:
         size: bytes when the run began.
         mtime_ns: time of its last change then, nanoseconds since the epoch.
         kind: ``CAPTURE``, or the key of a stored file's layout.
+        first: the number of the first file of its capture, None if that is itself.
     """
 
     number: int
@@ -42,6 +45,12 @@ class Input:
     size: int
     mtime_ns: int
     kind: str = CAPTURE
+    first: int | None = None
+
+    @property
+    def capture(self) -> int:
+        """The number of the file that its capture begins with."""
+        return self.number if self.first is None else self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +89,32 @@ class Job:
         """Bytes of all files."""
         return sum(each.size for each in self.inputs)
 
+    def capture_of(self, number: int) -> Input:
+        """The file that the capture of this file begins with: what the capture is called by."""
+        return self.inputs[self.inputs[number].capture]
+
+    def is_alone(self, number: int) -> bool:
+        """Whether no other file belongs to the capture of this one."""
+        near = self.inputs[max(number - 1, 0) : number + 2]
+        return sum(each.capture == self.inputs[number].capture for each in near) == 1
+
     def configuration(self) -> dict[str, Any]:
         """What the tables depend on besides the captures, as the manifest says it."""
         ports = {str(port): name for port, name in sorted(self.ports.items())}
         return {"protocol": self.protocol, "ports": ports, "raw": self.raw}
 
 
-def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
+def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:
     """The captures of files and directories, and then the files that brokers store.
 
     Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
-    ``*.cap``, also with ``.gz``, in the order of their names, and those whose names are of a protocol's stored files. A
-    file that is reached twice is taken once.
+    ``*.cap``, also with a number or ``.gz`` behind it, in the order of their names, and those whose names are of a
+    protocol's stored files. A file that is reached twice is taken once. The files of one rotation stand together, in
+    the order of their times.
+
+    Args:
+        paths: files and directories.
+        separate: whether each file is a capture of its own, even if it is a part of a rotation.
 
     Raises:
         Misuse: a path is no file (a pipe can be read only once), or there is nothing to read at all.
@@ -107,12 +130,35 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> tuple[Input, ...]:
         raise Misuse(
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
-    inputs = []
-    kinds_of = {real: stored_kind(name) for real, name in found.items()}
-    for number, real in enumerate(sorted(found, key=lambda real: kinds_of[real] != CAPTURE)):
-        status, name = os.stat(real), found[real]
-        inputs.append(Input(number, name, os.path.abspath(name), status.st_size, status.st_mtime_ns, kinds_of[real]))
+    kinds_of = {name: stored_kind(name) for name in found.values()}
+    files = [name for name, kind in kinds_of.items() if kind == CAPTURE]
+    parted = [(name,) for name in files] if separate else rotations(files)
+    parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
+    return joined_inputs(parted, kinds_of)
+
+
+def joined_inputs(captures: Iterable[Sequence[str]], kinds: Mapping[str, str] | None = None) -> tuple[Input, ...]:
+    """The files of captures that are known already.
+
+    Args:
+        captures: the names of the files of each, in order.
+        kinds: their kinds by name; by default all are captures.
+    """
+    inputs: list[Input] = []
+    for names in captures:
+        first = len(inputs)
+        for name in names:
+            status = os.stat(name)
+            kind = (kinds or {}).get(name, CAPTURE)
+            beginning = first if len(inputs) > first else None
+            about = (name, os.path.abspath(name), status.st_size, status.st_mtime_ns, kind, beginning)
+            inputs.append(Input(len(inputs), *about))
     return tuple(inputs)
+
+
+def captures(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
+    """The files of each capture, and each stored file."""
+    return [tuple(parts) for _, parts in groupby(inputs, key=attrgetter("capture"))]
 
 
 def stored_kind(name: str) -> str:
@@ -137,7 +183,7 @@ def _captures(name: str) -> Iterator[str]:
         folders.sort()
         for file in sorted(files):
             path = os.path.join(folder, file)
-            if (file.lower().endswith(SUFFIXES) or stored_kind(file) != CAPTURE) and os.path.isfile(path):
+            if (CAPTURE_NAME.fullmatch(file) or stored_kind(file) != CAPTURE) and os.path.isfile(path):
                 yield path
 
 
@@ -162,10 +208,11 @@ class Identification:
         self._pool.shutdown(cancel_futures=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """For the manifest, a capture each: file, size in bytes, mtime, sha256 (null when it cannot be read)."""
+        """For the manifest, a file each: file, capture, size in bytes, mtime, sha256 (null when it cannot be read)."""
         return [
             {
                 "file": each.name,
+                "capture": self._inputs[each.capture].name,
                 "size": each.size,
                 "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
                 "sha256": digest.result(),

@@ -99,7 +99,7 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
             elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
                 others[OTHER_PORT] += 1
             else:
-                yield _segment(found), len(found.payload)
+                yield _segment(found, file.capture), len(found.payload)
         others.update(capture.skipped)
         if others:
             yield _note(file, Note("skipped", packets=dict(sorted(others.items()))), 0, 0, b"")
@@ -110,10 +110,10 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
             yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
 
 
-def _segment(segment: Segment) -> tuple[Any, ...]:
+def _segment(segment: Segment, capture: int) -> tuple[Any, ...]:
     time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
     time_us = min(max(time_us, -_LATEST), _LATEST)
-    flow = _flow(file, source, target)
+    flow = _flow(capture, source, target)
     return flow, time_us, file, offset, source, target, sequence, acknowledgment, flags, length, payload, None
 
 
@@ -143,10 +143,10 @@ def _head(path: str) -> bytes:
 
 
 @lru_cache(maxsize=65536)
-def _flow(file: int, one: str, other: str) -> int:
+def _flow(capture: int, one: str, other: str) -> int:
     """The same for both directions, and in every process: Python's own ``hash`` is not."""
     first, second = sorted((one, other))
-    digest = blake2b(f"{file}\0{first}\0{second}".encode(), digest_size=8).digest()
+    digest = blake2b(f"{capture}\0{first}\0{second}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 

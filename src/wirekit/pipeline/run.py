@@ -47,7 +47,7 @@ def publish(job: Job, output: str | os.PathLike[str], engine: str, work: Callabl
     """
     with Output(output) as claimed, Identification(job.inputs) as identification:
         manifests = work(claimed.attempts)
-        summary = Summary({each.name: FileSummary() for each in job.inputs})
+        summary = Summary({job.capture_of(each.number).name: FileSummary() for each in job.inputs})
         for manifest in manifests:
             summary.merge(manifest.summary)
         changed = identification.changed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.pipeline.flows import Batch, flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Input, Job
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
@@ -40,12 +40,12 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
         summary = Summary()
         done = 0
         with Sink(attempts, 0, "serial") as sink:
-            for each in job.inputs:
-                stored = each.kind != CAPTURE
-                found = stored_batches(each, job, summary) if stored else _captured(each, job, summary)
+            for files in captures(job.inputs):
+                stored = files[0].kind != CAPTURE
+                found = stored_batches(files[0], job, summary) if stored else _captured(files, job, summary)
                 for table, batch in found:
                     sink.write(table, batch)
-                done += each.size
+                done += sum(each.size for each in files)
                 if progress is not None:
                     progress(done, job.size)
             return [sink.finish(summary)]
@@ -53,21 +53,21 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
     return publish(job, output, "serial", work)
 
 
-def _captured(capture: Input, job: Job, summary: Summary) -> Iterator[Batch]:
-    return flow_batches(sorted_packets(capture), job, summary)
+def _captured(files: Sequence[Input], job: Job, summary: Summary) -> Iterator[Batch]:
+    return flow_batches(sorted_packets(files), job, summary)
 
 
-def sorted_packets(capture: Input, ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+def sorted_packets(files: Sequence[Input], ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
     """The packets of one capture, sorted as ``flow_batches`` wants them.
 
     The capture's packets are held in memory. For captures beyond it, this is where runs of sorted batches would be
     written to disk and merged; on Spark the shuffle does that.
 
     Args:
-        capture: the file.
+        files: the files of the capture.
         ports: if there are any, only segments from or to one of these.
     """
-    batches = list(packet_batches([capture], ports=ports))
+    batches = list(packet_batches(files, ports=ports))
     keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]

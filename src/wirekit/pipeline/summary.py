@@ -64,7 +64,7 @@ class FileSummary:
         quarantine: (kind of reason, ``pieces`` or ``bytes``).
         skipped: packets without a TCP segment, by reason.
         bytes: payload bytes by what became of them, as in the table ``connections``.
-        damaged: where and why the capture could not be read further, "" if it could.
+        damaged: where and why a file of the capture could not be read further, "" if all could.
         unreadable: why it could not be read at all, "" if it could.
     """
 
@@ -118,6 +118,10 @@ class FileSummary:
         self.quarantine[kind, "pieces"] += 1
         self.quarantine[kind, "bytes"] += size
 
+    def damage(self, text: str) -> None:
+        """Notes where and why a file of the capture could not be read further."""
+        self.damaged = "\n".join(sorted({*self.damaged.splitlines(), text}))
+
     def merge(self, other: FileSummary) -> None:
         """Adds what another task counted for the same capture."""
         self.segments += other.segments
@@ -125,7 +129,8 @@ class FileSummary:
         self.last_us = max(_known(self.last_us, other.last_us), default=None)
         for name in ("connections", "calls", "messages", "checks", "gaps", "quarantine", "skipped", "bytes"):
             getattr(self, name).update(getattr(other, name))
-        self.damaged = max(self.damaged, other.damaged)
+        for text in other.damaged.splitlines():
+            self.damage(text)
         self.unreadable = max(self.unreadable, other.unreadable)
 
     def roles(self, role: str) -> int:
@@ -277,8 +282,8 @@ def _show(name: str, file: FileSummary, console: Console, most_calls: int | None
             _line(console, title, f"{size_text(counts['bytes'])}{times}: {reason}", style)
     if file.skipped:
         _line(console, "no TCP", _listed(file.skipped))
-    if file.damaged:
-        _line(console, "damaged", file.damaged, "red")
+    for text in file.damaged.splitlines():
+        _line(console, "damaged", text, "red")
 
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:

@@ -60,7 +60,7 @@ class Table:
         return pa.schema([(column.name, column.type) for column in self.columns])
 
 
-_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run")
+_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run; the first file of a rotation")
 _CONNECTION = Column("connection", TEXT, "`client>server#n`; n counts the connections of these addresses from 0")
 _SOURCE = Column("source", TEXT, "address and port that sent it")
 _TARGET = Column("target", TEXT, "address and port that it was sent to")
@@ -73,7 +73,11 @@ PACKETS = Table(
     "packets",
     "A TCP segment of a capture, or a note on what in a capture is none. What flows are made of, not an output.",
     (
-        Column("flow", LONG, "hash of the file's number and the two addresses, the same for both directions"),
+        Column(
+            "flow",
+            LONG,
+            "hash of the two addresses and the number of their capture's first file, the same for both directions",
+        ),
         Column("ts_us", LONG, "capture time, microseconds since the epoch; 0 for a note"),
         Column("file_no", LONG, "number of the capture in the run, from 0"),
         Column("offset", LONG, "absolute offset of the payload, or of a note's bytes, in the capture file, bytes"),

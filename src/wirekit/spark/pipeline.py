@@ -25,7 +25,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.inputs import Job, captures
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
@@ -66,7 +66,7 @@ def run(
 
     def work(attempts: Path) -> list[Manifest]:
         register(spark)
-        paths = json.dumps([each.path for each in job.captures])
+        paths = json.dumps([[each.path for each in files] for files in captures(job.captures)])
         size = sum(each.size for each in job.captures)
         count = max(spark.sparkContext.defaultParallelism, -(-size // PARTITION_BYTES))
         rows = []

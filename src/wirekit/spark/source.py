@@ -1,17 +1,22 @@
-"""The Spark data source ``wirekit``: captures as rows, file by file.
+"""The Spark data source ``wirekit``: captures as rows, capture by capture.
 
 Options: ``table`` (``packets`` by default, or ``frames``, ``messages``, ``quarantine``, ``gaps``, ``connections``),
-``path`` or ``paths`` (a JSON list) of files and directories, ``protocol``, and ``ports`` (``9092=kafka,6650``: only
-segments from or to these ports are read, and those with a protocol have that one).
+``path`` or ``paths`` (a JSON list) of files, directories and globs, ``protocol``, ``ports`` (``9092=kafka,6650``: only
+segments from or to these ports are read, and those with a protocol have that one), and ``separate`` (``true``: each
+file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
 ``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
-functions: the packets of one capture are held in memory, and no table is written.
+functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
+``messages`` and ``quarantine``.
 """
 
 from __future__ import annotations
 
+import difflib
+import glob
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,9 +26,11 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from wirekit.errors import Misuse
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import Input, Job, find_inputs
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import sorted_packets
+from wirekit.pipeline.stored import stored_batches
+from wirekit.pipeline.summary import Summary
 from wirekit.pipeline.tables import PACKETS, TABLES
 from wirekit.registry import registry
 
@@ -32,6 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
+OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
+OF_STORED_FILES = ("messages", "quarantine")
+"""Tables that files which brokers store have rows of."""
 
 
 def register(spark: SparkSession) -> None:
@@ -46,13 +56,14 @@ def register(spark: SparkSession) -> None:
 
 @dataclass
 class CapturePartition(InputPartition):
-    """The captures that one task reads: one big one, or several small ones."""
+    """The files that one task reads: of one big capture, or of several small ones."""
 
     captures: tuple[Input, ...]
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
+    _check_names(options)
     return from_arrow_schema(TABLES[_table(options)].schema)
 
 
@@ -68,6 +79,7 @@ class CaptureReader(DataSourceReader):
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
+        _check_names(options)
         self._table = _table(options)
         self._schema = schema
         known = TABLES[self._table].schema.names
@@ -75,6 +87,7 @@ class CaptureReader(DataSourceReader):
             if name not in known:
                 raise Misuse(f"the table {self._table} has no column {name!r}; it has {', '.join(known)}")
         self._paths = _paths(options)
+        self._separate = _flag(options, "separate")
         self._ports = _ports(options.get("ports", ""))
         self._protocol = options.get("protocol", "")
         for each in filter(None, (self._protocol, *self._ports.values())):
@@ -82,7 +95,26 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One partition a capture; small ones share one, up to 64 MiB, as each task costs 30 ms."""
-        return [CapturePartition(captures) for captures in bundles(find_inputs(self._paths))]
+        found = captures(self._inputs())
+        if self._table == PACKETS.name:
+            found = [(file,) for files in found for file in files]
+        return [CapturePartition(files) for files in bundles(found)]
+
+    def _inputs(self) -> tuple[Input, ...]:
+        """The files that have rows of the table."""
+        plain = [path for path in self._paths if isinstance(path, str)]
+        found = (
+            find_inputs(_matching(plain), separate=self._separate)
+            if plain
+            else joined_inputs(path for path in self._paths if not isinstance(path, str))
+        )
+        if self._table in OF_STORED_FILES:
+            return found
+        inputs = tuple(each for each in found if each.kind == CAPTURE)
+        if not inputs:
+            tables = " and ".join(OF_STORED_FILES)
+            raise Misuse(f"{found[0].name} has no table {self._table}: files that brokers store have {tables}")
+        return inputs
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's captures, in batches of about 16 MiB."""
@@ -93,31 +125,73 @@ class CaptureReader(DataSourceReader):
         for batch in self._batches(partition.captures):
             yield batch.select(schema.names).cast(schema)
 
-    def _batches(self, captures: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, files: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
         ports = frozenset(self._ports)
         if self._table == PACKETS.name:
-            yield from packet_batches(captures, ports=ports)
+            yield from packet_batches(files, ports=ports)
             return
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        job = Job(tuple(replace(each, number=number) for number, each in enumerate(captures)), self._protocol, hints)
-        for capture in job.inputs:
-            for table, batch in flow_batches(sorted_packets(capture, ports), job):
+        job = Job(_renumbered(files), self._protocol, hints)
+        for parts in captures(job.inputs):
+            if parts[0].kind == CAPTURE:
+                found = flow_batches(sorted_packets(parts, ports), job)
+            else:
+                found = stored_batches(parts[0], job, Summary())
+            for table, batch in found:
                 if table == self._table:
                     yield batch
 
 
-def bundles(captures: Sequence[Input]) -> list[tuple[Input, ...]]:
-    """The captures, neighbours together as long as they have no more than 64 MiB."""
+def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
+    """The files of captures, of neighbours together as long as they have no more than 64 MiB."""
     bundled: list[list[Input]] = []
-    size = 0
-    for capture in captures:
-        if bundled and size + capture.size <= BUNDLE_BYTES:
-            bundled[-1].append(capture)
-            size += capture.size
+    total = 0
+    for files in captures:
+        size = sum(each.size for each in files)
+        if bundled and total + size <= BUNDLE_BYTES:
+            bundled[-1] += files
+            total += size
         else:
-            bundled.append([capture])
-            size = capture.size
+            bundled.append([*files])
+            total = size
     return [tuple(each) for each in bundled]
+
+
+def _renumbered(files: Sequence[Input]) -> tuple[Input, ...]:
+    """The files with numbers from 0."""
+    number = {each.number: new for new, each in enumerate(files)}
+    return tuple(
+        replace(each, number=number[each.number], first=None if each.first is None else number[each.first])
+        for each in files
+    )
+
+
+def _check_names(options: Mapping[str, str]) -> None:
+    """Refuses options that there are not: Spark would pass on what is misspelt, and nobody would read it."""
+    for name in options:
+        if name.lower() not in OPTIONS:
+            near = difflib.get_close_matches(name.lower(), OPTIONS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPTIONS)}"
+            raise Misuse(f"no option {name!r}; {hint}")
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = options.get(name, "false").lower()
+    if text not in ("true", "false"):
+        raise Misuse(f"option {name} is true or false, not {text!r}")
+    return text == "true"
+
+
+def _matching(paths: Iterable[str]) -> Iterator[str]:
+    """The paths, and instead of a glob the files and directories that match it."""
+    for path in paths:
+        if os.path.exists(path) or not glob.has_magic(path):
+            yield path
+            continue
+        found = sorted(glob.glob(path, recursive=True))
+        if not found:
+            raise Misuse(f"nothing matches {path}")
+        yield from found
 
 
 def _table(options: Mapping[str, str]) -> str:
@@ -127,16 +201,27 @@ def _table(options: Mapping[str, str]) -> str:
     return table
 
 
-def _paths(options: Mapping[str, str]) -> list[str]:
+def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
     paths = [options["path"]] if options.get("path") else []
     if options.get("paths"):
-        given = json.loads(options["paths"])
-        if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-            raise Misuse('option paths is a JSON list of strings, as in ["a.pcap", "captures/"]')
+        try:
+            given = json.loads(options["paths"])
+        except ValueError:
+            given = None
+        if not paths and _are(given, list) and all(each and _are(each, str) for each in given):
+            captures: list[list[str]] = given
+            return captures
+        if not _are(given, str):
+            raise Misuse('option paths is a JSON list of strings, as in ["a.pcap", "captures/"], or one of such lists')
         paths += given
     if not paths:
         raise Misuse("nothing to read: pass captures or directories to load(), or as option path or paths")
     return paths
+
+
+def _are(given: object, kind: type) -> bool:
+    """Whether it is a list with something in it, all of one type."""
+    return isinstance(given, list) and bool(given) and all(isinstance(each, kind) for each in given)
 
 
 def _ports(text: str) -> dict[int, str]:

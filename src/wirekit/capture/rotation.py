@@ -1,0 +1,125 @@
+"""Which capture files are parts of one capture: cut by rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``) or by hand.
+
+Names say which files may belong together, the times of their packets say whether they do: a part begins when the one
+before it has ended. Files whose times overlap are different captures, of two interfaces or of two hosts.
+
+- Names that are equal but for a number at the end (``trace.pcap``, ``trace.pcap1``: ``-C``), for a time stamp
+  (``trace-20260102030405.pcap``: ``-G``), or for a stamp and a number before it (``trace_00001_20260102030405.pcap``:
+  ``dumpcap``) belong together however long the pause between two files.
+- Names that are equal but for the last number in them (``part-1.pcap``, ``part-2.pcap``) belong together if no pause is
+  longer than a connection may be idle.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from wirekit.capture.files import open_capture
+from wirekit.capture.tcp import Settings
+from wirekit.errors import WireError
+
+CAPTURE_NAME = re.compile(r".*\.(?:pcap|pcapng|cap)\d*(?:\.gz)?", re.IGNORECASE | re.DOTALL)
+"""The whole name of a file that is taken for a capture where only a directory was named."""
+
+LONGEST_PAUSE_US = Settings().idle_us
+OVERLAP_US = Settings().hold_us
+"""Microseconds that a part may reach into the next one: packets are captured late."""
+
+_STAMP = re.compile(
+    r"(?:_\d+_)?(?<!\d)(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
+    r"(?:[-_.T ]?(?:[01]\d|2[0-3])(?:[-_.:]?[0-5]\d){0,2})?(?!\d)"
+    r"|(?<!\d)1\d{9}(?!\d)"  # seconds since the epoch
+)
+_COUNT = re.compile(r"\d+$")
+_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+
+Parts = tuple[str, ...]
+Span = tuple[int, int]
+"""Capture times of the first and the last packet, microseconds since the epoch."""
+
+
+def rotations(paths: Iterable[str]) -> list[Parts]:
+    """The captures that files are parts of: the files of each in the order of their times.
+
+    Files whose names say that they may belong together are read through for the times of their packets.
+
+    Args:
+        paths: capture files. One that cannot be read, or that holds no packet, is a capture of its own.
+
+    Returns:
+        Captures in the order in which the first of their files was named.
+    """
+    place = {path: number for number, path in enumerate(dict.fromkeys(paths))}
+    spans = _Spans()
+    captures: list[Parts] = [(path,) for path in place]
+    for kind, longest_pause_us in ((_rotated, None), (_numbered, LONGEST_PAUSE_US)):
+        alike = defaultdict(list)
+        for parts in captures:
+            alike[kind(parts[0])].append(parts)
+        captures = [joined for group in alike.values() for joined in _joined(group, spans, longest_pause_us)]
+    return sorted(captures, key=lambda parts: min(place[path] for path in parts))
+
+
+def _rotated(path: str) -> str:
+    """What the files of a rotation have in common."""
+    name = re.sub(r"\.gz$", "", os.path.basename(path), flags=re.IGNORECASE)
+    return os.path.join(os.path.dirname(os.path.abspath(path)), _COUNT.sub("", _STAMP.sub("%", name)))
+
+
+def _numbered(path: str) -> str:
+    """What files have in common whose names are numbered."""
+    folder, name = os.path.split(_rotated(path))
+    return os.path.join(folder, _LAST_NUMBER.sub("#", name))
+
+
+class _Spans(dict[str, Span | None]):
+    """The span of each file, None for one without packets; found when it is first asked for."""
+
+    def __missing__(self, path: str) -> Span | None:
+        times: list[int] = []
+        try:
+            if not os.path.isfile(path):
+                raise OSError  # a pipe can be read only once
+            with open_capture(path) as capture:
+                for packet in capture.packets():
+                    times[1:] = [packet.time_us]
+        except (WireError, OSError):
+            times = []
+        self[path] = (times[0], times[-1]) if times else None
+        return self[path]
+
+
+def _joined(group: list[Parts], spans: _Spans, longest_pause_us: int | None) -> Iterator[Parts]:
+    """Captures with names that are alike, joined where one follows the other."""
+    if len(group) == 1:
+        yield group[0]
+        return
+    timed: list[tuple[Span, Parts]] = []
+    for parts in group:
+        first, last = spans[parts[0]], spans[parts[-1]]
+        if first is None or last is None:
+            yield parts
+        else:
+            timed.append(((first[0], last[1]), parts))
+    timed.sort()
+    joined: Parts = ()
+    before: Span | None = None
+    for span, parts in timed:
+        if before is not None and not _follows(span, before, longest_pause_us):
+            yield joined
+            joined = ()
+        joined += parts
+        before = span
+    if joined:
+        yield joined
+
+
+def _follows(span: Span, before: Span, longest_pause_us: int | None) -> bool:
+    """Whether a span begins when the one before it has ended, and not too long after."""
+    pause = span[0] - before[1]
+    if span == before or span[1] < before[1] or pause < -OVERLAP_US:
+        return False
+    return longest_pause_us is None or pause <= longest_pause_us

@@ -1,0 +1,146 @@
+"""A capture gives the same tables whole and cut into the files of a rotation."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.capture.second_parser import Packet, packets, write
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import tables
+from wirekit.cli import group
+from wirekit.pipeline import serial
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.run import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
+KAFKA = FIXTURES / "pcap" / "kafka-0.8.2.2-2-produce.pcapng"
+CUTS = 3
+
+
+def cut(folder: Path, whole: list[Packet], places: list[int], naming: str) -> list[Path]:
+    """The packets in files that begin at these places, named as ``tcpdump -C`` or ``tcpdump -G`` names them."""
+    folder.mkdir()
+    paths = []
+    for number, (start, end) in enumerate(zip([0, *places], [*places, len(whole)], strict=True)):
+        begin = datetime.fromtimestamp(whole[start].time_us / 1e6 + number, UTC)  # parts of one second get two names
+        name = f"t-{begin:%Y%m%d%H%M%S}.pcap" if naming == "-G" else f"t.pcap{number or ''}"
+        paths.append(write(folder / name, whole[start:end]))
+    return paths
+
+
+def places(whole: list[Packet], random: Random) -> list[int]:
+    """Where to cut: from 1 place to all where the time differs."""
+    possible = [at for at in range(1, len(whole)) if whole[at].time_us > whole[at - 1].time_us]
+    return sorted(random.sample(possible, random.choice([1, 2, 5, len(possible)]) % (len(possible) + 1)))
+
+
+def run(folder: Path, inputs: Path, **options: Any) -> tuple[dict[str, list[dict[str, Any]]], Result]:
+    """The tables of files without their names, and the result."""
+    result = serial.run(Job(find_inputs([inputs], **options)), folder)
+    return without_names(tables(folder)), result
+
+
+def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    return {name: sorted(({**row, "file": None} for row in rows), key=repr) for name, rows in found.items()}
+
+
+@pytest.mark.parametrize("naming", ["-C", "-G"])
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_tables_are_the_same_cut_or_whole(path: Path, naming: str, tmp_path: Path) -> None:
+    whole = packets(path)
+    expected, one = run(tmp_path / "tables", write(tmp_path / "t.pcap", whole))
+    random = Random(zlib.crc32(f"{path.stem} {naming}".encode()))
+    for number in range(CUTS):
+        files = cut(tmp_path / f"cut{number}", whole, places(whole, random), naming)
+        found, several = run(tmp_path / f"tables{number}", files[0].parent)
+        assert found == expected
+        assert [each["file"] for each in several.manifest["inputs"]] == list(map(str, files))
+        assert {each["capture"] for each in several.manifest["inputs"]} == {str(files[0])}
+        assert list(several.summary.to_json().values()) == list(one.summary.to_json().values())
+
+
+def test_separate_files_are_captures_of_their_own(tmp_path: Path) -> None:
+    whole = packets(KAFKA)
+    files = cut(tmp_path / "cut", whole, [100, 200, 300], "-C")
+    found, result = run(tmp_path / "tables", files[0].parent, separate=True)
+    assert list(result.summary.files) == [str(path) for path in files]
+    assert len(found["connections"]) > len(run(tmp_path / "one", files[0].parent)[0]["connections"])
+
+
+def test_what_is_wrong_with_a_part_is_said_of_the_part(tmp_path: Path) -> None:
+    whole = packets(KAFKA)
+    files = cut(tmp_path / "cut", whole, [100, 200, 300], "-C")
+    for path in files[1:3]:
+        path.write_bytes(path.read_bytes()[:-10])
+    result = serial.run(Job(find_inputs([files[0].parent])), tmp_path / "tables")
+    (damaged,) = result.summary.unreadable.values()
+    assert [text.partition(": ")[0] for text in damaged.splitlines()] == [str(path) for path in files[1:3]]
+    rows = [row for row in tables(tmp_path / "tables")["quarantine"] if row["connection"] is None]
+    assert {row["file"] for row in rows} == {str(path) for path in files[1:3]}
+
+
+def lines(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) -> tuple[list[Any], list[str]]:
+    """What a command prints as JSON and says on standard error, without the names of files."""
+    group.main([command, *map(str, arguments), "--output", "json"], standalone_mode=False)
+    out, err = capsys.readouterr()
+    found = [json.loads(line) for line in out.splitlines()]
+    for each in found:
+        each.pop("file", None)
+    return found, [line.split(": ", 2)[2] for line in err.splitlines()]
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_commands_read_a_rotation_as_one_capture(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = packets(KAFKA)
+    expected, complaints = lines(capsys, command, write(tmp_path / "t.pcap", whole))
+    files = cut(tmp_path / "cut", whole, [50, 100, 101, 300], "-G")
+    found, said = lines(capsys, command, *files[::-1])
+    assert found == expected
+    assert said == [f"read as one capture with 4 files up to {files[-1]}; --separate reads each by itself", *complaints]
+    apart, said = lines(capsys, command, *files, "--separate")
+    assert command == "messages" or len(apart) < len(expected)
+    assert not any("read as one capture" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("form", "path"), [([], KAFKA), (["--connections"], KAFKA), (["--rules"], KAFKA.with_name("jmq4-consume.pcap"))]
+)
+def test_inspect_reads_a_rotation_as_one_capture(
+    form: list[str], path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def inspected(*arguments: object) -> list[Any]:
+        found = lines(capsys, "inspect", *arguments, *form)[0]
+        return found if form else [list(each.values()) for each in found]
+
+    whole = packets(path)
+    expected = inspected(write(tmp_path / "t.pcap", whole))
+    files = cut(tmp_path / "cut", whole, [20, 30, 31, 40], "-C")
+    assert inspected(*files) == expected
+    assert inspected(*files, "--separate") != expected
+
+
+@pytest.mark.spark
+def test_tables_on_spark_are_the_same_cut_or_whole(tmp_path: Path, spark: SparkSession) -> None:
+    from wirekit.spark import pipeline
+
+    whole = packets(KAFKA)
+    expected, one = run(tmp_path / "tables", write(tmp_path / "t.pcap", whole))
+    files = cut(tmp_path / "cut", whole, [60, 200, 201, 390], "-C")
+    result = pipeline.run(Job(find_inputs([files[0].parent])), tmp_path / "spark", spark)
+    assert without_names(tables(tmp_path / "spark")) == expected
+    assert list(result.summary.to_json().values()) == list(one.summary.to_json().values())
+    reader = spark.read.format("wirekit").option("table", "frames")
+    assert reader.load(str(files[0].parent)).count() == len(expected["frames"])
+    assert reader.option("separate", "true").load(str(files[0].parent)).count() < len(expected["frames"])

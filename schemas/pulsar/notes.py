@@ -47,6 +47,11 @@ ENTRY = (
     ),
     Note("ZLIB data of Java clients ends without a final block and checksum", "apache/pulsar#2854"),
     Note(
+        "a ZLIB payload without any bytes, or whose stream holds none, is empty for Java; the C++ client discards the "
+        "message with DecompressionError",
+        f"CompressionCodecZLib.java; {CPP}, observed for an empty stream",
+    ),
+    Note(
         "an entry is compressed, then cut in chunks, then each chunk is encrypted; the checksum is of the cipher text",
         "client-cpp ProducerImpl.cc",
     ),

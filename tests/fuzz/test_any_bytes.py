@@ -62,6 +62,7 @@ def check(key: str, data: bytes) -> None:
     context = CONTEXT.get(key, {})
     decoded = wirekit.decode(data, key, context=context)
     assert decoded.error is None or isinstance(decoded.error, WireError)
+    assert all(gap.length > 0 for gap in decoded.gaps)
     if decoded.error is not None:
         assert decoded.error.offset is not None
         wirekit.to_json(decoded.value)

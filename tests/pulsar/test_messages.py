@@ -182,3 +182,30 @@ def test_ack_sets_are_index_lists_and_back(words: list[int], size: int, done: li
 def test_what_was_acknowledged_before_is_said() -> None:
     messages = heard(entry([item(b"one"), item(b"two"), item(b"three")]), ack_set=[0b101])
     assert [message.details["acknowledged"] for message in messages] == [False, True, False]
+
+
+def test_an_empty_zlib_payload_is_said_to_be_read_by_some_only() -> None:
+    data = wirekit.encode(
+        "pulsar.frame",
+        {
+            "command": {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}},
+            "entry": entry("", compression="ZLIB"),
+        },
+    )
+    decoded = wirekit.decode(data, "pulsar.frame")
+    assert (decoded.error, decoded.gaps, decoded.value.entry.payload) == (None, [], b"")
+    (check,) = [each for each in decoded.checks if each.kind == "decompression"]
+    assert (check.status, check.note) == (
+        "bad",
+        "zlib: needs 2 bytes, 0 available; Java's Inflater takes no bytes for empty data, zlib's uncompress() does not",
+    )
+    stream = wirekit.encode(
+        "pulsar.frame",
+        {
+            "command": {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}},
+            "entry": entry({"content": ""}, compression="ZLIB"),
+        },
+    )
+    opened = wirekit.decode(stream, "pulsar.frame")
+    assert opened.clean
+    assert (opened.value.entry.payload.content, len(opened.value.entry.payload.compressed)) == (b"", 8)

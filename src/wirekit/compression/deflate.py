@@ -7,7 +7,7 @@ import zlib
 
 from wirekit.compression.output import Buffer, Codec, Output
 from wirekit.compression.reading import at_end, drain, integer, take
-from wirekit.errors import Wrong
+from wirekit.errors import Short, Wrong
 
 
 class _Inflater:
@@ -61,6 +61,10 @@ _SYNC_FLUSH = b"\x00\x00\xff\xff"
 
 
 def _zlib_decompress(data: memoryview, output: Output) -> None:
+    if not data:
+        error = Short(2, 0, offset=0)
+        error.hint = "Java's Inflater takes no bytes for empty data, zlib's uncompress() does not"
+        raise error
     take(data, 0, 2)
     end = _inflate(15, data, 0, output, "zlib data")
     if end is not None:

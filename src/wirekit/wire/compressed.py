@@ -101,19 +101,23 @@ class Compressed(Wrapping):
     def _open(self, name: str, data: bytes, context: Scope, stream: Reader, start: int) -> bytes | None:
         size = None if self.size is None else evaluate(self.size, context)
         if self.size is not None and size is None and name in NEED_SIZE:
-            stream.check("decompression", None, None, False, start, f"{name}: no size after decompression is given")
-            stream.gap(stream.position - len(data), stream.position)
-            stream.rename("gap")
+            self._unopened(data, stream, start, f"{name}: no size after decompression is given")
             return None
         try:
             return stream.session.allowance.decompress(name, data, size)
         except Limit as error:
             raise located(error, stream) from None
         except WireError as error:
-            stream.check("decompression", None, None, False, start, f"{name}: {error.reason}")
-            stream.gap(stream.position - len(data), stream.position)
-            stream.rename("gap")
+            why = "; ".join(filter(None, (error.reason, error.hint)))
+            self._unopened(data, stream, start, f"{name}: {why}")
             return None
+
+    def _unopened(self, data: bytes, stream: Reader, start: int, why: str) -> None:
+        """Takes note that nothing explains the bytes."""
+        stream.check("decompression", None, None, False, start, why)
+        stream.gap(stream.position - len(data), stream.position)
+        if data:
+            stream.rename("gap")
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         data = obj

@@ -263,7 +263,9 @@ class Reader:
         self.session.checks.append(verdict)
 
     def gap(self, start: int, end: int) -> None:
-        """Records that no field explains [start, end)."""
+        """Records that no field explains [start, end), unless that is empty."""
+        if start == end:
+            return
         path = join_path(self.session.path)
         self.session.gaps.append(Gap(self.origin + start, end - start, path, self.source))
 

@@ -2,7 +2,8 @@
 
 ``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
 ``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
-batch and ``build_columns`` turns it back, ``rows`` walks over a batch, ``registry`` holds the layouts.
+batch and ``build_columns`` turns it back, ``rows`` walks over a batch, ``example`` gives a value to start from,
+``registry`` holds the layouts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from wirekit.compiler.columns import columns
     from wirekit.compiler.columns.rows import rows
     from wirekit.conversation import NEED_DATA, Conversation
+    from wirekit.examples import example
 
 __all__ = [
     "NEED_DATA",
@@ -45,6 +47,7 @@ __all__ = [
     "columns",
     "decode",
     "encode",
+    "example",
     "frames",
     "from_json",
     "register",
@@ -61,6 +64,7 @@ _LATER = {
     "Conversation": "wirekit.conversation",
     "NEED_DATA": "wirekit.conversation",
     "build_columns": "wirekit.compiler.building",
+    "example": "wirekit.examples",
     "columns": "wirekit.compiler.columns",
     "rows": "wirekit.compiler.columns.rows",
 }

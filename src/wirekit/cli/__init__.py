@@ -22,6 +22,7 @@ COLLECT = 50_000
 COMMANDS = {
     "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
     "encode": "The JSON that decode prints, back to bytes.",
+    "example": "A small valid value of a layout, to start from.",
     "frames": "The frames of a capture, requests and responses paired.",
     "messages": "The application messages of captures and log segments.",
     "inspect": "What a capture holds: connections, calls, checks, bytes nobody decoded.",

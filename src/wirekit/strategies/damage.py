@@ -9,10 +9,10 @@ from typing import Any
 
 from wirekit import engine
 from wirekit.compiler import ir
+from wirekit.compiler.values import Names, Unknown, evaluate, found_in
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.expressions import Names, Unknown, evaluate, found_in
 from wirekit.strategies.nodes import unwrapped, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs

@@ -7,8 +7,8 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
+from wirekit.compiler.values import LENGTH, Names
 from wirekit.registry import registry
-from wirekit.strategies.expressions import LENGTH, Names
 from wirekit.strategies.nodes import computed_members, core_of
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import VARINT, Message

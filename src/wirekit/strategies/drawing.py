@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
+from wirekit.compiler.values import Look, Names, Unknown, evaluate, found_in
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.expressions import Look, Names, Unknown, evaluate, found_in
 from wirekit.strategies.layout import Layout
 from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack, unpack

@@ -8,9 +8,9 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from wirekit.compiler import ir
+from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.strategies.domains import DECIMAL, LARGEST
 from wirekit.strategies.drawing import Drawing, exactly, integers
-from wirekit.strategies.expressions import LENGTH, Names, Unknown
 from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack
 from wirekit.wire.stream import Scope

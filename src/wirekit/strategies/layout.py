@@ -7,8 +7,8 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
+from wirekit.compiler.values import expressions_of, read_by
 from wirekit.registry import registry
-from wirekit.strategies.expressions import expressions_of, read_by
 from wirekit.strategies.nodes import branch_names, kinds_of
 from wirekit.strategies.plan import Plan
 from wirekit.wire import derived

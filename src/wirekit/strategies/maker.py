@@ -10,11 +10,11 @@ from hypothesis import reject
 from wirekit import engine
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
+from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.drawing import exactly
-from wirekit.strategies.expressions import LENGTH, Names, Unknown
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
 from wirekit.strategies.nodes import computed_members, core_of, fixed_size

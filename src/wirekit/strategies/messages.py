@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from wirekit.compiler.values import LENGTH, Names
 from wirekit.strategies.domains import limits_of
 from wirekit.strategies.drawing import Drawing, exactly, integers
-from wirekit.strategies.expressions import LENGTH, Names
 from wirekit.strategies.fields import ANY_BYTES, ANY_TEXT
 from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField

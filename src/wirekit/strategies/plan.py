@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Literal
+from wirekit.compiler.values import Look, Names, Unknown, evaluate, expressions_of, operands_of, read_by
 from wirekit.strategies.domains import ELEMENTS, LARGEST, Domain, domain_of
-from wirekit.strategies.expressions import Look, Names, Unknown, evaluate, expressions_of, operands_of, read_by
 
 if TYPE_CHECKING:
     from wirekit.strategies.layout import Layout

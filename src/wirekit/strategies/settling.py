@@ -7,8 +7,8 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
+from wirekit.compiler.values import LENGTH, Names, Unknown, found_in
 from wirekit.strategies.drawing import Drawing
-from wirekit.strategies.expressions import LENGTH, Names, Unknown, found_in
 from wirekit.strategies.nodes import computed_members, core_of, fixed_size
 from wirekit.strategies.packing import pack, unpack
 from wirekit.strategies.plan import Branch, Decision, not_known, outcomes

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from wirekit import engine
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Literal, Operation
+from wirekit.compiler.values import expressions_of, operands_of
 from wirekit.errors import Misuse, WirekitError
 from wirekit.strategies.branches import branches
 from wirekit.strategies.drawing import Draw, Wish
-from wirekit.strategies.expressions import expressions_of, operands_of
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.values import Record, field_of, pairs

@@ -1,0 +1,235 @@
+"""A small valid value of any layout, to start from: the same one at every call, made without drawing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.expressions import Field as FieldRead
+from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
+from wirekit.engine import decode, encode
+from wirekit.errors import Misuse, WireError
+from wirekit.registry import registry
+from wirekit.values import Symbol, SymbolTable, to_json
+from wirekit.wire.protobuf import BYTES, Field, Message
+
+TEXT = "text"
+TIMES = {"s": 1_600_000_000, "ms": 1_600_000_000_000, "us": 1_600_000_000_000_000, "ns": 1_600_000_000_000_000_000}
+MOST_ELEMENTS = 16
+DEEPEST = 4  # layouts that hold themselves
+
+
+@dataclass(frozen=True, slots=True)
+class _Omitted:
+    """Left out of the value, as building computes it; what expressions read of it, if that is known."""
+
+    read: Any = Unknown
+
+
+def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
+    """A small valid value in the JSON form, which ``encode`` takes: one element a list, zeros, short texts.
+
+    Args:
+        key: a schema key.
+        context: as for ``decode``.
+
+    Raises:
+        Misuse: for a key that does not exist, and where no such value is valid; ``wirekit.strategies`` finds others.
+
+    >>> import wirekit
+    >>> value = wirekit.example("kafka.heartbeat.request.v0")
+    >>> value["body"]
+    {'group_id': 'text', 'group_generation_id': 0, 'member_id': 'text'}
+    >>> value["body"]["group_id"] = "g"
+    >>> wirekit.decode(wirekit.encode("kafka.heartbeat.request.v0", value), "kafka.heartbeat.request.v0").clean
+    True
+    """
+    schema = registry[key]
+    maker = _Maker(dict(context or {}))
+    try:
+        value = maker.value(schema.layout)
+        data = encode(key, b"" if isinstance(value, _Omitted) else value, context=context)
+        decoded = decode(data, key, context=context)
+    except (WireError, Unknown, RecursionError) as error:
+        raise Misuse(f"{key} has no example: {error}; wirekit.strategies.values({key!r}) draws values") from error
+    if not decoded.clean or decoded.consumed != len(data):
+        raise Misuse(f"{key} has no example that is valid; wirekit.strategies.values({key!r}) draws values")
+    return to_json(decoded.value)
+
+
+class _Maker:
+    def __init__(self, context: dict[str, Any]) -> None:
+        self._context = context
+        self._scopes: list[dict[str, Any]] = []
+        self._depth = 0
+
+    def value(self, node: ir.Node) -> Any:
+        """A value of a node, or ``_Omitted``."""
+        match node:
+            case ir.Number(unit=str(unit)):
+                return TIMES[unit]
+            case ir.Number(real=real):
+                return 0.0 if real else 0
+            case ir.Boolean():
+                return False
+            case ir.Named(table=table):
+                return _first(table)
+            case ir.BitFields(fields=fields):
+                return {field.name: 0 if field.table is None else _least(field.table, field.width) for field in fields}
+            case ir.Blob():
+                return self._blob(node)
+            case ir.Delimited(decimal=decimal):
+                return 0 if decimal else TEXT
+            case ir.Structure():
+                return self._structure(node)
+            case ir.Several():
+                return self._several(node)
+            case ir.When(condition=condition, node=inner):
+                return self.value(inner) if self._of(condition) else None
+            case ir.WhenNext() | ir.WhenMore():
+                return None
+            case ir.Either(condition=condition, then=then, otherwise=otherwise):
+                return self.value(then if self._of(condition) else otherwise)
+            case ir.Choice(on=on, cases=cases, otherwise=default):
+                return self.value(self._chosen(on, dict(cases), default))
+            case ir.Bounded(node=inner) | ir.Fallback(node=inner):
+                return self.value(inner)
+            case ir.Reference(key=key):
+                return self._reference(key)
+            case ir.Optional(node=ir.BitFields(fields=fields), default=Literal(value=int(bits))):
+                return {field.name: bits >> field.shift & (1 << field.width) - 1 for field in fields}
+            case ir.Optional(node=ir.BitFields(fields=fields), default=Literal(value=given)):
+                return {field.name: given.get(field.name, 0) for field in fields}
+            case ir.Ahead(node=inner):
+                return self.value(inner)
+            case ir.Optional(default=Literal(value=default)) | ir.Constant(value=Literal(value=default)):
+                return _Omitted(default)
+            case ir.Packed(blob=blob, on=on, codecs=codecs, node=inner):
+                packed = tuple(map(self._of, on)) in [values for values, _ in codecs]
+                return {"content": self.value(inner)} if packed else self.value(blob)
+            case ir.Protobuf(message=message):
+                return _message(Message._known[message])
+        return _Omitted()
+
+    def _blob(self, node: ir.Blob) -> Any:
+        if node.filler or node.sealed or not node.explained:
+            return _Omitted()
+        if node.length is None or isinstance(node.length, ir.Number):
+            return TEXT if node.text else b"" if node.part else TEXT.encode()
+        size = self._of(node.length)
+        return "0" * size if node.text else bytes(size)
+
+    def _structure(self, node: ir.Structure) -> dict[str, Any]:
+        computed = {each.at for each in node.measures} | {each.at for each in node.sums}
+        value: dict[str, Any] = {}
+        self._scopes.append(value)
+        try:
+            for index, member in enumerate(node.members):
+                if index not in computed:
+                    value[member.name] = self.value(member.node)
+        finally:
+            self._scopes.pop()
+        return {name: item for name, item in value.items() if not isinstance(item, _Omitted)}
+
+    def _chosen(
+        self, on: tuple[Expression, ...], cases: dict[tuple[Any, ...], ir.Node], default: ir.Node | None
+    ) -> ir.Node:
+        """The alternative that the fields in front tell; where they follow from it, the first one."""
+        try:
+            node = cases.get(tuple(map(self._of, on)))
+        except Unknown:
+            node = None
+        if node is None and default is not None and not self._unexplained(default, on):
+            return default
+        if node is None:
+            values, node = next(iter(cases.items()))
+            for expression, number in zip(on, values, strict=True):
+                self._settle(expression, number)
+        return node
+
+    def _unexplained(self, default: ir.Node, on: tuple[Expression, ...]) -> bool:
+        """Whether another alternative shows more, and fields in front can tell it."""
+        return (
+            isinstance(default, ir.Blob) and not default.explained and all(isinstance(each, FieldRead) for each in on)
+        )
+
+    def _settle(self, expression: Expression, number: Any) -> None:
+        """Has a field in front hold what the alternative behind it needs."""
+        match expression:
+            case FieldRead(up=up, names=(name,)):
+                self._scopes[-1 - up][name] = number
+            case FieldRead(up=up, names=(name, inner)) if isinstance(self._scopes[-1 - up].get(name), dict):
+                self._scopes[-1 - up][name][inner] = number
+
+    def _several(self, node: ir.Several) -> Any:
+        expression = node.announced if isinstance(node.count, (ir.Number, NoneType)) else node.count
+        try:
+            count = 1 if expression is None else self._of(expression)
+        except Unknown:
+            count = 1  # it is computed from the elements
+        elements = [self.value(node.element) for _ in range(min(count, MOST_ELEMENTS))]
+        return [b"" if isinstance(element, _Omitted) else element for element in elements]
+
+    def _reference(self, key: str) -> Any:
+        if self._depth >= DEEPEST:
+            raise Unknown(f"{key} holds itself")
+        self._depth += 1
+        scopes, self._scopes = self._scopes, []
+        try:
+            return self.value(registry[key].layout)
+        finally:
+            self._depth -= 1
+            self._scopes = scopes
+
+    def _of(self, expression: Expression) -> Any:
+        return evaluate(expression, self._look, self._context)
+
+    def _look(self, up: int, names: Names) -> Any:
+        if up >= len(self._scopes):
+            return None
+        found: Any = self._scopes[-1 - up]
+        for name in names:
+            if name == LENGTH:
+                found = len(found or ())
+            elif isinstance(found, Mapping):
+                found = found.get(name)
+            if isinstance(found, _Omitted):
+                found = found.read
+            if found is Unknown:
+                raise Unknown(f"{'.'.join(names)} is computed")
+        return found
+
+
+def _first(table: SymbolTable) -> Symbol:
+    return min(table, key=lambda symbol: (int(symbol) < 0, int(symbol)))
+
+
+def _least(table: SymbolTable, width: int) -> int:
+    return min((int(symbol) for symbol in table if 0 <= int(symbol) < 1 << width), default=0)
+
+
+def _message(message: Message) -> dict[str, Any]:
+    """The required fields of a message, and the one that its selector names."""
+    value: dict[str, Any] = {
+        field.name: [_scalar(field)] if field.repeated else _scalar(field) for field in message.required
+    }
+    selected = message.fields.get(value.get(message.selector, 0)) if message.selector else None
+    if selected is not None and selected.message is not None:
+        value[selected.name] = _message(selected.message)
+    return value
+
+
+def _scalar(field: Field) -> Any:
+    if field.message is not None:
+        return _message(field.message)
+    if field.table is not None:
+        return int(_first(field.table))
+    if field.kind == "bool":
+        return False
+    if field.wire_type == BYTES:
+        return TEXT if field.kind == "string" else TEXT.encode()
+    return 0

@@ -29,7 +29,10 @@ COMMANDS = SymbolTable(
         20: ("FIND_COORDINATOR", "asks which broker coordinates topics (查找协调者)"),
         -20: ("FIND_COORDINATOR_ACK", "answer to FIND_COORDINATOR (查找协调者回复)"),
         21: ("FETCH_ASSIGNED_PARTITION", "asks a coordinator for partitions (拉取分配分区)"),
-        -21: ("FETCH_ASSIGNED_PARTITION_ACK", "answer to FETCH_ASSIGNED_PARTITION (拉取分配分区回复)"),
+        -21: (
+            "FETCH_ASSIGNED_PARTITION_ACK",
+            "answer to FETCH_ASSIGNED_PARTITION (拉取分配分区回复); the document's table has no _ACK",
+        ),
         30: ("FETCH_TOPIC_MESSAGE", "messages of topics; the broker chooses where from (拉取主题消息)"),
         -30: ("FETCH_TOPIC_MESSAGE_ACK", "answer to FETCH_TOPIC_MESSAGE (拉取主题消息ACK)"),
         31: ("FETCH_PARTITION_MESSAGE", "messages of partitions from an index on (拉取分区消息)"),
@@ -211,7 +214,7 @@ TOPIC_TYPES = SymbolTable(
         -1: ("NONE", "no type (无类型)"),
         0: ("TOPIC", "ordinary topic (普通主题)"),
         1: ("BROADCAST", "broadcast (广播)"),
-        2: ("SEQUENTIAL", "sequential (顺序主题); not in JoyQueue's enumeration, which reads it as 0"),
+        2: ("SEQUENTIAL", "sequential (顺序主题): Topic.Type; the clients' TopicType has none and takes it for 0"),
     },
 )
 

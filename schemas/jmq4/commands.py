@@ -76,7 +76,7 @@ def add_connection(string: String, *extra: Any) -> Struct:
         "version" / string * "of the client, any text",
         "ip" / string * "of the client",
         "time" / Timestamp(int64) * "of connecting, milliseconds since the epoch",
-        "sequence" / int64 * "how many connections the client made before",
+        "sequence" / int64 * "which connection of the client it is; JoyQueue counts from 1",
         name="AddConnection",
     )
 
@@ -440,7 +440,7 @@ def produce_message_prepare(*extra: Any) -> Struct:
     return Struct(
         "topic" / string2,
         "app" / string2,
-        "sequence" / int64 * "how many transactions the client began before",
+        "sequence" / int64 * "which transaction of the client it is",
         "transaction_id" / string2 * "of the user's choice, for FETCH_PRODUCE_FEEDBACK",
         *extra,
         name="ProduceMessagePrepare",

@@ -48,6 +48,20 @@ DIFFERENCES = (
         "their meaning; these names stand in both dialects)",
         "QosLevel.java:33-37",
     ),
+    Difference(
+        "header",
+        "qos_level",
+        "3, ACK_WRITE, is answered when the message is flushed to disk",
+        "2 is; 3 is answered when it is replicated",
+        "QosLevel.java:33-37",
+    ),
+    Difference(
+        "header",
+        "qos_level",
+        "two bits for four values",
+        "a fifth, ALL (4), which these two bits make ONE_WAY (0)",
+        "JoyQueueHeaderCodec.java:75",
+    ),
     Difference("message", "magic", "no such field", "0x1234", "Serializer.java:153-226"),
     Difference("message", "client_ip", "no such field", "16 bytes", "Serializer.java:153-226"),
     Difference("message", "business_id, app", "STRING", "strings with a one-byte length", "Serializer.java:153-226"),
@@ -78,6 +92,13 @@ DIFFERENCES = (
         "no such field",
         "BYTE after namespace",
         "AddConnectionRequestCodec.java:61-72",
+    ),
+    Difference(
+        "add_connection.request",
+        "app, token, version, ip",
+        "not nullable, unlike username, password, region and namespace",
+        "any string may be null, which is a length of 0 like the empty one",
+        "Serializer.java:850-867, 988-1027",
     ),
     Difference(
         "add_connection.response",
@@ -147,8 +168,8 @@ DIFFERENCES = (
     Difference(
         "header",
         "length",
-        "silent on what it counts",
-        "the whole frame, itself included",
+        "bytes of the whole payload, these four included",
+        "the whole frame, header and these four included",
         "DefaultEncoder.java:56, 84-86",
         both=True,
     ),
@@ -172,6 +193,22 @@ DIFFERENCES = (
         "header", "type", "-5 REMOVE_PRODUCER_ACK", "-5 ADD_PRODUCER_ACK", "JoyQueueCommandType.java:38", both=True
     ),
     Difference(
+        "header",
+        "type",
+        "-21 FETCH_ASSIGNED_PARTITION, like 21",
+        "-21 FETCH_ASSIGNED_PARTITION_ACK",
+        "JoyQueueCommandType.java:52",
+        both=True,
+    ),
+    Difference(
+        "header",
+        "type",
+        "34 FETCH_ACK_INDEX and -34, without a layout",
+        "names only, and any payload is a gap; JoyQueue has no codec for them and closes the connection",
+        "JoyQueueCommandType.java:63-64",
+        both=True,
+    ),
+    Difference(
         "message",
         "system_code.source",
         "five values in two bits",
@@ -193,6 +230,14 @@ DIFFERENCES = (
         "silent on what it counts",
         "itself too, like every length here",
         "no code has one",
+        both=True,
+    ),
+    Difference(
+        "produce_message.request",
+        "qos_level",
+        "0 ACK_FLUSH, 1 ACK_RECEIVE, 2 ACK_NO, 3 ACK_WRITE",
+        "those of the header, and 4 ALL, in a whole byte; any other number reads as 3 REPLICATION",
+        "QosLevel.java:33-62",
         both=True,
     ),
     Difference(

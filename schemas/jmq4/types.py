@@ -24,5 +24,8 @@ language = IfThenElse(
 
 
 def array(element: Node) -> Array:
-    """A SHORT that counts, and the elements. There is no null form: a negative count is an error in JoyQueue too."""
+    """A SHORT that counts, and the elements. There is no null form; a negative count is an error.
+
+    Nobody writes one. Of JoyQueue's readers some throw on it, and many, which count up to it, read no element.
+    """
     return Array(int16, element)

@@ -176,6 +176,8 @@ class Protocol:
         client: the layout of what the client sends (rest of the key), "" if the protocol has no byte stream.
         server: the layout of what the server sends.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
+        records: layouts of parts of frames that people look at alone, and whose constants tell what they are.
+        readings: context under which frames of real peers decode that do not without, to be suggested.
         limits: default limits.
         ports: usual server ports, a hint only.
         stored: {layout of a file that holds messages: ``module:function``}; the function takes the file's path and
@@ -200,6 +202,8 @@ class Protocol:
     client: str = ""
     server: str = ""
     recognised_by: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+    readings: tuple[Mapping[str, Any], ...] = ()
     limits: Limits = field(default_factory=Limits)
     ports: tuple[int, ...] = ()
     stored: Mapping[str, str] = field(default_factory=dict)
@@ -409,12 +413,13 @@ class Registry:
         return list(self._protocols)
 
     def with_stream(self) -> list[Protocol]:
-        """The protocols whose byte streams can be recognised."""
-        for name in BUILT_IN:
-            if name not in WITHOUT_STREAM:
-                self._load(name)
+        """The protocols whose byte streams can be recognised: ours in the order of ``BUILT_IN``, then the others."""
+        ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
+        for name in ours:
+            self._load(name)
         self._search()
-        return [protocol for protocol in self._protocols.values() if protocol.recognised_by]
+        names = dict.fromkeys([*ours, *self._protocols])
+        return [self._protocols[name] for name in names if self._protocols[name].recognised_by]
 
     def protocol(self, name: str) -> Protocol:
         """The protocol of a name, or of the first part of a key.

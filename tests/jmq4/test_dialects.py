@@ -257,3 +257,29 @@ def test_the_guess_says_why_not_the_other_dialect(key: str, value: dict[str, Any
     found = recognise(data, b"")
     assert found.protocol == key.split(".", maxsplit=1)[0]
     assert found.reason == f"1 frame decodes cleanly as {found.protocol}; {reason}"
+
+
+RENAMED = {-5: "REMOVE_PRODUCER_ACK", -21: "FETCH_ASSIGNED_PARTITION"}
+"""Names in the document's table of commands that are not ours."""
+
+
+@pytest.mark.parametrize("key", ["joyqueue.frame", "jmq4.frame"])
+def test_commands_with_another_name_or_without_a_layout_are_noted(key: str) -> None:
+    notes = " ".join(note.text for note in wirekit.registry[key].notes)
+    for code, name in RENAMED.items():
+        assert codes.COMMANDS(code).symbol != name
+        assert f"{code} {name}" in notes
+    payloads = dict(wirekit.registry[key].node.members)["payload"]
+    without = [int(code) for code in codes.COMMANDS if int(code) not in payloads.cases]
+    assert without == [34, -34]
+    assert all(str(code) in notes for code in without)
+
+
+@pytest.mark.parametrize("key", ["joyqueue.add_connection.request", "jmq4.add_connection.request"])
+def test_any_string_may_be_null_whatever_the_document_says(key: str) -> None:
+    texts = ("username", "password", "app", "token", "region", "namespace", "version", "ip")
+    value = {**dict.fromkeys(texts, "x"), "time": 1, "sequence": 1}
+    value |= {"language": "JAVA"} if key.startswith("joyqueue") else {}
+    for name in texts:
+        assert wirekit.decode(wirekit.encode(key, {**value, name: None}, strict=True), key).value[name] is None
+    assert any("nullable" in note.text for note in wirekit.registry[key].notes)

@@ -175,3 +175,13 @@ def test_a_missing_extra_is_named() -> None:
 def test_a_protocol_is_not_suggested_for_itself() -> None:
     with pytest.raises(wirekit.Misuse, match="that is a protocol: `wirekit schemas kafka`"):
         wirekit.registry["kafka"]
+
+
+@pytest.mark.parametrize("first", [name for name in BUILT_IN if name not in WITHOUT_STREAM])
+def test_what_is_recognised_first_does_not_depend_on_what_was_used_first(first: str) -> None:
+    registry = Registry()
+    registry.protocol(first)
+    names = [protocol.name for protocol in registry.with_stream()]
+    ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
+    assert [name for name in names if name in ours] == ours
+    assert names[: len(ours)] == ours

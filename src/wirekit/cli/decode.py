@@ -134,7 +134,8 @@ def _guess(data: bytes) -> str | None:
             return None
         best = best_fit(data)
         if best:
-            say(f"taken as {best}, which fits best, though not cleanly; name a schema if it is something else")
+            how = "" if all(each.clean for each in frames(best, data)) else ", though not cleanly"
+            say(f"taken as {best}, which fits best{how}; name a schema if it is something else")
             return best
         text = "no schema was given and no known protocol fits the first bytes"
         say(f"{text}; `wirekit schemas` lists what there is")
@@ -163,6 +164,13 @@ def _complain(decoded: Decoded, strict: bool) -> int:
     if decoded.error is not None:
         say(f"{decoded.error}")
         status = 1
+    if decoded.error is not None or decoded.gaps:
+        from wirekit.conversation import reading
+
+        said = reading(decoded)
+        if said:
+            pairs = " ".join(f"--context {name}={value}" for name, value in said.items())
+            say(f"{decoded.schema} decodes cleanly with {pairs}")
     if decoded.gaps:
         from wirekit.compiler.expressions import contexts_of
 

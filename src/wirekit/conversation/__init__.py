@@ -13,7 +13,7 @@ from __future__ import annotations
 from wirekit.conversation.dialogue import CALL, Dialogue
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined
 from wirekit.conversation.following import Conversation
-from wirekit.conversation.recognition import Recognised, best_fit, recognise, recognise_inside
+from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise, recognise_inside
 
 __all__ = [
     "CALL",
@@ -28,6 +28,7 @@ __all__ = [
     "Quarantined",
     "Recognised",
     "best_fit",
+    "reading",
     "recognise",
     "recognise_inside",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
@@ -138,23 +138,37 @@ def _why_not(decoded: Decoded) -> str:
 
 
 def best_fit(data: bytes) -> str:
-    """The protocol whose first frame fits damaged or cut bytes best, or "" if none fits more than a few of them.
+    """The protocol whose first frame fits damaged or cut bytes best, or the key of a record that does; "" if none does.
 
     A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
-    decoding came.
+    decoding came. A record counts like a frame if a constant in it is right.
     """
     data = _behind_header(data)
     best = (0, 0, "")
     for protocol in registry.with_stream():
-        key = protocol.stream("client")
-        decoded = next(frames(key, data))
-        if not _knows_body(protocol, "client", decoded.data):
-            continue
-        reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
-        grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
-        if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
-            best = (grade, reached, protocol.name)
+        found = [(protocol.name, next(frames(protocol.stream("client"), data)))]
+        found = [each for each in found if _knows_body(protocol, "client", each[1].data)]
+        records = [(key, next(frames(key, data))) for key in map(protocol.key, protocol.records)]
+        for name, decoded in found + [each for each in records if _has_constant(each[1])]:
+            reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
+            grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
+            if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
+                best = (grade, reached, name)
     return best[2]
+
+
+def _has_constant(decoded: Decoded) -> bool:
+    return any(check.kind == "constant" and check.status == "ok" for check in decoded.checks)
+
+
+def reading(decoded: Decoded) -> Mapping[str, Any] | None:
+    """Context that the protocol suggests and under which bytes decode cleanly that did not, or None."""
+    for said in registry.protocol(decoded.schema).readings:
+        if not said.keys() & decoded.context.keys():
+            context = {**decoded.context, **said}
+            if decode(decoded.data, decoded.schema, context=context, limits=decoded.limits).clean:
+                return said
+    return None
 
 
 def _is_cut(data: bytes, key: str) -> bool:

@@ -14,6 +14,7 @@ NAMES = [
     "produce_request_against_kafka_python",
     "capture_to_frames",
     "search_for_frames",
+    "hostile_input_over_size",
     "crc_against_libraries",
     "columns_against_peers",
     "compressed_sets_against_aiokafka",

@@ -1,0 +1,162 @@
+"""Inputs that would take a reader the longest: what looks like frames and is none, and what never ends.
+
+Each function gives the bytes, or segments, of about ``size`` bytes of a capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+
+import wirekit
+from wirekit.capture.follow import follow
+from wirekit.capture.tcp import ACK, SYN, Segment
+
+HEADERS = 70
+"""Bytes of a packet in a pcap file besides its payload: record, Ethernet or IP, and TCP headers."""
+CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:9092"
+MSS = 1448
+
+Work = Callable[[], object]
+
+
+def times(data: bytes, size: int) -> bytes:
+    """The same bytes again and again."""
+    return data * (size // len(data))
+
+
+def request(number: int = 7) -> bytes:
+    """The smallest request of Kafka."""
+    value = {"correlation_id": number, "client_id": None, "body": {}}
+    return wirekit.encode("kafka.list_groups.request.v0", value)
+
+
+@cache
+def _requests(count: int) -> bytes:
+    return b"".join(map(request, range(count)))
+
+
+def overlapping(size: int) -> bytes:
+    """Requests that begin inside each other: each decodes far into the others before it fails."""
+    value = {"correlation_id": 0x01010101, "client_id": "", "body": {"topics": [""] * (size // 20)}}
+    head = wirekit.encode("kafka.metadata.request.v0", value)[:18]
+    return times(head + len(head).to_bytes(2, "big"), size)
+
+
+def conversation(protocol: str, parts: Iterable[tuple[str, bytes]], *, started: bool = True, step: int = MSS) -> None:
+    """Both directions, in pieces."""
+    follower = wirekit.Conversation(protocol, started=started)
+    for side, data in parts:
+        for at in range(0, len(data), step):
+            follower.receive(side, data[at : at + step])
+    follower.close()
+
+
+def segment(
+    at: int, data: bytes = b"x", *, time_us: int = 0, flags: int = ACK, source: str = CLIENT, target: str = SERVER
+) -> Segment:
+    """A segment whose payload begins at a sequence number."""
+    return Segment(time_us, source, target, at & 0xFFFFFFFF, 0, flags, data, 0, 0, len(data))
+
+
+def _followed(segments: Iterable[Segment]) -> None:
+    for _ in follow(segments):
+        pass
+
+
+def _inside(data: bytes) -> list[Segment]:
+    """A connection that was joined in the middle."""
+    return [segment(1 + at, data[at : at + MSS], time_us=at) for at in range(0, len(data), MSS)]
+
+
+def _chunks(count: int) -> bytes:
+    metadata = {"producer_name": "p", "sequence_id": 7, "publish_time": 1, "uuid": "u", "num_chunks_from_msg": 10**6}
+    command = {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}}
+    return b"".join(
+        wirekit.encode(
+            "pulsar.frame",
+            {"command": command, "entry": {"metadata": metadata | {"chunk_id": number}, "payload": "aa"}},
+        )
+        for number in range(count)
+    )
+
+
+def _unfinished(count: int) -> bytes:
+    """First chunks of messages that never go on."""
+    metadata = {"producer_name": "p", "sequence_id": 7, "publish_time": 1, "chunk_id": 0, "num_chunks_from_msg": 9}
+    command = {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}}
+    return b"".join(
+        wirekit.encode(
+            "pulsar.frame", {"command": command, "entry": {"metadata": metadata | {"uuid": str(number)}, "payload": ""}}
+        )
+        for number in range(count)
+    )
+
+
+def _in_conversation(size: int) -> dict[str, Work]:
+    junk = times(request() + b"\xff" * 3, size)
+    answers = times(bytes.fromhex("000000040000002a"), size)
+    small = times(bytes.fromhex("0000001000000001000200000003"), size)
+    ping = bytes.fromhex("00000009000000050812920100")
+    asked = _requests(size // 32)
+    answered = b"".join(b"\0\0\0\x0a" + number.to_bytes(4, "big") + bytes(6) for number in range(size // 32))
+    cases: dict[str, Work] = {
+        "kafka: frames with junk between them, at once": partial(
+            conversation, "kafka", [("client", junk)], step=len(junk)
+        ),
+        "kafka: requests that have one correlation id": partial(
+            conversation, "kafka", [("client", times(request(), size))]
+        ),
+        "kafka: requests, then their answers": partial(
+            conversation, "kafka", [("client", asked), ("server", answered)]
+        ),
+        "kafka: answers that nobody asked for": partial(conversation, "kafka", [("server", answers)]),
+        "kafka: zeros": partial(conversation, "kafka", [("client", bytes(size))]),
+        "kafka: overlapping requests, one byte a time": partial(
+            conversation, "kafka", [("client", overlapping(size // HEADERS))], started=False, step=1
+        ),
+        "pulsar: pings with junk between them": partial(
+            conversation, "pulsar", [("client", times(ping + b"\xff" * 3, size))]
+        ),
+        "pulsar: chunks of one message": partial(conversation, "pulsar", [("client", _chunks(size // 75))]),
+        "pulsar: first chunks that never go on": partial(conversation, "pulsar", [("client", _unfinished(size // 75))]),
+    }
+    sought = {"overlapping requests": overlapping(size), "small numbers": small, "ones": b"\1" * size}
+    for protocol in ("kafka", "pulsar", "jmq4"):
+        for side in ("client", "server"):
+            for name, data in sought.items():
+                work = partial(conversation, protocol, [(side, data)], started=False)
+                cases[f"{protocol}: search in {name} of the {side}"] = work
+    return cases
+
+
+def _in_capture(size: int) -> dict[str, Work]:
+    count = size // HEADERS
+    even = [segment(2 * number, time_us=number) for number in range(count // 2)]
+    odd = [segment(2 * number + 1, time_us=count + number) for number in range(count // 2)]
+    lone = [segment(1, b"", flags=SYN, source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count)]
+    tiny = [segment(1, request(), source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count // 2)]
+    cases = {
+        "capture: recognition inside overlapping requests": _inside(overlapping(size)),
+        "capture: sequence numbers that fall": [segment(2 * (count - number)) for number in range(count)],
+        "capture: a gap between every packet": [segment(2 * number, time_us=number) for number in range(count)],
+        "capture: every other byte, then the others": even + odd,
+        "capture: the same byte": [segment(1, time_us=number) for number in range(count)],
+        "capture: zeros, one byte a packet": [segment(1 + at, b"\0", time_us=at) for at in range(count)],
+        "capture: connections of one SYN": lone,
+        "capture: connections of one request": tiny,
+    }
+    return {name: partial(_followed, segments) for name, segments in cases.items()}
+
+
+def _in_frames(size: int) -> dict[str, Work]:
+    def run(protocol: str, data: bytes) -> None:
+        for _ in wirekit.frames(protocol, data):
+            pass
+
+    return {f"{protocol}: frames of zeros": partial(run, protocol, bytes(size)) for protocol in ("kafka", "pulsar")}
+
+
+def cases(size: int) -> dict[str, Work]:
+    """What reads about ``size`` bytes of each kind, by what they are."""
+    return _in_conversation(size) | _in_capture(size) | _in_frames(size)

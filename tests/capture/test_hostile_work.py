@@ -1,0 +1,68 @@
+"""The work that input causes grows as the input does, whatever is in it: four times the bytes, four times the work.
+
+Work is counted, not timed: calls of functions, and the bytes that are given to decoders, matchers and recognition.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks.hostile import cases
+from wirekit import engine
+from wirekit.conversation import recognition
+
+SMALL, TIMES = 1 << 12, 4
+GROWTH = 1.6
+"""Times as much work a byte; it would be 4 if the work were quadratic. What doubles now and then needs some room."""
+MOST_CALLS = 40
+"""Calls a byte, of the smallest frames and of junk between them."""
+LOOKING = {
+    function.__code__: name
+    for function, name in (
+        (engine.decode, "data"),
+        (engine.begins, "data"),
+        (engine.frame_size, "data"),
+        (recognition.recognise, "client"),
+        (recognition.recognise_inside, "client"),
+    )
+}
+
+
+def work_of(run: Callable[[], object]) -> tuple[int, int]:
+    """(calls, bytes looked at)."""
+    calls = looked = 0
+
+    def count(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal calls, looked
+        calls += event in ("call", "c_call")
+        if event == "call" and frame.f_code in LOOKING:
+            looked += len(frame.f_locals[LOOKING[frame.f_code]])
+
+    sys.setprofile(count)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return calls, looked
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """What is compiled when it is first used is no work of the input."""
+    for _ in range(2):
+        for work in cases(SMALL).values():
+            work()
+
+
+@pytest.mark.parametrize("name", cases(SMALL))
+def test_work_grows_as_the_input_does(name: str) -> None:
+    calls, looked = work_of(cases(SMALL)[name])
+    more_calls, more_looked = work_of(cases(SMALL * TIMES)[name])
+    assert more_calls <= GROWTH * TIMES * calls + 2000
+    assert more_looked <= GROWTH * TIMES * looked + 64 * 1024
+    assert more_calls <= MOST_CALLS * SMALL * TIMES

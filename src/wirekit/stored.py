@@ -22,8 +22,8 @@ class Piece:
     Attributes:
         offset, length: where it stands in the file, bytes.
         messages: the messages one by one; to be taken once. Empty where ``batch`` has them.
-        batch: the messages as a ``pyarrow.RecordBatch`` whose columns are called as the attributes of ``Message`` are,
-            or None. What is not a column is in ``fixed``.
+        batch: the messages as a ``pyarrow.RecordBatch`` whose columns are called as the attributes of ``Message``, and
+            its facts, are, or None. What is not a column is in ``fixed``.
         fixed: attributes that all messages of the piece have in common.
         errors: what ends the file early.
         damaged: what was passed over.
@@ -59,7 +59,9 @@ class Piece:
             place = self.batch.schema.get_field_index("timestamp")
             batch = self.batch.set_column(place, "timestamp", self.batch["timestamp"].view("int64"))
             for row in batch.to_pylist():
-                yield Message(**row, **self.fixed)
+                facts = {name: row.pop(name) for name in tuple(row) if name not in Message.NAMES}
+                known = {name: value for name, value in facts.items() if value is not None}
+                yield Message(**row, **self.fixed, facts=known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packets import _segment
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import OUTPUTS, PACKETS
+from wirekit.tables.columns import FROM_INPUTS, OUTPUTS, PACKETS
 
 RECORD_HEADER = 16  # bytes
 CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:6650"
@@ -38,9 +38,10 @@ def keep_packets(path: Path, target: Path, keep: Iterable[int]) -> Path:
 
 
 def rows(output: Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a table of a run, in an order that depends on their content only."""
+    """The rows of a table of a run, in an order that depends on their content only; but for engine and time."""
     found = pq.read_table(output / table, schema=OUTPUTS[table].schema).to_pylist()
-    return sorted(found, key=repr)
+    differing = ("engine", "finished") if table == "runs" else ()
+    return sorted(({name: row[name] for name in row if name not in differing} for row in found), key=repr)
 
 
 def tables(output: Path) -> dict[str, list[dict[str, Any]]]:
@@ -84,7 +85,7 @@ def batches(segments: Iterable[Segment], size: int = 7) -> list[pa.RecordBatch]:
 def follow_rows(segments: Iterable[Segment], **options: Any) -> tuple[dict[str, list[dict[str, Any]]], Summary]:
     """The rows of every table, and the summary, of segments of one capture."""
     summary = Summary()
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in OUTPUTS}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in FROM_INPUTS}
     for name, batch in flow_batches(batches(segments), job_of(**options), summary):
         found[name] += batch.to_pylist()
     return found, summary

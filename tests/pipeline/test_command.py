@@ -33,7 +33,8 @@ def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "connections    pulsar ×1" in out
     assert "PRODUCER ×1" in out
     assert "messages       pulsar ×10" in out
-    assert f"{tmp_path / 'out'}: frames 12, messages 10, quarantine 0, gaps 0, connections 1" in out
+    assert f"{tmp_path / 'out'}: calls 6, call_topics 5, messages 10, group_events 0, offsets 0, connections 1, " in out
+    assert "frames 12, quarantine 0, gaps 0, runs 1, inputs 1" in out
     assert len(rows(tmp_path / "out", "messages")) == 10
 
 

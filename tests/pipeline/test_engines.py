@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+IDS = ("file", "call_id", "connection_id")
+"""Columns that depend on the file's name."""
+
 
 @pytest.fixture(scope="module")
 def by_serial(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
@@ -40,7 +43,7 @@ def test_the_manifest_tells_what_was_read_and_what_came_of_it(captures: Path, by
     assert [each["file"] for each in said["inputs"]] == [each.name for each in find_inputs([captures])]
     assert all(len(each["sha256"]) == 64 for each in said["inputs"])
     assert (said["format"], said["engine"], said["changed_while_read"]) == ("wirekit tables", "serial", [])
-    assert said["configuration"] == {"protocol": "", "ports": {}, "raw": True}
+    assert said["configuration"] == {"protocol": "", "ports": {}, "raw": True, "values": False}
     for name, table in said["tables"].items():
         assert table["rows"] == sum(file["rows"] for file in table["files"]) == len(rows(output, name))
         assert all((output / file["file"]).stat().st_size == file["bytes"] for file in table["files"])
@@ -53,8 +56,8 @@ def test_a_damaged_capture_gives_all_before_the_damage(captures: Path, by_serial
     frames = {name: [row for row in rows(output, "frames") if row["file"] == name] for name in (cut, whole)}
     assert len(frames[cut]) == len(frames[whole]) > 0
     (damage,) = [row for row in rows(output, "quarantine") if row["file"] == cut]
-    assert damage["offset"] + damage["length"] == Path(cut).stat().st_size
-    assert damage["connection"] is None
+    assert damage["position"] + damage["length"] == Path(cut).stat().st_size
+    assert damage["connection_id"] is None
     assert list(result.summary.unreadable) == [cut, str(captures / "sub" / "notes.cap")]
 
 
@@ -69,7 +72,7 @@ def test_what_is_no_capture_does_not_stop_the_run(captures: Path, by_serial: tup
 def test_a_packed_capture_gives_what_the_plain_one_gives(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, _ = by_serial
     found = [
-        [row | {"file": ""} for row in rows(output, "messages") if row["file"] == str(captures / name)]
+        [row | dict.fromkeys(IDS) for row in rows(output, "messages") if row["file"] == str(captures / name)]
         for name in ("lossy.pcap", "sub/packed.pcap.gz")
     ]
     assert found[0] == found[1]

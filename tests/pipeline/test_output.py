@@ -17,7 +17,7 @@ from wirekit.pipeline.output import Output
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import GAPS, MESSAGES, OUTPUTS
+from wirekit.tables.columns import GAPS, MESSAGES, OUTPUTS
 
 TABLES = sorted(OUTPUTS)
 
@@ -25,7 +25,7 @@ TABLES = sorted(OUTPUTS)
 def gaps(*offsets: int) -> pa.RecordBatch:
     rows = Rows(GAPS.schema)
     for offset in offsets:
-        rows.add(("a.pcap", "c", "s", "t", "client", 1000 - offset, "kafka", offset, 1, "lost"))
+        rows.add({"file": "a.pcap", "time": 1000 - offset, "position": offset, "length": 1})
     return rows.flush()
 
 
@@ -43,7 +43,7 @@ def publish(path: Path, *offsets: int) -> dict[str, Any]:
 
 
 def offsets(path: Path) -> list[int]:
-    return pq.read_table(path / "gaps").column("offset").to_pylist()
+    return pq.read_table(path / "gaps").column("position").to_pylist()
 
 
 def test_only_the_attempts_that_are_named_count(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
     rows = Rows(MESSAGES.schema)
     for number in range(1000):
         topic = None if number % 7 == 0 else f"topic-{number % 3}"
-        rows.add(("a.pcap", "c", 10_000 - number, "client", "kafka", topic, 0, number, *(None,) * 11))
+        rows.add({"file": "a.pcap", "time": 10_000 - number, "topic": topic, "log_offset": number, "key": b"k" * 9})
     batch = rows.flush()
     with Output(tmp_path) as output:
         with Sink(output.attempts, 0, "a", held_bytes=batch.nbytes // 4) as sink:
@@ -260,6 +260,6 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
         found = pq.read_table(tmp_path / file["file"]).to_pylist()
         keys = [(row["topic"] is None, row["topic"] or "", row["time"]) for row in found]
         assert keys == sorted(keys)
-        seen += [row["offset"] for row in found]
+        seen += [row["log_offset"] for row in found]
     assert sorted(seen) == list(range(1000))
     assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"

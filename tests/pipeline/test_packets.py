@@ -14,7 +14,7 @@ from wirekit.capture.tcp import Segment
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import find_inputs
 from wirekit.pipeline.packets import OTHER_PORT, Note, _flow, packet_batches
-from wirekit.pipeline.tables import PACKETS
+from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
 
@@ -25,7 +25,7 @@ def table(*paths: Path, ports: frozenset[int] = frozenset()) -> pa.Table:
 
 def notes(found: pa.Table) -> list[tuple[Note, int, int, bytes]]:
     return [
-        (Note.loads(row["note"]), row["offset"], row["length"], row["payload"])
+        (Note.loads(row["note"]), row["position"], row["length"], row["payload"])
         for row in found.to_pylist()
         if row["note"] is not None
     ]
@@ -36,11 +36,13 @@ def test_every_segment_is_a_row_as_it_stands_in_the_file() -> None:
     with open_capture(CAPTURE) as capture:
         expected = list(segments(capture))
     assert len(found) == len(expected)
-    names = [{"time_us": "ts_us", "file": "file_no"}.get(field, field) for field in Segment._fields]
+    names = [
+        {"time_us": "ts_us", "file": "file_no", "offset": "position"}.get(field, field) for field in Segment._fields
+    ]
     assert [tuple(row[name] for name in names) for row in found] == expected
     data = CAPTURE.read_bytes()
     for row in found:
-        assert data[row["offset"] : row["offset"] + len(row["payload"])] == row["payload"]
+        assert data[row["position"] : row["position"] + len(row["payload"])] == row["payload"]
 
 
 def test_a_flow_is_both_directions_in_one_capture_and_stable() -> None:

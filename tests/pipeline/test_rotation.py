@@ -51,7 +51,18 @@ def run(folder: Path, inputs: Path, **options: Any) -> tuple[dict[str, list[dict
 
 
 def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    return {name: sorted(({**row, "file": None} for row in rows), key=repr) for name, rows in found.items()}
+    """The tables that captures give, with ids that do not depend on the files' names."""
+    ends = ("client_address", "client_port", "server_address", "server_port", "ordinal")
+    plain = {row["connection_id"]: "/".join(str(row[name]) for name in ends) for row in found["connections"]}
+
+    def renamed(row: dict[str, Any]) -> dict[str, Any]:
+        ids = {name: row[name] for name in ("connection_id", "call_id", "frame_id") if row.get(name) is not None}
+        short = {name: f"{plain[id_.partition('-')[0]]}-{id_.partition('-')[2]}" for name, id_ in ids.items()}
+        return {**row, **short, "file": None}
+
+    return {
+        name: sorted(map(renamed, rows), key=repr) for name, rows in found.items() if name not in ("runs", "inputs")
+    }
 
 
 @pytest.mark.parametrize("naming", ["-C", "-G"])
@@ -85,7 +96,7 @@ def test_what_is_wrong_with_a_part_is_said_of_the_part(tmp_path: Path) -> None:
     result = serial.run(Job(find_inputs([files[0].parent])), tmp_path / "tables")
     (damaged,) = result.summary.unreadable.values()
     assert [text.partition(": ")[0] for text in damaged.splitlines()] == [str(path) for path in files[1:3]]
-    rows = [row for row in tables(tmp_path / "tables")["quarantine"] if row["connection"] is None]
+    rows = [row for row in tables(tmp_path / "tables")["quarantine"] if row["connection_id"] is None]
     assert {row["file"] for row in rows} == {str(path) for path in files[1:3]}
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from wirekit.pipeline.rows import Rows
-from wirekit.pipeline.tables import BYTES, LONG, SMALL, TEXT
+from wirekit.pipeline.rows import Rows, array
+from wirekit.tables.columns import PROPERTIES, arrow_type
 from wirekit.values import Symbol
 
-SCHEMA = pa.schema([("text", TEXT), ("small", SMALL), ("long", LONG), ("raw", BYTES)])
+SCHEMA = pa.schema([("text", pa.string()), ("small", pa.int32()), ("long", pa.int64()), ("raw", pa.binary())])
 
 
 def only(*rows: tuple[object, ...]) -> list[dict[str, object]]:
@@ -45,3 +45,21 @@ def test_batches_are_full_by_rows_or_bytes() -> None:
     by_bytes = Rows(SCHEMA, batch_bytes=1000)
     assert by_bytes.add(("", 1, 1, bytes(500)), 500) is None
     assert by_bytes.add(("", 1, 1, bytes(500)), 500).num_rows == 2
+
+
+def test_columns_that_a_row_lacks_are_null() -> None:
+    collected = Rows(SCHEMA)
+    collected.add({"small": 3, "other": 4})
+    assert collected.flush().to_pylist() == [{"text": None, "small": 3, "long": None, "raw": None}]
+
+
+def test_text_inside_of_lists_is_made_to_fit() -> None:
+    found = array([[{"name": "a\udcff", "value": None}], [], None], arrow_type(PROPERTIES))
+    assert found.to_pylist() == [[{"name": "a\\udcff", "value": None}], [], None]
+
+
+def test_times_that_no_reader_can_show_are_null() -> None:
+    latest = 253_402_300_799_999
+    times = array([0, latest, latest + 1, -(2**63), None], pa.timestamp("ms", "UTC"))
+    assert times.is_null().to_pylist() == [False, False, True, True, True]
+    assert array([0, 2_932_896, 2_932_897], pa.date32()).is_null().to_pylist() == [False, False, True]

@@ -66,7 +66,9 @@ def test_messages_are_those_that_the_command_prints(
     found = [row for row in rows(by_serial[0], "messages") if row["schema"] == "kafka.log_segment"]
     shown = [
         {
-            **{name: row[name] for name in printed[0] if name not in ("timestamp", "key", "value")},
+            **{name: row[name] for name in printed[0] if name in row and name not in ("timestamp", "key", "value")},
+            "offset": row["log_offset"],
+            "check": row["crc_status"],
             "timestamp": row["timestamp_ms"],
             "key": None if row["key"] is None else row["key"].hex(),
             "value": None if row["value"] is None else row["value"].hex(),
@@ -74,7 +76,9 @@ def test_messages_are_those_that_the_command_prints(
         for row in found
     ]
     assert sorted(shown, key=repr) == sorted(({name: line[name] for name in shown[0]} for line in printed), key=repr)
-    assert {(row["connection"], row["time"], row["side"]) for row in found} == {(None, None, None)}
+    assert {(row["connection_id"], row["call_id"], row["time"], row["direction"]) for row in found} == {
+        (None, None, None, "stored")
+    }
     assert {row["timestamp"] is None for row in found if row["timestamp_ms"] is not None} == {False}
 
 
@@ -96,10 +100,10 @@ def test_what_nobody_decodes_is_quarantined_to_the_end_of_the_file(disks: Path, 
     assert sorted(found) == ["nonsense-2", "torn-1"]
     for name, row in found.items():
         path = disks / name / f"{BASE}.log"
-        assert row["offset"] + row["length"] == path.stat().st_size
-        assert row["raw"] == path.read_bytes()[row["offset"] :]
+        assert row["position"] + row["length"] == path.stat().st_size
+        assert row["raw"] == path.read_bytes()[row["position"] :]
         assert result.summary.file(str(path)).quarantine
-    assert found["nonsense-2"]["offset"] >= whole
+    assert found["nonsense-2"]["position"] >= whole
     assert result.summary.file(str(segments(disks)[0])).messages["kafka"] == len(
         [row for row in rows(output, "messages") if row["file"] == str(segments(disks)[0])]
     )

@@ -37,7 +37,7 @@ def test_a_declaration_that_holds_is_registered() -> None:
             Rows("offsets", "frame", {"group_id": Named("shop", "kind", "title")}),
             Rows("calls", "frame", {"client": Inside("blob", "item", "name"), "error_text": Asked("blob")}),
             names=(Names("shop", "frame", "kind", {"title": "blob"}),),
-            messages=(Messages("frame", "produced", "items[]", {"value": "items[].name"}),),
+            messages=(Messages("frame", "items[]", {"value": "items[].name"}),),
             embedded=(Embedded("offsets", "x", "item", "frame", {"topic": "key.name"}),),
         )
     )
@@ -73,8 +73,7 @@ def test_what_is_not_there_is_named_with_what_there_is(rows: Rows, text: str) ->
     ("more", "text"),
     [
         ({"kinds": {"frame": "blob"}}, "no number with names at 'blob'"),
-        ({"messages": (Messages("frame", "sent"),)}, "'sent' is no direction"),
-        ({"messages": (Messages("frame", "produced", payloads=("blobs",)),)}, "has no 'blobs'"),
+        ({"messages": (Messages("frame", payloads=("blobs",)),)}, "has no 'blobs'"),
         ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not of 'calls'"),
         ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; there are key"),
     ],

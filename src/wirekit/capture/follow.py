@@ -70,6 +70,11 @@ class Link:
     dialogue: Dialogue | None = field(default=None, repr=False)
     bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    @property
+    def ordinal(self) -> int:
+        """The number in its name."""
+        return int(self.name.rpartition("#")[2])
+
     def addresses(self, side: str) -> tuple[str, str]:
         """(sender, receiver) of what a side sends."""
         return (self.client, self.server) if side == "client" else (self.server, self.client)

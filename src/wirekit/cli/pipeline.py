@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
 )
 @separate_option
+@click.option("--values", is_flag=True, help="Give the table frames the value of each frame, as JSON without messages.")
 @click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
 def command(
     inputs: tuple[str, ...],
@@ -43,9 +44,11 @@ def command(
     ports: tuple[str, ...],
     strict: bool,
     separate: bool,
+    values: bool,
     no_raw: bool,
 ) -> int:
-    """Turn captures and log segments into Parquet tables: frames, messages, quarantine, gaps, connections.
+    """Turn captures and log segments into Parquet tables: calls, their topics, messages, group events, offsets,
+    connections, frames, and what was not decoded or captured.
 
     INPUT is a capture (- is standard input) or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng,
     *.cap and segment files are read. DIR gets a directory of Parquet files per table and manifest.json; what an
@@ -60,7 +63,7 @@ def command(
     once(inputs)
     choice = parse_choice(protocol, ports)
     with _found(inputs, separate=separate) as found:
-        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw)
+        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values)
         result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
 

@@ -58,6 +58,7 @@ class Message:
         check: ``ok``, ``bad`` or ``absent``: the verdict on it; in a compressed message, the worse of both verdicts.
         schema: the key of the frame or record it came in.
         details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
+        facts: columns of the table ``messages`` that nothing above holds, by name.
     """
 
     topic: str | None
@@ -74,6 +75,7 @@ class Message:
     schema: str
     protocol: str
     details: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "protocol",

@@ -15,16 +15,20 @@ import pyarrow as pa
 
 from wirekit.capture.follow import Item, Link, Missing, follow
 from wirekit.capture.tcp import Segment
-from wirekit.conversation import Frame, Message, Quarantined
+from wirekit.conversation import Frame, Quarantined
+from wirekit.pipeline.calls import Calls
+from wirekit.pipeline.ids import frame_id
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packets import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
-from wirekit.pipeline.tables import FATES, OUTPUTS, PACKETS, SIDES, in_years, message_row
-from wirekit.values import json_text, to_json
+from wirekit.pipeline.values import frame_value
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
+from wirekit.tables.records import Row
+from wirekit.tables.times import day
+from wirekit.values import Check
 
 PART_BYTES = 1 << 20
-LARGEST_VALUE = 512 << 20
 
 Batch = tuple[str, pa.RecordBatch]
 
@@ -33,7 +37,7 @@ def flow_batches(batches: Iterable[pa.RecordBatch], job: Job, summary: Summary |
     """The tables of packets.
 
     Args:
-        batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, offset); all rows of a flow.
+        batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, position); all rows of a flow.
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
 
@@ -47,7 +51,7 @@ def flow_batches(batches: Iterable[pa.RecordBatch], job: Job, summary: Summary |
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    names = PACKETS.schema.names
+    names = PACKETS.names
     for batch in batches:
         yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
@@ -59,8 +63,9 @@ class _Writer:
         self._job = job
         self._choice = job.choice
         self._summary = summary
-        self._tables = {name: Rows(table.schema) for name, table in OUTPUTS.items()}
+        self._tables = {name: Rows(table.schema) for name, table in FROM_INPUTS.items()}
         self._ready: list[Batch] = []
+        self._calls: dict[int, Calls] = {}
 
     def flow(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Batch]:
         """Follows one flow to its end."""
@@ -79,6 +84,7 @@ class _Writer:
         except Exception as error:
             error.add_note(f"in {name}, between {addresses}")
             raise
+        self._calls.clear()
         yield from self._drain()
 
     def rest(self) -> Iterator[Batch]:
@@ -92,7 +98,7 @@ class _Writer:
         ready, self._ready = self._ready, []
         yield from ready
 
-    def _add(self, table: str, row: tuple[Any, ...], size: int = 0) -> None:
+    def _add(self, table: str, row: Row, size: int = 0) -> None:
         batch = self._tables[table].add(row, size)
         if batch is not None:
             self._ready.append((table, batch))
@@ -102,15 +108,17 @@ class _Writer:
     ) -> Iterator[Segment]:
         row: tuple[Any, ...] | None = first
         while row is not None:
-            _, ts_us, file_no, offset, source, target, sequence, acknowledgment, flags, length, payload, note = row
+            _, ts_us, file_no, position, source, target, sequence, acknowledgment, flags, length, payload, note = row
             if note is None:
                 count.seen(ts_us)
-                yield Segment(ts_us, source, target, sequence, acknowledgment, flags, payload, offset, file_no, length)
+                yield Segment(
+                    ts_us, source, target, sequence, acknowledgment, flags, payload, position, file_no, length
+                )
             else:
-                self._note(file_no, count, offset, length, payload, note)
+                self._note(file_no, count, position, length, payload, note)
             row = next(rest, None)
 
-    def _note(self, file: int, count: FileSummary, offset: int, length: int, payload: bytes, text: str) -> None:
+    def _note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
         """What in a capture is no segment: skipped packets are counted, bytes that nobody read are quarantined."""
         note = Note.loads(text)
         name, alone = self._job.inputs[file].name, self._job.is_alone(file)
@@ -122,97 +130,117 @@ class _Writer:
         elif note.kind in ("unreadable", "damaged"):
             count.damage(note.text if alone else f"{name}: {note.text}")
         count.quarantined(note.reason, note.path, length)
-        raw = payload if self._job.raw else None
-        where = (name, None, None, None, None, None, None, None, offset, length)
-        self._add("quarantine", (*where, note.reason, note.path, note.error_offset, 0, raw), len(payload))
+        row = {
+            "file": name,
+            "position": position,
+            "length": length,
+            "reason": note.reason,
+            "path": note.path,
+            "error_position": note.error_offset,
+            "part": 0,
+            "raw": payload if self._job.raw else None,
+        }
+        self._add("quarantine", row, len(payload))
 
     def _take(self, name: str, link: Link, item: Item | None) -> None:
+        calls = self._calls.get(id(link))
+        if calls is None:
+            calls = self._calls[id(link)] = Calls(name, link)
         if isinstance(item, Frame):
-            for message in item.messages:
-                self._message(name, link, item, message)
+            call_id, emitted = calls.frame(item)
+            for table, row, size in emitted:
+                self._place(table, name, link, row, size)
             failed = failure(item)
             if failed is None:
-                self._frame(name, link, item)
+                self._frame(name, calls, call_id, item)
             else:
-                self._quarantine(name, link, failed, item.schema)
+                self._quarantine(name, calls, failed, item.schema)
         elif isinstance(item, Quarantined):
-            self._quarantine(name, link, item, None)
+            self._quarantine(name, calls, item, None)
         elif isinstance(item, Missing):
-            self._gap(name, link, item)
+            where = self._where(name, calls, item.side, item.time_us)
+            self._add("gaps", {**where, "position": item.offset, "length": item.length, "reason": item.reason})
         else:
-            self._connection(name, link)
+            for table, row, size in calls.end():
+                self._place(table, name, link, row, size)
 
-    def _frame(self, name: str, link: Link, frame: Frame) -> None:
-        what = frame.description
-        value: str | None = json_text(to_json(frame.value))
-        if value is not None and len(value) > LARGEST_VALUE:
-            value = None
-        checks = json_text([check.to_json() for check in frame.decoded.checks])
-        gaps = json_text([gap.to_json() for gap in frame.decoded.gaps])
-        row = (
-            name,
-            link.name,
-            *link.addresses(frame.side),
-            frame.side,
-            in_years(frame.time_us),
-            frame.protocol,
-            frame.schema,
-            what.api,
-            what.version,
-            what.correlation_id,
-            what.role,
-            frame.offset,
-            len(frame.data),
-            frame.latency_us,
-            sum(check.status == "bad" for check in frame.decoded.checks),
-            checks,
-            gaps,
-            value,
-        )
-        self._add("frames", row, len(value or "") + len(checks) + len(gaps))
+    def _place(self, table: str, name: str, link: Link, row: Row, size: int) -> None:
+        """Adds a row that a call or a connection gives."""
+        if table in ("calls", "connections"):
+            row = {**row, **_addresses(link)}
+        self._add(table, {"file": name, "date": day(row["time"]), **row}, size)
 
-    def _message(self, name: str, link: Link, frame: Frame, message: Message) -> None:
-        row = message_row(message, name, link.name, frame.time_us, frame.side)
-        self._add("messages", row, len(message.key or b"") + len(message.value or b""))
+    def _where(self, name: str, calls: Calls, side: str, time_us: int | None) -> Row:
+        return {
+            "connection_id": calls.connection_id,
+            "file": name,
+            "date": day(time_us),
+            "protocol": calls.link.protocol,
+            **_addresses(calls.link),
+            "side": side,
+            "time": time_us,
+        }
 
-    def _quarantine(self, name: str, link: Link, piece: Quarantined, schema: str | None) -> None:
+    def _frame(self, name: str, calls: Calls, call_id: str | None, frame: Frame) -> None:
+        about, connection = frame.description, calls.connection_id
+        checks = [_check(check) for check in frame.decoded.checks if check.status == "bad"]
+        value = frame_value(frame) if self._job.values else None
+        row = {
+            "frame_id": frame_id(connection, frame.side, frame.offset),
+            "call_id": call_id,
+            "connection_id": connection,
+            "file": name,
+            "date": day(frame.time_us),
+            "protocol": frame.protocol,
+            "side": frame.side,
+            "time": frame.time_us,
+            "schema": frame.schema,
+            "api": about.api,
+            "version": about.version,
+            "correlation_id": about.correlation_id,
+            "role": about.role,
+            "position": frame.offset,
+            "length": len(frame.data),
+            "checks_bad": len(checks),
+            "checks": checks,
+            "gaps": [{"position": gap.offset, "length": gap.length} for gap in frame.decoded.gaps],
+            "value": value,
+        }
+        self._add("frames", row, len(value or "") + 64 * len(checks))
+
+    def _quarantine(self, name: str, calls: Calls, piece: Quarantined, schema: str | None) -> None:
+        where = self._where(name, calls, piece.side, piece.time_us)
         data = piece.data
         step = PART_BYTES if self._job.raw else max(len(data), 1)
         for part, start in enumerate(range(0, len(data), step)):
             raw = data[start : start + step]
-            row = (
-                name,
-                link.name,
-                *link.addresses(piece.side),
-                piece.side,
-                in_years(piece.time_us),
-                link.protocol,
-                schema,
-                piece.offset + start,
-                len(raw),
-                piece.reason,
-                piece.path,
-                piece.error_offset,
-                part,
-                raw if self._job.raw else None,
-            )
+            row = {
+                **where,
+                "schema": schema,
+                "position": piece.offset + start,
+                "length": len(raw),
+                "reason": piece.reason,
+                "path": piece.path,
+                "error_position": piece.error_offset,
+                "part": part,
+                "raw": raw if self._job.raw else None,
+            }
             self._add("quarantine", row, len(raw))
 
-    def _gap(self, name: str, link: Link, gap: Missing) -> None:
-        where = (name, link.name, *link.addresses(gap.side), gap.side, in_years(gap.time_us), link.protocol)
-        self._add("gaps", (*where, gap.offset, gap.length, gap.reason))
 
-    def _connection(self, name: str, link: Link) -> None:
-        row = (
-            name,
-            link.name,
-            link.client,
-            link.server,
-            in_years(link.opened_us),
-            in_years(link.closed_us),
-            link.closed,
-            link.protocol,
-            link.known_start,
-            *(link.bytes[side, fate] for side in SIDES for fate in FATES),
-        )
-        self._add("connections", row)
+def _addresses(link: Link) -> Row:
+    found: Row = {}
+    for side, address in (("client", link.client), ("server", link.server)):
+        host, _, port = address.rpartition(":")
+        found[f"{side}_address"], found[f"{side}_port"] = host.strip("[]"), int(port)
+    return found
+
+
+def _check(check: Check) -> Row:
+    stored, computed = (None if value is None else _text(value) for value in (check.stored, check.computed))
+    return {"path": check.path, "kind": check.kind, "stored": stored, "computed": computed}
+
+
+def _text(value: Any) -> str:
+    """What is stored or computed, as text: bytes in hex, numbers in decimal."""
+    return value.hex() if isinstance(value, bytes) else str(int(value) if isinstance(value, int) else value)

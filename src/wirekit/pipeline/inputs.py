@@ -62,12 +62,14 @@ class Job:
         protocol: the protocol of every connection, "" to find it from the bytes.
         ports: {server port: protocol}.
         raw: whether ``quarantine`` keeps the bytes themselves.
+        values: whether ``frames`` has the values of frames.
     """
 
     inputs: tuple[Input, ...]
     protocol: str = ""
     ports: Mapping[int, str] = field(default_factory=dict)
     raw: bool = True
+    values: bool = False
 
     @property
     def choice(self) -> Choice:
@@ -101,7 +103,7 @@ class Job:
     def configuration(self) -> dict[str, Any]:
         """What the tables depend on besides the captures, as the manifest says it."""
         ports = {str(port): name for port, name in sorted(self.ports.items())}
-        return {"protocol": self.protocol, "ports": ports, "raw": self.raw}
+        return {"protocol": self.protocol, "ports": ports, "raw": self.raw, "values": self.values}
 
 
 def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from wirekit.errors import Misuse
 from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
-from wirekit.pipeline.tables import OUTPUTS
+from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
 VERSION = 1

@@ -20,7 +20,7 @@ from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Rows
-from wirekit.pipeline.tables import PACKETS
+from wirekit.tables.columns import PACKETS
 from wirekit.values import json_text
 
 MOST_RAW = 1 << 20

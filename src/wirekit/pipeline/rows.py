@@ -5,10 +5,12 @@ Hostile bytes can say anything: text with lone surrogates, ids of 64 unsigned bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
 BATCH_ROWS = 32_768
@@ -27,12 +29,17 @@ class Rows:
         self.schema = schema
         self._batch_bytes = batch_bytes
         self._batch_rows = batch_rows
-        self._rows: list[Sequence[Any]] = []
+        self._names = schema.names
+        self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
 
-    def add(self, row: Sequence[Any], size: int = 0) -> pa.RecordBatch | None:
-        """Takes a row whose long values have ``size`` bytes; gives a batch when one is full."""
-        self._rows.append(row)
+    def add(self, row: Mapping[str, Any] | tuple[Any, ...], size: int = 0) -> pa.RecordBatch | None:
+        """Takes a row whose long values have ``size`` bytes; gives a batch when one is full.
+
+        A mapping need not have all columns: those that it does not have are null. What the table does not have is not
+        looked at.
+        """
+        self._rows.append(row if isinstance(row, tuple) else tuple(map(row.get, self._names)))
         self._bytes += size + _ROW_COST
         if self._bytes >= self._batch_bytes or len(self._rows) >= self._batch_rows:
             return self.flush()
@@ -43,20 +50,33 @@ class Rows:
         if not self._rows:
             return None
         columns = zip(*self._rows, strict=True)
-        arrays = [_array(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
+        arrays = [array(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
         self._rows, self._bytes = [], 0
         return pa.record_batch(arrays, schema=self.schema)
 
 
-def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+def array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+    """Values as a column of a type holds them; times that no reader can show are null."""
+    unit = next((unit for name, unit in _UNITS.items() if type_ == name), None)
+    if unit is not None:
+        low, high = EARLIEST_US // unit, LATEST_US // unit
+        values = [value if value is not None and low <= value <= high else None for value in values]
     try:
         return pa.array(values, type_)
     except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
         return pa.array([_fitting(value, type_) for value in values], type_)
 
 
+_UNITS = {pa.timestamp("us", "UTC"): 1, pa.timestamp("ms", "UTC"): 1000, pa.date32(): DAY_US}
+"""{type: microseconds of its unit}."""
+
+
 def _fitting(value: Any, type_: pa.DataType) -> Any:
     """A value that the column takes: bad text escaped, unsigned 64-bit numbers as signed ones, other numbers null."""
+    if isinstance(value, list):
+        return [_fitting(item, type_.value_type) for item in value]
+    if isinstance(value, dict):
+        return {field.name: _fitting(value.get(field.name), field.type) for field in type_}
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if not isinstance(value, int):

@@ -18,7 +18,7 @@ from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import PACKETS
+from wirekit.tables.columns import PACKETS
 
 SLICE_ROWS = 4096
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import OUTPUTS
+from wirekit.tables.columns import OUTPUTS
 from wirekit.values import json_text
 
 HELD_BYTES = 128 << 20

@@ -1,4 +1,4 @@
-"""Files that brokers store, to the tables: messages as rows, what nobody can decode to quarantine."""
+"""Files that brokers store, to the tables: messages as rows, what is in them, what nobody can decode to quarantine."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary
-from wirekit.pipeline.tables import EARLIEST_US, LATEST_US, MESSAGES, OUTPUTS, message_row
 from wirekit.registry import registry
 from wirekit.stored import Piece
+from wirekit.tables.columns import FROM_INPUTS, MESSAGES
+from wirekit.tables.records import records
+from wirekit.tables.times import EARLIEST_US, LATEST_US
 
 LARGEST_RAW = 1 << 20
+STORED = {"direction": "stored"}
+CALLED = {"log_offset": "offset", "timestamp_ms": "timestamp", "crc_status": "check"}
+"""{column: attribute of ``Message``} where they differ."""
 
 Batch = tuple[str, pa.RecordBatch]
 
@@ -34,26 +40,35 @@ def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
         (table name, batch), each as soon as it is full.
     """
     count = summary.file(each.name)
-    messages, quarantine = Rows(MESSAGES.schema), Rows(OUTPUTS["quarantine"].schema)
+    tables = {name: Rows(table.schema) for name, table in FROM_INPUTS.items()}
+    evaluator = records(each.kind.partition(".")[0])
     for piece in _reader(each.kind)(each.path):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
             size = len(message.key or b"") + len(message.value or b"")
-            full = messages.add(message_row(message, each.name, None, None, None), size)
-            if full is not None:
-                yield "messages", full
+            rows = [("messages", message_row(message, each.name, STORED), size)]
+            for table, row, size in (*rows, *embedded_rows(evaluator, message, each.name, STORED)):
+                full = tables[table].add(row, size)
+                if full is not None:
+                    yield table, full
         if piece.batch is not None:
-            for batch in (messages.flush(), *_columns(each.name, piece.batch, piece.fixed)):
+            for batch in (tables["messages"].flush(), *_columns(each.name, piece.batch, piece.fixed)):
                 if batch is not None:
                     yield "messages", batch
+            if evaluator.holds_rows(piece.fixed.get("topic")):
+                for message in piece.all_messages():
+                    for table, row, size in embedded_rows(evaluator, message, each.name, STORED):
+                        full = tables[table].add(row, size)
+                        if full is not None:
+                            yield table, full
             count.messages[piece.fixed["protocol"]] += piece.batch.num_rows
             count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
         for row in _quarantined(each, job, piece, count):
-            quarantine.add(row)
+            tables["quarantine"].add(row)
     count.checks = +count.checks
-    for table, rows in (("messages", messages), ("quarantine", quarantine)):
-        rest = rows.flush()
+    for table, waiting in tables.items():
+        rest = waiting.flush()
         if rest is not None:
             yield table, rest
 
@@ -73,17 +88,14 @@ def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.Record
     """A piece's batch as rows of the table; in halves where one column would be too large for it."""
     stamp = batch["timestamp"].view(pa.int64())
     shown = pc.and_(pc.greater_equal(stamp, -(-EARLIEST_US // 1000)), pc.less_equal(stamp, LATEST_US // 1000))
-    made = {
-        "file": name,
-        **fixed,
-        "timestamp": pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC")),
-        "timestamp_ms": stamp,
-    }
+    time = pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC"))
+    given = {**STORED, **fixed, "file": name, "timestamp": time, "timestamp_ms": stamp, "date": time.cast(pa.date32())}
     arrays = []
     for field in MESSAGES.schema:
-        value = made.get(field.name)
-        if field.name not in made and field.name in batch.schema.names:
-            value = batch[field.name]
+        value = given.get(field.name)
+        attribute = CALLED.get(field.name, field.name)
+        if field.name not in given and attribute in batch.schema.names:
+            value = batch[attribute]
         if not isinstance(value, pa.Array):
             value = value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
             value = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
@@ -99,12 +111,12 @@ def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.Record
     yield pa.record_batch(arrays, schema=MESSAGES.schema)
 
 
-def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[tuple[Any, ...]]:
+def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
     """What of a piece nobody can decode: what was passed over, or up to the end where something ends the file early."""
     found = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]
-    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged if part.length]
+    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
     for error in piece.errors:
         start = piece.offset if error.offset is None or error.source else error.offset
         found.append((start, each.size - start, error.reason, error.path))
@@ -115,6 +127,15 @@ def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Ite
             with open(each.path, "rb") as file:
                 file.seek(start)
                 raw = file.read(min(length, LARGEST_RAW))
-        name, schema = each.kind.partition(".")[0], each.kind
-        where = (each.name, None, None, None, None, None, name, schema, start, length)
-        yield (*where, reason, path, start, 0, raw)
+        yield {
+            "file": each.name,
+            "protocol": each.kind.partition(".")[0],
+            "schema": each.kind,
+            "position": start,
+            "length": length,
+            "reason": reason,
+            "path": path,
+            "error_position": start,
+            "part": 0,
+            "raw": raw,
+        }

@@ -30,8 +30,8 @@ from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import PACKETS
 from wirekit.spark.source import register
+from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,13 +1,13 @@
 """The Spark data source ``wirekit``: captures as rows, capture by capture.
 
-Options: ``table`` (``packets`` by default, or ``frames``, ``messages``, ``quarantine``, ``gaps``, ``connections``),
+Options: ``table`` (``packets`` by default, or one of those that docs/tables.md lists, but for ``runs`` and ``inputs``),
 ``path`` or ``paths`` (a JSON list) of files, directories and globs, ``protocol``, ``ports`` (``9092=kafka,6650``: only
 segments from or to these ports are read, and those with a protocol have that one), and ``separate`` (``true``: each
 file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
 ``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
 functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
-``messages`` and ``quarantine``.
+``messages``, ``offsets``, ``group_events`` and ``quarantine``.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.pipeline.tables import PACKETS, TABLES
 from wirekit.registry import registry
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
+TABLES = {PACKETS.name: PACKETS, **FROM_INPUTS}
 OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
-OF_STORED_FILES = ("messages", "quarantine")
+OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
 
 
@@ -112,7 +113,7 @@ class CaptureReader(DataSourceReader):
             return found
         inputs = tuple(each for each in found if each.kind == CAPTURE)
         if not inputs:
-            tables = " and ".join(OF_STORED_FILES)
+            tables = ", ".join(OF_STORED_FILES)
             raise Misuse(f"{found[0].name} has no table {self._table}: files that brokers store have {tables}")
         return inputs
 

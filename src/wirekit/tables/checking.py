@@ -49,7 +49,6 @@ Layouts = Mapping[str, Callable[[], ir.Node]]
 """{key without the protocol: gives its IR}."""
 
 ONE_ROW = ("calls", "connections")
-DIRECTIONS = ("produced", "fetched", "pushed")
 
 
 def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
@@ -108,8 +107,6 @@ class _Checker:
                 raise Misuse(f"{rows.table} has one row each; leave out each={rows.each!r}")
             self._frames(rows, rows.table, rows.each, rows.columns)
         for messages in tables.messages:
-            if messages.direction not in DIRECTIONS:
-                raise Misuse(f"{messages.direction!r} is no direction; there are {', '.join(DIRECTIONS)}")
             self._known(MESSAGES.name, messages.columns)
             self._frames(messages, MESSAGES.name, messages.each, messages.columns)
             for path in messages.payloads:

@@ -105,7 +105,7 @@ def arrow_type(name: str) -> pa.DataType:
     return types[name]
 
 
-_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run")
+_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run; the first file of a rotation")
 _PROTOCOL = Column("protocol", TEXT, "`kafka`, `pulsar`, `joyqueue`, `jmq4` or a registered one; empty when not known")
 _CONNECTION = Column("connection_id", TEXT, "the connection, in `connections`")
 _CALL = Column("call_id", TEXT, "the call, in `calls`; null for what comes from a stored file")
@@ -264,7 +264,7 @@ MESSAGES = Table(
 _GROUP_EVENTS = (
     _CALL,
     _FILE,
-    _date("the event"),
+    _date("`time`"),
     _PROTOCOL,
     _POSITION,
     Column("time", MICROS, "when the call's first frame was captured; of a stored one, the time of its message"),
@@ -298,10 +298,10 @@ GROUP_EVENTS = Table(
 _OFFSETS = (
     _CALL,
     _FILE,
-    _date("the commit's capture; of a stored one, of its time"),
+    _date("`time`"),
     _PROTOCOL,
     _POSITION,
-    Column("time", MICROS, "when the commit, or the message that holds it, was captured; null in a stored file"),
+    Column("time", MICROS, "when it was captured; of a stored one, `commit_time` or the time of its message"),
     Column(
         "source", TEXT, "`request`: a client committed it; else the `direction` of the message of `__consumer_offsets`"
     ),
@@ -457,13 +457,14 @@ INPUTS = Table(
     "A file that a run read.",
     (
         _RUN,
-        _FILE,
+        Column("file", TEXT, "the file, as it was named to the run"),
+        Column("capture", TEXT, "the first file of its rotation, which is `file` in other tables; itself without one"),
         Column("kind", TEXT, "`capture`, or the schema key of a stored file"),
         Column("size", BIGINT, "bytes when the run began"),
         Column("modified", MICROS, "when it was last changed before"),
         Column("sha256", TEXT, "hash of its bytes, null if it could not be read"),
         Column("changed", BOOLEAN, "whether it was changed while it was read"),
-        Column("segments", BIGINT, "TCP segments"),
+        Column("segments", BIGINT, "TCP segments of the capture; null, as what follows, for later files of a rotation"),
         Column("first_time", MICROS, "capture time of the first of them"),
         Column("last_time", MICROS, "capture time of the last"),
         Column("skipped", COUNTS, "packets that hold no TCP segment, by reason"),
@@ -477,7 +478,11 @@ PACKETS = Table(
     "packets",
     "A TCP segment of a capture, or a note on what in a capture is none. What flows are made of, not an output.",
     (
-        Column("flow", BIGINT, "hash of the file's number and the two addresses, the same for both directions"),
+        Column(
+            "flow",
+            BIGINT,
+            "hash of the two addresses and the number of their capture's first file, the same for both directions",
+        ),
         Column("ts_us", BIGINT, "capture time, microseconds since the epoch; 0 for a note"),
         Column("file_no", BIGINT, "number of the capture in the run, from 0"),
         Column("position", BIGINT, "byte of the capture at which the payload, or a note's bytes, begin"),

@@ -164,19 +164,20 @@ class Names:
 class Messages:
     """Where application messages stand.
 
-    A dialogue that gives messages itself (sets that are compressed, batches, chunks) needs ``direction`` and what its
+    A dialogue that gives messages itself (sets that are compressed, batches, chunks) needs only the columns that its
     messages do not say themselves. Without one, ``each`` and ``columns`` are the messages.
+
+    A message in a request is produced, in a response fetched (replicated, where the call's ``is_replica`` is true), in
+    another frame pushed by a server or produced by a client.
 
     Attributes:
         layouts, kinds, when: the frames that have them, as in ``Rows``.
-        direction: ``produced``, ``fetched`` (``replicated``, where the call's ``is_replica`` is true) or ``pushed``.
         each: the list of the messages; "" for one in the frame.
         columns: {column of the table ``messages``: value}.
         payloads: paths that the values in ``frames`` leave out, as the table ``messages`` has what is there.
     """
 
     layouts: str | tuple[str, ...]
-    direction: str
     each: str = ""
     columns: Mapping[str, Value] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()

@@ -114,6 +114,10 @@ class Records:
         plan = self._plan(schema, frames)
         return plan.messages if plan.messages is not None and plan.messages.applies(frames) else None
 
+    def holds_rows(self, topic: str | None) -> bool:
+        """Whether the messages of a topic give rows."""
+        return topic in self._embedded
+
     def embedded(self, topic: str | None, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
         """The rows that a message of a topic gives by what is in it."""
         for each in self._embedded.get(topic or "", ()):
@@ -165,7 +169,7 @@ class _DeclaredRows:
         self._each = parse(declared.each) if declared.each else ()
         self._when = compiler.condition(declared.when)
         self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
-        self._keys = frozenset(DECLARED[declared.table].keys) & declared.columns.keys()
+        self._keys = frozenset(key for key in DECLARED[declared.table].keys if key in declared.columns)
 
     def of(self, frames: Frames) -> FrameRows:
         """The rows of a frame."""
@@ -202,13 +206,11 @@ class MessageFacts:
     """What is declared of the messages in a frame.
 
     Attributes:
-        direction: ``produced``, ``fetched`` or ``pushed``.
         whole: whether the declaration alone gives the messages.
         payloads: paths in the frame's value of what the messages hold.
     """
 
     def __init__(self, compiler: _Compiler, declared: Messages) -> None:
-        self.direction = declared.direction
         self.whole = bool(declared.each) or "value" in declared.columns
         self.payloads = [parse(path) for path in declared.payloads]
         self._each = parse(declared.each) if declared.each else ()

@@ -11,7 +11,8 @@ from typing import Any
 
 from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
-from wirekit.errors import WireError
+from wirekit.errors import Misuse, WireError
+from wirekit.protocols.jmq4.attributes import parse_attributes
 from wirekit.registry import Protocol
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
@@ -105,17 +106,18 @@ class JmqDialogue(Dialogue):
             return
         allowance = Allowance(frame.decoded.limits, frame.decoded.consumed)
         verdicts = {check.path: check.status for check in frame.decoded.checks}
-        for topic, path, message in _records(int(value.type), payload):
+        for topic, path, number, message in _records(int(value.type), payload):
             if "app" in message:
-                yield from _opened(frame, topic, message, verdicts.get(f"{path}.body_crc", "absent"), allowance)
+                check = verdicts.get(f"{path}.body_crc", "absent")
+                yield from _opened(frame, topic, message, check, allowance, number)
 
 
 def _other(side: str) -> str:
     return "server" if side == "client" else "client"
 
 
-def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, Any]]:
-    """(topic, path, record) of each message in a payload, as far as it was decoded."""
+def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, int, Any]]:
+    """(topic, path, number, record) of each message in a payload, as far as it was decoded."""
     if kind == PRODUCE_MESSAGE:
         holders = [(topic, f"payload.topics[{i}]", topic) for i, topic in enumerate(payload.get("topics") or [])]
     elif kind == FETCH_TOPIC_MESSAGE_ACK:
@@ -130,10 +132,12 @@ def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, Any]]:
         return
     for topic, path, holder in holders:
         for index, message in enumerate(holder.get("messages") or []):
-            yield topic.topic, f"{path}.messages[{index}]", message
+            yield topic.topic, f"{path}.messages[{index}]", index, message
 
 
-def _opened(frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance) -> Iterator[Message]:
+def _opened(
+    frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance, number: int
+) -> Iterator[Message]:
     """The application messages of one record; its body as it stands when it can't be opened."""
     codec, body = _decompressed(frame.protocol, message, allowance)
     inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
@@ -152,7 +156,22 @@ def _opened(frame: Frame, topic: str | None, message: Any, check: str, allowance
             check=check,
             schema=frame.schema,
             protocol=frame.protocol,
+            facts={
+                "properties": _properties(item.attributes),
+                "producer": message.app,
+                "batch": None if inner is None else number,
+                "batch_index": None if inner is None else index,
+                "wire_bytes": item.length,
+            },
         )
+
+
+def _properties(attributes: str | None) -> list[dict[str, str]] | None:
+    """Name and value of each attribute; None for a text that Java refuses."""
+    try:
+        return [{"name": name, "value": value} for name, value in parse_attributes(attributes).items()]
+    except Misuse:
+        return None
 
 
 def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[str, bytes | None]:

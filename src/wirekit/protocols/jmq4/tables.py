@@ -175,21 +175,18 @@ TABLES = Tables(
     messages=(
         Messages(
             FRAME,
-            "produced",
             columns={"producer": "payload.app"},
             kinds=("PRODUCE_MESSAGE",),
             payloads=("payload.topics[].messages",),
         ),
         Messages(
             FRAME,
-            "fetched",
             columns={"group_id": Asked("payload.app")},
             kinds=("FETCH_TOPIC_MESSAGE_ACK",),
             payloads=("payload.data[].messages",),
         ),
         Messages(
             FRAME,
-            "fetched",
             columns={"group_id": Asked("payload.app")},
             kinds=("FETCH_PARTITION_MESSAGE_ACK",),
             payloads=("payload.data[].partitions[].messages",),

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns import scan
 from wirekit.protocols.kafka.reading import (
     CODEC_NAMES,
+    ENTRY_HEAD,
     LOG_APPEND_TIME,
     NO_TIMESTAMP,
     SEGMENT,
@@ -95,7 +96,7 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     size = len(data) if segment.last and not zeros else consumed
-    piece = Piece(segment.position, size, batch=_messages(rows), fixed=fixed, fits=True)
+    piece = Piece(segment.position, size, batch=_messages(rows, segment.position), fixed=fixed, fits=True)
     segment.take(size)
     return piece, zeros or not segment.last
 
@@ -111,8 +112,8 @@ def scanned(segment: SegmentFile, window: memoryview) -> tuple[memoryview, pa.Re
         window, segment.last = window[:first], False
 
 
-def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The messages of a scan with wrappers."""
+def _messages(rows: pa.RecordBatch, position: int | None = None) -> pa.RecordBatch:
+    """The messages of a scan with wrappers; with the byte of the file where it begins, also the columns of places."""
     offsets, known, times, types = resolved(rows)
     magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
     dated = magic >= 1
@@ -135,9 +136,24 @@ def _messages(rows: pa.RecordBatch) -> pa.RecordBatch:
             "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
             "crc": rows["message.crc"],
             "check": _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
+            **({} if position is None else _places(rows, position)),
         }
     )
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
+
+
+def _places(rows: pa.RecordBatch, position: int) -> dict[str, pa.Array]:
+    """Where each message stands: byte of its entry in the file, and for one in a wrapper that and its index."""
+    inside = numbers(rows, "@depth") > 0
+    places = np.where(inside, numbers(rows, "@wrapper", 0), numbers(rows, "@offset")) + position
+    counted = np.cumsum(inside & np.asarray(rows["@left"].is_null()))
+    before = np.maximum.accumulate(np.where(inside, 0, counted))
+    return {
+        "position": pa.array(places.astype(np.int64)),
+        "batch": pa.array(places.astype(np.int64), mask=~inside),
+        "batch_index": pa.array((counted - before - 1).astype(np.int32), mask=~inside),
+        "wire_bytes": pa.array(numbers(rows, "message_size").astype(np.int64) + ENTRY_HEAD),
+    }
 
 
 def numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:

@@ -40,6 +40,8 @@ ZEROS = bytes(12)
 SEGMENT = "kafka.log_segment"
 PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
 NO_TIMESTAMP = -1
+ENTRY_HEAD = 12
+"""Bytes of an entry in front of what its ``message_size`` counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class _Wrapper:
     timestamp_type: Any
     codec: str
     check: str
+    size: int
 
 
 def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
@@ -81,6 +84,7 @@ def messages_of_set(
     topic: str | None = None,
     partition: int | None = None,
     schema: str = "kafka.message_set",
+    position: int | None = None,
 ) -> Iterator[Message]:
     """The application messages of a decoded message set or log segment, in order.
 
@@ -90,6 +94,7 @@ def messages_of_set(
         path: where the set stands in that value.
         topic, partition: what the messages belong to, where that is known.
         schema: the key that the value was decoded by.
+        position: of a stored set, the byte of the file at which it begins.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -98,14 +103,17 @@ def messages_of_set(
     >>> [(m.offset, m.value, m.check) for m in messages_of_set(decoded.value, verdicts(decoded.checks))]
     [(5, b'hi', 'ok')]
     """
-    reader = _Reader(statuses, topic, partition, schema)
+    reader = _Reader(statuses, topic, partition, schema, _Place(position))
     return reader.read(message_set, path, None)
 
 
 def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | None = None) -> Iterator[Message]:
     """The application messages of a decoded ``kafka.message_set`` or ``kafka.log_segment``."""
     statuses = verdicts(decoded.checks)
-    return messages_of_set(decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema)
+    position = decoded.offset if decoded.schema == SEGMENT else None
+    return messages_of_set(
+        decoded.value, statuses, topic=topic, partition=partition, schema=decoded.schema, position=position
+    )
 
 
 class SegmentFile:
@@ -302,12 +310,38 @@ def cut(end: int, left: bytes, count: int) -> WireError | None:
     return Wrong("a whole message or zeros", found, **where)
 
 
+@dataclass(slots=True)
+class _Place:
+    """Where the entry at hand stands: of a stored set its byte in the file; its number; messages of it so far."""
+
+    position: int | None
+    number: int = 0
+    index: int = 0
+
+    def facts(self, size: int, *, inside: bool) -> dict[str, int]:
+        """The columns of the next message.
+
+        Args:
+            size: bytes of its own entry.
+            inside: whether it is inside a wrapper.
+        """
+        facts = {"wire_bytes": size}
+        if self.position is not None:
+            facts["position"] = self.position
+        if inside:
+            facts["batch"] = self.number if self.position is None else self.position
+            facts["batch_index"] = self.index
+            self.index += 1
+        return facts
+
+
 @dataclass(frozen=True, slots=True)
 class _Reader:
     statuses: Mapping[str, Check]
     topic: str | None
     partition: int | None
     schema: str
+    at: _Place
 
     def read(self, message_set: Any, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
         if message_set is None:
@@ -317,11 +351,15 @@ class _Reader:
         prefix = f"{path}.messages" if path else "messages"
         for index, entry in enumerate(entries):
             message = entry.get("message")
+            if wrapper is None:
+                self.at.number, self.at.index = index, 0
+                if index and self.at.position is not None:
+                    self.at.position += ENTRY_HEAD + entries[index - 1].message_size
             if message is None or "value" not in message:
                 continue
             offset = entry.offset + base if known else None
             place = f"{prefix}[{index}].message"
-            own = _described(message, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
+            own = _described(entry, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
             yield from self._message(message, own, place, wrapper)
 
     def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
@@ -347,11 +385,13 @@ class _Reader:
             check=own.check if unopened is None else unopened.status,
             schema=self.schema,
             protocol="kafka",
+            facts=self.at.facts(own.size, inside=wrapper is not None),
         )
 
 
-def _described(message: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
+def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
     """What holds for a message and, if it is a wrapper, for what is in it."""
+    message = entry.message
     timestamp, timestamp_type = message.timestamp, message.attributes.timestamp_type
     if wrapper is not None and wrapper.check == "bad":
         check = "bad"
@@ -361,7 +401,8 @@ def _described(message: Record, offset: int | None, wrapper: _Wrapper | None, ch
             timestamp = wrapper.timestamp
     number = int(message.attributes.codec)
     codec = CODEC_NAMES.get(number, f"codec {number}")
-    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec, check)
+    size = ENTRY_HEAD + entry.message_size
+    return _Wrapper(int(message.magic), offset, timestamp, timestamp_type, codec, check, size)
 
 
 def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tuple[bool, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wirekit.protocols.kafka.reading import ENTRY_HEAD
 from wirekit.tables import (
     Asked,
     Elements,
@@ -22,8 +23,6 @@ NONE = 0
 """The error code of success."""
 UNKNOWN = -1
 """Offsets and times that are none."""
-ENTRY_HEAD = 12
-"""Bytes of a message set's entry in front of what its ``message_size`` counts."""
 GROUPS = "__consumer_offsets"
 
 
@@ -198,8 +197,8 @@ IS_GROUP = this.key.version == 2
 TABLES = Tables(
     rows=(*CALLS, *CALL_TOPICS, *GROUP_EVENTS, *OFFSETS),
     messages=(
-        Messages("produce.request.v*", "produced", payloads=(f"{PRODUCED}.record_set",)),
-        Messages("fetch.response.v*", "fetched", payloads=(f"{PRODUCED_ANSWER}.record_set",)),
+        Messages("produce.request.v*", payloads=(f"{PRODUCED}.record_set",)),
+        Messages("fetch.response.v*", payloads=(f"{PRODUCED_ANSWER}.record_set",)),
     ),
     embedded=(
         Embedded(

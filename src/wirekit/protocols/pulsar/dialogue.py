@@ -48,6 +48,8 @@ UNASKED = {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
 ASKED = {"CONNECT", "PRODUCER", "SUBSCRIBE", "SEND", "FLOW", "ACK", "LOOKUP", "PARTITIONED_METADATA"}
 ANSWERED = {"CONNECTED", "SEND_RECEIPT", "MESSAGE", "PRODUCER_SUCCESS", "SUCCESS", "LOOKUP_RESPONSE"}
 NO_REQUEST = 2**64 - 1
+SIZE_BYTES = 4
+"""Of ``metadata_size``, in front of each message of a batch."""
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
 """Bytes of chunks of messages that are not all there; the message whose last chunk is oldest is given up first."""
 MOST_CHUNKED = 10_000
@@ -251,6 +253,7 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
             continue
         single = metadata if item is None else item.metadata
         index = _index(metadata, place, len(items)) if batched else -1
+        details = _details(entry, single, command, index, payload.encrypted)
         yield Message(
             topic=topic,
             partition=_partition(topic, position),
@@ -265,7 +268,8 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
             check=payload.check,
             schema=frame.schema,
             protocol="pulsar",
-            details=_details(entry, single, command, index, payload.encrypted),
+            details=details,
+            facts=_facts(single, item, index, payload, details),
         )
 
 
@@ -290,6 +294,22 @@ def _details(entry: Any, single: Any, command: Any, index: int, encrypted: bool)
     if words and index >= 0:
         told["acknowledged"] = index not in unacknowledged(words)
     return told
+
+
+def _facts(single: Any, item: Any, index: int, payload: _Payload, details: dict[str, Any]) -> dict[str, Any]:
+    """What only the table ``messages`` has of a message; ``item`` is the message in its batch, None without one."""
+    return {
+        "log_offset": details["broker_index"],
+        "event_time": details["event_time"],
+        "properties": [{"name": pair.key, "value": pair.value} for pair in single.properties],
+        "encrypted": payload.encrypted,
+        "producer": details["producer"],
+        "sequence_id": details["sequence_id"],
+        "acknowledged": details.get("acknowledged"),
+        "batch": None if item is None else 0,
+        "batch_index": None if item is None else index,
+        "wire_bytes": len(payload.content) if item is None else SIZE_BYTES + item.metadata_size + len(item.payload),
+    }
 
 
 def _broker_index(entry: Any, index: int) -> int | None:

@@ -229,10 +229,9 @@ TABLES = Tables(
         ),
     ),
     messages=(
-        Messages(FRAME, "produced", kinds=("SEND",), payloads=("entry.payload",)),
+        Messages(FRAME, kinds=("SEND",), payloads=("entry.payload",)),
         Messages(
             FRAME,
-            "pushed",
             columns={"group_id": _consumer("message", "group_id"), "redeliveries": "command.message.redelivery_count"},
             kinds=("MESSAGE",),
             payloads=("entry.payload",),

@@ -1,0 +1,251 @@
+"""Frames of one connection to the rows of ``calls`` and of what calls give: by what the protocol declares.
+
+A call is complete with its answer, or when the connection ends. Until then only its columns are kept, not its frame.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.capture.follow import Link
+from wirekit.conversation import Description, Frame, Message
+from wirekit.pipeline.ids import connection_id, frame_id
+from wirekit.pipeline.messages import embedded_rows, message_row
+from wirekit.tables.columns import CALL_TOPICS, CALLS, CONNECTIONS, DECLARED, FATES, GROUP_EVENTS, OFFSETS, SIDES
+from wirekit.tables.records import FrameRows, Frames, MessageFacts, Records, Row, records
+
+MOST_WAITING = 100_000
+"""Requests of a connection that wait for an answer; the oldest then count as unanswered."""
+
+Emitted = tuple[str, Row, int]
+"""Name of a table, a row of it, bytes of its long values."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """What is known of a call.
+
+    Attributes:
+        row: the columns of ``calls``.
+        rows: what its frames gave to tables of several rows a call, a list per frame.
+        messages: how many application messages there were by topic and partition; None when its frames hold none.
+    """
+
+    row: Row
+    rows: dict[str, list[list[FrameRows]]] = field(default_factory=dict)
+    messages: Counter[tuple[str | None, int | None]] | None = None
+
+
+class Calls:
+    """The calls of one connection.
+
+    Args:
+        file: the capture, as it was named to the run.
+        link: the connection; its protocol is known from its first frame on.
+    """
+
+    def __init__(self, file: str, link: Link) -> None:
+        self.file = file
+        self.link = link
+        self._waiting: dict[tuple[str, int], _Call] = {}
+        self._names: dict[str, dict[Any, Row]] = {}
+        self._facts: Row = {}
+        self._number = self._errors = 0
+
+    @property
+    def connection_id(self) -> str:
+        """The id of the connection."""
+        link = self.link
+        return connection_id(self.file, link.client, link.server, link.ordinal)
+
+    def frame(self, frame: Frame) -> tuple[str | None, list[Emitted]]:
+        """The id of the call that a frame belongs to, None if it cannot be told, and the rows that it completes."""
+        connection = self.connection_id
+        about = frame.description
+        if about.api is None and about.role == "event":
+            return None, []
+        evaluator = records(frame.protocol)
+        request = frame.request
+        asked = None if request is None else self._waiting.pop((request.side, request.offset), None)
+        frames = Frames(frame.value, None if request is None else request.value, self._names)
+        call = asked or _Call(self._begun(frame, connection))
+        call_id = call.row["call_id"]
+        self._declared(call, evaluator, frame, frames)
+        emitted = list(self._messages(call, evaluator, frame, frames, connection))
+        if about.role == "request" and about.answered:
+            self._waiting[frame.side, frame.offset] = call
+            if len(self._waiting) > MOST_WAITING:
+                oldest = next(iter(self._waiting))
+                emitted += self._completed(self._waiting.pop(oldest), "unanswered")
+            return call_id, emitted
+        if asked is not None:
+            call.row["response_time"], call.row["response_bytes"] = frame.time_us, len(frame.data)
+            call.row["latency_us"] = frame.latency_us
+            outcome = "answered"
+        elif about.role == "response":
+            outcome = "unasked" if request is None else "repeated"
+        else:
+            outcome = "one_way" if about.role == "request" else "event"
+        return call_id, [*emitted, *self._completed(call, outcome)]
+
+    def end(self) -> Iterator[Emitted]:
+        """The calls without an answer, and the connection."""
+        for call in self._waiting.values():
+            yield from self._completed(call, "unanswered")
+        self._waiting.clear()
+        link = self.link
+        yield (
+            CONNECTIONS.name,
+            {
+                "connection_id": self.connection_id,
+                "protocol": link.protocol,
+                "time": link.opened_us,
+                "ordinal": link.ordinal,
+                "opened": link.opened_us,
+                "closed": link.closed_us,
+                "reason": link.closed,
+                "known_start": link.known_start,
+                "calls": self._number,
+                "errors": self._errors,
+                **self._facts,
+                **{f"{side}_{fate}": link.bytes[side, fate] for side in SIDES for fate in FATES},
+            },
+            0,
+        )
+
+    def _begun(self, frame: Frame, connection: str) -> Row:
+        """The columns that the first frame of a call gives."""
+        about = frame.description
+        row: Row = {
+            "call_id": frame_id(connection, frame.side, frame.offset),
+            "connection_id": connection,
+            "protocol": frame.protocol,
+            "time": frame.time_us,
+            "api": about.api,
+            "version": about.version,
+            "correlation_id": about.correlation_id,
+        }
+        kind = "response" if about.role == "response" else "request"
+        row[f"{kind}_time"], row[f"{kind}_bytes"] = frame.time_us, len(frame.data)
+        return row
+
+    def _declared(self, call: _Call, evaluator: Records, frame: Frame, frames: Frames) -> None:
+        """Takes note of the rows that a frame gives."""
+        several: dict[str, list[FrameRows]] = {}
+        for each in evaluator.rows(frame.schema, frames):
+            if each.table == CALLS.name:
+                for row in each.rows:
+                    call.row.update(row)
+            elif each.table == CONNECTIONS.name:
+                for row in each.rows:
+                    self._facts = {**row, **self._facts}
+            elif each.rows:
+                several.setdefault(each.table, []).append(each)
+        for table, found in several.items():
+            call.rows.setdefault(table, []).append(found)
+
+    def _messages(
+        self, call: _Call, evaluator: Records, frame: Frame, frames: Frames, connection: str
+    ) -> Iterator[Emitted]:
+        """The messages of a frame, and the rows that are in them."""
+        facts = evaluator.messages(frame.schema, frames)
+        if facts is None and not frame.messages:
+            return
+        counts = call.messages = Counter() if call.messages is None else call.messages
+        common: Row = {
+            **_declared_for_all(facts, frames),
+            "call_id": call.row["call_id"],
+            "connection_id": connection,
+            "time": frame.time_us,
+            "direction": _direction(frame.description, frame.side, call.row.get("is_replica")),
+        }
+        for message in frame.messages:
+            counts[message.topic, message.partition] += 1
+            yield "messages", message_row(message, self.file, common), _size(message)
+            yield from embedded_rows(evaluator, message, self.file, common)
+
+    def _completed(self, call: _Call, outcome: str) -> Iterator[Emitted]:
+        """The rows of a call to which nothing comes any more."""
+        row = call.row
+        row["outcome"] = outcome
+        rows = {table: _merged(DECLARED[table].keys, found) for table, found in call.rows.items()}
+        own = _error(row)
+        topics = rows.get(CALL_TOPICS.name, [])
+        failed = {(each.get("topic"), each.get("partition")): each for each in topics if "error" in each}
+        rows_of = Counter(each.get("topic") for each in topics)
+        for each in topics:
+            if call.messages is not None:
+                topic, place = each.get("topic"), (each.get("topic"), each.get("partition"))
+                alone = rows_of[topic] == 1
+                each["messages"] = _of_topic(call.messages, topic) if alone else call.messages[place]
+            yield CALL_TOPICS.name, self._with_call(each, row, own), 0
+        for each in rows.get(GROUP_EVENTS.name, ()):
+            yield GROUP_EVENTS.name, self._with_call(each, row, own), 0
+        for each in rows.get(OFFSETS.name, ()):
+            error = failed.get((each.get("topic"), each.get("partition")))
+            found = {**self._with_call(each, row, own if error is None else _error(error)), "source": "request"}
+            yield OFFSETS.name, found, 0
+        if "error" not in row and failed:
+            row.update(_error(next(iter(failed.values()))))
+        names = {each["topic"] for each in topics if "topic" in each}
+        names |= {row["topic"]} if "topic" in row else set()
+        row["topics"] = len(names) if names or call.rows.get(CALL_TOPICS.name) is not None else None
+        if len(names) == 1:
+            row.setdefault("topic", next(iter(names)))
+        row["messages"] = None if call.messages is None else call.messages.total()
+        self._number += 1
+        self._errors += "error" in row
+        yield CALLS.name, row, 0
+
+    def _with_call(self, row: Row, call: Row, error: Row) -> Row:
+        return {
+            **(row if "error" in row else {**row, **error}),
+            "call_id": call["call_id"],
+            "protocol": call["protocol"],
+            "time": call["time"],
+        }
+
+
+def _error(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name in ("error_code", "error")}
+
+
+def _declared_for_all(facts: MessageFacts | None, frames: Frames) -> Row:
+    """The declared columns that all messages of a frame have in common."""
+    return {} if facts is None or facts.whole else next(facts.rows(frames), {})
+
+
+def _direction(about: Description, side: str, is_replica: bool | None) -> str:
+    if about.role == "response":
+        return "replicated" if is_replica else "fetched"
+    return "produced" if about.role == "request" or side == "client" else "pushed"
+
+
+def _size(message: Message) -> int:
+    return len(message.key or b"") + len(message.value or b"")
+
+
+def _of_topic(messages: Counter[tuple[str | None, int | None]], topic: str | None) -> int:
+    return sum(count for (name, _), count in messages.items() if name == topic)
+
+
+def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:
+    """The rows of a request and of its response, where their keys agree as one."""
+    if len(frames) == 1:
+        return [row for each in frames[0] for row in each.rows]
+    asked, answered = frames
+    declared = [frozenset.intersection(*(each.keys for each in side)) for side in (asked, answered)]
+    common = [key for key in keys if key in declared[0] and key in declared[1]]
+    waiting: dict[tuple[Any, ...], deque[Row]] = defaultdict(deque)
+    for each in asked:
+        for row in each.rows:
+            waiting[tuple(row.get(key) for key in common)].append(row)
+    merged = []
+    for each in answered:
+        for row in each.rows:
+            same = waiting.get(tuple(row.get(key) for key in common))
+            merged.append({**same.popleft(), **row} if same else row)
+    return merged + [row for rows in waiting.values() for row in rows]

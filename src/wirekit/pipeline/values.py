@@ -1,0 +1,35 @@
+"""The values of frames as JSON, without the messages that another table has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wirekit.conversation import Frame
+from wirekit.tables.paths import ALL, Step
+from wirekit.tables.records import Frames, records
+from wirekit.values import json_text, to_json
+
+LARGEST_VALUE = 512 << 20
+
+
+def frame_value(frame: Frame) -> str | None:
+    """The JSON text of a frame's value; fields that hold its messages are left out. None if it is too long."""
+    value = to_json(frame.value)
+    facts = records(frame.protocol).messages(frame.schema, Frames(frame.value))
+    for path in facts.payloads if facts is not None else ():
+        _leave_out(value, path)
+    text = json_text(value)
+    return text if len(text) <= LARGEST_VALUE else None
+
+
+def _leave_out(value: Any, path: tuple[Step, ...]) -> None:
+    """Takes a field out of plain JSON data."""
+    step, behind = path[0], path[1:]
+    if step == ALL:
+        for item in value if isinstance(value, list) else ():
+            _leave_out(item, behind)
+    elif isinstance(value, dict) and step in value:
+        if behind:
+            _leave_out(value[step], behind)
+        else:
+            del value[step]

@@ -34,6 +34,19 @@ def test_no_frame_is_taken_for_a_record() -> None:
         assert {best_fit(data), best_fit(data[: len(data) // 2])} <= {"", "joyqueue", "jmq4"}
 
 
+def test_a_damaged_frame_of_another_version_is_not_the_documents() -> None:
+    """The document has version 2 only: what says another one is JoyQueue's, even where its own reader goes astray."""
+    for vector in FRAMES:
+        data = bytes.fromhex(vector["hex"])
+        if vector["header"]["version"] != 2 and not wirekit.decode(data, "joyqueue.frame").clean:
+            assert best_fit(data) == "joyqueue", vector["name"]
+
+
+def test_bytes_left_over_suggest_nothing_that_was_tried() -> None:
+    run = Run("decode", "joyqueue", "--hex", "0000001bcafebebe040200000001070000016c3d0e8b28deadbeef")
+    assert run.err == "wirekit: joyqueue.frame: length: 4 unexplained bytes at byte 23\n"
+
+
 @pytest.mark.parametrize("vector", RELEASE_FRAMES, ids=lambda vector: vector["name"])
 def test_a_frame_of_another_layout_than_its_header_says_is_explained(vector: dict[str, Any]) -> None:
     """Releases 4.1.0 to 4.2.7 write their own header version in front of the layout that the request asked for."""

@@ -171,7 +171,7 @@ def _complain(decoded: Decoded, strict: bool) -> int:
         if said:
             pairs = " ".join(f"--context {name}={value}" for name, value in said.items())
             say(f"{decoded.schema} decodes cleanly with {pairs}")
-    if decoded.gaps:
+    if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.expressions import contexts_of
 
         asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))

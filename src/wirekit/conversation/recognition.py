@@ -141,7 +141,7 @@ def best_fit(data: bytes) -> str:
     """The protocol whose first frame fits damaged or cut bytes best, or the key of a record that does; "" if none does.
 
     A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
-    decoding came. A record counts like a frame if a constant in it is right.
+    decoding came. One with a wrong constant has wrong bytes. A record counts like a frame if a constant in it is right.
     """
     data = _behind_header(data)
     best = (0, 0, "")
@@ -149,16 +149,17 @@ def best_fit(data: bytes) -> str:
         found = [(protocol.name, next(frames(protocol.stream("client"), data)))]
         found = [each for each in found if _knows_body(protocol, "client", each[1].data)]
         records = [(key, next(frames(key, data))) for key in map(protocol.key, protocol.records)]
-        for name, decoded in found + [each for each in records if _has_constant(each[1])]:
+        for name, decoded in found + [each for each in records if _has_constant(each[1], "ok")]:
             reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
             grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
+            grade = 1 if _has_constant(decoded, "bad") else grade
             if reached >= LEAST_EVIDENCE and (grade, reached) > best[:2]:
                 best = (grade, reached, name)
     return best[2]
 
 
-def _has_constant(decoded: Decoded) -> bool:
-    return any(check.kind == "constant" and check.status == "ok" for check in decoded.checks)
+def _has_constant(decoded: Decoded, status: str) -> bool:
+    return any(check.kind == "constant" and check.status == status for check in decoded.checks)
 
 
 def reading(decoded: Decoded) -> Mapping[str, Any] | None:

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from wirekit.registry import Layout, Protocol
+from wirekit.registry import Layout, Note, Protocol
 from wirekit.schemas.kafka import disk, embedded, frames, messages
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT, OFFSET_COMMIT_BETA
@@ -38,6 +38,12 @@ TABLES = "Kafka 0.10.2 Protocol.java"
 GROUPS = "Kafka 0.10.2 GroupMetadataManager.scala"
 CONSUMER = "Kafka 0.10.2 ConsumerProtocol.java"
 
+NOTES = {
+    "api_versions.request.v0": (
+        Note("librdkafka 0.9 to 1.3 writes an empty array behind the header: a gap of four bytes", "rdkafka_request.c"),
+    ),
+}
+
 
 def _api_layouts() -> Iterator[tuple[str, Layout]]:
     for api in APIS:
@@ -47,10 +53,8 @@ def _api_layouts() -> Iterator[tuple[str, Layout]]:
                 ("request", partial(frames.request, api, number, version.request)),
                 ("response", partial(frames.response, version.response)),
             ):
-                yield (
-                    f"{api.name}.{kind}.v{number}",
-                    Layout(node, f"{api.title}; {kind} v{number}, {about}", TABLES),
-                )
+                name = f"{api.name}.{kind}.v{number}"
+                yield name, Layout(node, f"{api.title}; {kind} v{number}, {about}", TABLES, NOTES.get(name, ()))
 
 
 def _dialogue() -> type[Dialogue]:
@@ -114,7 +118,7 @@ PROTOCOL = Protocol(
     },
     client="request",
     server="response",
-    recognised_by=("request",),
+    recognised_by=("request", "offset_commit.request.v0.beta"),
     limits=Limits(frame=100 * 1024 * 1024),
     ports=(9092,),
     stored={"log_segment": "wirekit.protocols.kafka.reading:pieces_of_file"},

@@ -135,6 +135,8 @@ def _remark(frame: Frame) -> tuple[str, str]:
     messages = len(frame.messages)
     told = [f"{messages} message{'' if messages == 1 else 's'}"] if messages else []
     told += [f"✓ {good}"] if good else []
+    unexplained = sum(gap.length for gap in frame.decoded.gaps)
+    told += [f"{unexplained} unexplained bytes"] if unexplained else []
     sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)
     told += ["encrypted"] if sealed else []
     return " ".join(told), ""

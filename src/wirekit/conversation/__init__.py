@@ -10,15 +10,17 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from wirekit.conversation.dialogue import CALL, Dialogue
+from wirekit.conversation.dialogue import BYTE, CALL, THOROUGH, Dialogue
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined
 from wirekit.conversation.following import Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise, recognise_inside
 
 __all__ = [
+    "BYTE",
     "CALL",
     "NEED_DATA",
     "SIDES",
+    "THOROUGH",
     "Conversation",
     "Description",
     "Dialogue",

@@ -7,12 +7,13 @@ from typing import Any
 
 from wirekit.conversation.events import Description, Frame, Message
 from wirekit.conversation.requests import Requests
-from wirekit.engine import Decoded, begins
+from wirekit.engine import Decoded, begins, decode
 from wirekit.registry import Protocol
 
 CALL = 32
 FEW = 32
 BYTE = 2
+THOROUGH = 10
 
 
 class Dialogue:
@@ -21,7 +22,7 @@ class Dialogue:
     Attributes:
         protocol: the protocol.
         effort: what searching has cost so far; a look at ``FEW`` bytes or less costs ``CALL``, each byte beyond
-            ``BYTE``.
+            ``BYTE``; one that says what is wrong with them ``THOROUGH`` times that.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
         frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
             protocol's own limit allows is framed all the same, and has a Limit error.
@@ -65,6 +66,25 @@ class Dialogue:
         """``wirekit.engine.begins``, with what it costs counted."""
         self.effort += CALL + BYTE * max(len(data) - FEW, 0)
         return begins(data, key, size, context=context)
+
+    def fits_unverified(self, data: bytes, key: str, size: int) -> bool:
+        """``fits``, or for a whole frame that it would if no check failed."""
+        fitting = self.fits(data, key, size)
+        if fitting or len(data) < size:
+            return fitting
+        self.effort += THOROUGH * (CALL + BYTE * max(len(data) - FEW, 0))
+        decoded = decode(data, key)
+        return decoded.error is None and not decoded.gaps and decoded.consumed == size
+
+    def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
+        """Whether a frame that does not decode cleanly is the protocol's all the same, as its header alone shows.
+
+        Args:
+            side: who sent it.
+            data: the whole frame.
+            side_known: False while ``side`` is a guess that the header has to prove, too.
+        """
+        return False
 
     def observe(self, frame: Frame) -> None:
         """Takes note of what a frame says about the connection; called once for each, in order of arrival."""

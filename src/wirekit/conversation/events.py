@@ -109,7 +109,7 @@ class Frame:
         time_us: when its last byte arrived, microseconds since the epoch, or None.
         decoded: value, checks, gaps, error; offsets in it are offsets of the direction.
         request: for a response, the request it answers.
-        reason: why the body could not be decoded although the frame is whole, or None.
+        reason: why the body could not be decoded although the frame is whole, or why the frame is not in its place.
         messages: the application messages in it.
     """
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
@@ -59,31 +59,41 @@ class Recognised:
     reason: str
 
 
-def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> Recognised:
+class Fit(NamedTuple):
+    """How many of the first frames fit a protocol: cleanly; in part, for failed checks or by their header alone."""
+
+    clean: int
+    partial: int
+
+
+def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = (), sides_known: bool = False) -> Recognised:
     """Finds the protocol of a connection from the first bytes of its directions.
 
-    Each protocol's own layouts are tried on the first frames; the one with most clean frames wins, and of equals the
+    Each protocol's own layouts are tried on the first frames; the one with most clean frames wins. Of those with as
+    many, it is the one with most frames that fit in part: all but their checks, or by their header. Of equals it is the
     one that was registered first.
 
     Args:
         client, server: bytes of the two directions, as many as there are.
         names: the protocols to try; by default all that have a byte stream.
+        sides_known: whether a handshake has said who the client is; otherwise the bytes may.
     """
     client, server = _behind_header(client), _behind_header(server)
-    best: tuple[int, str, bool] | None = None
+    best: tuple[Fit, str, bool] | None = None
     tails: list[tuple[str, _Tail]] = []
     protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
     for protocol in protocols:
         if not protocol.recognised_by:
             continue
-        for swapped, asking, answering in ((False, client, server), (True, server, client)):
-            clean, asks = _clean_frames(protocol, asking, "client")
-            answered, answers = _clean_frames(protocol, answering, "server")
+        for swapped in (False,) if sides_known else (False, True):
+            asking, answering = (server, client) if swapped else (client, server)
+            fit, asks = _fit(protocol, asking, "client", sides_known)
+            answered, answers = _fit(protocol, answering, "server", sides_known)
             tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
             if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
-                clean += answered
-            if clean and (best is None or clean > best[0]):
-                best = (clean, protocol.name, swapped)
+                fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
+            if any(fit) and (best is None or fit > best[0]):
+                best = (fit, protocol.name, swapped)
     if best is None:
         hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
         for side, tail in tails:
@@ -92,11 +102,14 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = ()) -> R
         heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
         told = [f"; from the {side}, {what}" for side, what in heard if what]
         return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
-    clean, name, swapped = best
-    swapped = _swapped(registry.protocol(name), client, server, swapped)
-    found = "1 frame decodes" if clean == 1 else f"{clean} frames decode"
+    fit, name, swapped = best
+    if not sides_known:
+        swapped = _swapped(registry.protocol(name), client, server, swapped)
+    number = fit.clean or fit.partial
+    found = "1 frame decodes" if number == 1 else f"{number} frames decode"
     rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
-    return Recognised(name, swapped, True, "; ".join([f"{found} cleanly as {name}", *filter(None, rivals)]))
+    how = "cleanly" if fit.clean else "in part"
+    return Recognised(name, swapped, True, "; ".join([f"{found} {how} as {name}", *filter(None, rivals)]))
 
 
 def _behind_header(data: bytes) -> bytes:
@@ -205,45 +218,52 @@ _Tail = Callable[[], bool]
 """Whether a frame has begun that may be one of the protocol's."""
 
 
-def _clean_frames(protocol: Protocol, data: bytes, side: str) -> tuple[int, _Tail]:
-    """How many of the first frames decode cleanly, and whether what follows them may become one."""
-    clean = position = 0
+def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[Fit, _Tail]:
+    """How the first frames fit a protocol, and whether what follows them may become another one that does."""
+    fit, position = Fit(0, 0), 0
     key = protocol.stream(side)
     begin = _heading(key, protocol.limits.frame)
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
-            return clean, lambda: True
+            return fit, lambda: True
         head = data[position : position + LARGEST_HEAD]
         if begin is not None and begin.refuses(head):
-            return clean, lambda: False
+            return fit, lambda: False
         try:
             size = frame_size(head, key, limits=protocol.limits)
         except WireError:
-            return clean, lambda: False
+            return fit, lambda: False
         if size is None:
-            return clean, lambda: True
+            return fit, lambda: True
         if size <= 0:
-            return clean, lambda: False
+            return fit, lambda: False
         frame = data[position : position + size]
         if len(frame) < size:
-            return clean, partial(_is_cut, frame, key)
-        if begin is None:
-            fits = not overruns(frame, key) and any(decode(frame, proof).clean for proof in _proofs(protocol))
-            clean += fits and _knows_body(protocol, side, frame)
-        elif begin.pattern.match(frame):
-            clean += _is_of(protocol, side, frame)
+            return fit, partial(_is_cut, frame, key)
+        if not overruns(frame, key) if begin is None else begin.pattern.match(frame):
+            clean, in_part = _frame_fits(protocol, side, frame, side_known, compiled=begin is not None)
+            fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
-    return clean, lambda: False
+    return fit, lambda: False
 
 
-def _is_of(protocol: Protocol, side: str, frame: bytes) -> bool:
-    """Whether a whole frame proves that its stream is of a protocol."""
-    fits = any(begins(frame, proof, len(frame)) for proof in _proofs(protocol))
-    return fits and _knows_body(protocol, side, frame)
-
-
-def _proofs(protocol: Protocol) -> list[str]:
-    return [protocol.key(name) for name in protocol.recognised_by]
+def _frame_fits(
+    protocol: Protocol, side: str, frame: bytes, side_known: bool, *, compiled: bool = True
+) -> tuple[bool, bool]:
+    """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
+    proofs = [protocol.key(name) for name in protocol.recognised_by]
+    clean = compiled and any(begins(frame, proof, len(frame)) for proof in proofs)
+    whole = clean
+    if not clean:
+        if compiled:
+            head = frame[: min(LARGEST_HEAD, len(frame) - 1)]
+            proofs = [proof for proof in proofs if begins(head, proof, len(frame))]
+        decoded = [decode(frame, proof) for proof in proofs]
+        clean = any(each.clean for each in decoded)
+        whole = any(each.error is None and not each.gaps for each in decoded)
+    if whole and _knows_body(protocol, side, frame):
+        return clean, not clean and len(frame) >= LEAST_EVIDENCE
+    return False, protocol.dialogue()(protocol).headed(side, frame, side_known=side_known)
 
 
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
@@ -268,7 +288,7 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
                 if not LEAST_INSIDE <= size <= len(head) - start:
                     continue
                 credit -= CALL + size
-                if _is_of(protocol, "client", head[start : start + size]):
+                if any(_frame_fits(protocol, "client", head[start : start + size], False)):
                     behind = data[start:]
                     return recognise(*((behind, b"") if side == "client" else (b"", behind)), names=(protocol.name,))
     return None

@@ -52,10 +52,13 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         """(pair, request) of the oldest requests that have a correlation id, so many at most."""
         return list(islice(self._numbered.get(number, {}).items(), most))
 
-    def forget_before(self, offset: int) -> None:
-        """Forgets the oldest requests, up to the first one that stands at an offset or behind it."""
+    def forget_before(self, offset: int) -> list[Frame]:
+        """Forgets the oldest requests, up to the first one that stands at an offset or behind it, and gives them."""
+        forgotten: list[Frame] = []
         while self._frames:
             pair, frame = next(iter(self._frames.items()))
             if frame.offset >= offset:
-                return
+                break
             del self[pair]
+            forgotten.append(frame)
+        return forgotten

@@ -3,7 +3,9 @@
 - A response is decoded by the request with its correlation id. Brokers answer in order, so a response also tells that
   older requests will not be answered any more. Of several requests with the id it answers the oldest that it fits.
 - Produce with acks 0 has no response.
-- ApiVersions of an unknown version is answered in v0. Brokers of 0.8 never look at the version and answer all in v0.
+- ApiVersions of a version that the broker does not know is answered in v0, with error 35; one that knows it answers in
+  that version. Brokers of 0.8 never look at the version and answer all in v0.
+- A frame of an API or version that is not declared is named by its header, and paired with its answer.
 - After SaslHandshake come raw tokens, both ways, until the client plainly sends a request. A connection whose first
   frame has no request header begins with tokens (0.9's GSSAPI).
 
@@ -18,7 +20,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wirekit.conversation import CALL, Description, Dialogue, Frame, Message
+from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
 from wirekit.registry import Protocol
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
@@ -39,6 +41,9 @@ MOST_OF_ONE_ID = 4
 """Requests with one correlation id that a response may answer: the oldest of those that wait."""
 HIGHEST = 255
 """No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
+NEWEST_API, NEWEST_VERSION = 99, 20
+"""Beyond what Kafka 4 has: what a request that nothing else proves to be one may name."""
+UNSUPPORTED_VERSION = 35
 
 BY_KEY = {api.key: api for api in APIS}
 BY_NAME = {api.name: api for api in APIS}
@@ -59,6 +64,7 @@ class KafkaDialogue(Dialogue):
         expects: what a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
         client_ids: those that requests had so far.
         layouts: {(API, version asked for): version of the layout that the broker answers in}.
+        passed: the last requests that the answer to a later one has passed, by correlation id.
         calls: requests by (API, version).
         copies: how many requests had a correlation id that another one waited with.
     """
@@ -68,6 +74,7 @@ class KafkaDialogue(Dialogue):
         self.expects = {"client": "start", "server": "start"}
         self.client_ids: set[str | None] = set()
         self.layouts: dict[tuple[str, int], int] = {}
+        self.passed: dict[int | None, Description] = {}
         self.calls: Counter[tuple[str, int]] = Counter()
         self.copies = 0
 
@@ -101,6 +108,9 @@ class KafkaDialogue(Dialogue):
     def _response(self, data: bytes) -> Choice:
         number = decode(data, "kafka.response_header").value.get("correlation_id")
         asked = [request.description for _, request in self._waiting(number)]
+        late = not asked and number in self.passed
+        if late:
+            asked = [self.passed[number]]
         keys = list(dict.fromkeys(self._answer(what, data) for what in asked))
         tokens = self.expects["server"] == "tokens"
         if tokens or len(keys) > 1:
@@ -108,9 +118,11 @@ class KafkaDialogue(Dialogue):
             keys = fitting if fitting or tokens else keys
         if not keys:
             return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
+        if keys[0] is None and asked[0].api == API_VERSIONS.name:
+            return ANY_RESPONSE, {}, f"a newer broker answers api_versions v{asked[0].version}, which is not known"
         if keys[0] is None:
             return ANY_RESPONSE, {}, f"the request is {asked[0].api} v{asked[0].version}, which is not known"
-        return keys[0], {}, None
+        return keys[0], {}, "out of order: a later request was answered before" if late else None
 
     def _waiting(self, number: int | None) -> list[tuple[Hashable, Frame]]:
         """The oldest requests with a correlation id that have no answer yet, oldest first."""
@@ -122,7 +134,7 @@ class KafkaDialogue(Dialogue):
         if api is None or version is None:
             return None
         if not _speaks(api, version):
-            return f"kafka.{api.name}.response.v0" if api is API_VERSIONS else None
+            return _refusal(data) if api is API_VERSIONS else None
         layout = self.layouts.get((api.name, version))
         if layout is None:
             fitting = [number for number in (version, 0) if _clean(data, f"kafka.{api.name}.response.v{number}")]
@@ -159,23 +171,42 @@ class KafkaDialogue(Dialogue):
         return Description(name, int(version[1:]), number, "response", pair=pair)
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether it is a clean request, with a client id seen before if any was, or the answer to a known request.
+        """Whether it is a whole request, with a client id seen before if any was, or the answer to a known request.
 
+        A wrong CRC ends nothing: all else of the frame has to fit. Of a request that is not declared the header has to.
         A capture that starts while a consumer or follower waits begins, on the server's side, with the answer to a
-        fetch that nobody saw: that too is taken for one.
+        fetch that nobody saw: that too is taken for one; so is the first answer to a request that is not declared.
         """
         self.effort += CALL
         if side == "server":
-            keys = self._answers(decode(data, "kafka.response_header").value.get("correlation_id"))
-            if not keys:
-                return self.expects["server"] == "start" and self._answers_a_fetch(data, size)
-        else:
-            keys = _requests(decode(data, "kafka.request_header").value)
-        key = next((key for key in keys if self.fits(data, key, size)), None)
-        if key is None or side == "server" or not self.client_ids or len(data) < size:
-            return key is not None
-        value = decode(data, key).value
+            return self._may_answer(decode(data, "kafka.response_header").value.get("correlation_id"), data, size)
+        keys = _requests(decode(data, "kafka.request_header").value)
+        key = next((key for key in keys if self._fits(data, key, size)), None)
+        if key is None:
+            self.effort += CALL
+            if not self.headed(side, data, side_known=True):
+                return False
+            self.effort += THOROUGH * CALL + BYTE * len(data)
+        if not self.client_ids or len(data) < size:
+            return True
+        value = decode(data, key or ANY_REQUEST).value
         return "client_id" not in value or value.client_id in self.client_ids
+
+    def _fits(self, data: bytes, key: str, size: int) -> bool:
+        """Whether bytes may be a frame, or begin one; messages in it may have a wrong CRC."""
+        of_messages = key.split(".")[1] in MESSAGE_SETS
+        return self.fits_unverified(data, key, size) if of_messages else self.fits(data, key, size)
+
+    def _may_answer(self, number: int | None, data: bytes, size: int) -> bool:
+        """Whether bytes may be, or begin, the answer to one of the requests that wait with a correlation id."""
+        if any(self._fits(data, key, size) for key in self._answers(number)):
+            return True
+        if self.expects["server"] != "start":
+            return False
+        asked = [request.description for _, request in self._waiting(number)]
+        if any(what.api not in BY_NAME or not _speaks(BY_NAME[what.api], what.version) for what in asked):
+            return True
+        return not asked and self._answers_a_fetch(data, size)
 
     def _answers(self, number: int | None) -> list[str]:
         """The keys of what may answer a request with a correlation id."""
@@ -190,11 +221,33 @@ class KafkaDialogue(Dialogue):
     def _answers_a_fetch(self, data: bytes, size: int) -> bool:
         """Whether bytes can be, or begin, the answer to a fetch of any version, with some topic in it."""
         keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
-        fitting = [key for key in keys if self.fits(data, key, size)]
+        fitting = [key for key in keys if self._fits(data, key, size)]
         if len(data) < size:
             return bool(fitting)
         values = [decode(data, key).value for key in fitting]
         return any(value.body.responses and value.body.responses[0].topic for value in values)
+
+    def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
+        """Whether a request of an API or version that is not declared, or ApiVersions with more behind it, is one.
+
+        Its client has a name in printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
+        API key 0 proves nothing of the side: responses begin with two such bytes, and some go on with a string.
+        """
+        if side != "client":
+            return False
+        header = decode(data, "kafka.request_header").value
+        key, version = header.get("api_key"), header.get("api_version")
+        if key is None or version is None:
+            return False
+        api = BY_KEY.get(key)
+        if api is not None and api is not API_VERSIONS and _speaks(api, version):
+            return False
+        if not ((0 if side_known else 1) <= int(key) <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
+            return False
+        client_id = decode(data, ANY_REQUEST).value.get("client_id")
+        if client_id is None:
+            return len(data) <= header.size  # cut, and what is behind may say it
+        return bool(client_id) and client_id.isascii() and client_id.isprintable()
 
     def observe(self, frame: Frame) -> None:
         """Follows SASL, and forgets the requests that in-order answers have passed."""
@@ -218,7 +271,15 @@ class KafkaDialogue(Dialogue):
             if frame.description.api == SASL_HANDSHAKE.name and frame.decoded.error is None:
                 accepted = frame.value.body.error_code == 0
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
-            self.requests.forget_before(frame.request.offset)
+            for request in self.requests.forget_before(frame.request.offset):
+                self._pass(request.description)
+
+    def _pass(self, request: Description) -> None:
+        """Notes that a request will not be answered any more, if the broker keeps to the order."""
+        self.passed.pop(request.correlation_id, None)
+        self.passed[request.correlation_id] = request
+        if len(self.passed) > MOST_CALLS:
+            del self.passed[next(iter(self.passed))]
 
     def summary(self) -> dict[str, Any]:
         """Client ids, and requests by API and version."""
@@ -278,6 +339,13 @@ def _clean(data: bytes, key: str) -> bool:
     """Whether bytes are exactly one frame of a layout."""
     decoded = decode(data, key)
     return decoded.error is None and not decoded.gaps and decoded.consumed == len(data)
+
+
+def _refusal(data: bytes) -> str | None:
+    """The key of an ApiVersions response by a broker that does not know the version asked for; None if it does."""
+    key = f"kafka.{API_VERSIONS.name}.response.v0"
+    refused = _clean(data, key) and decode(data, key).value.body.error_code == UNSUPPORTED_VERSION
+    return key if refused else None
 
 
 def _headed(data: bytes, number: int | None, version: int | None) -> bool:

@@ -1,0 +1,158 @@
+"""Which connections are Kafka's, and who is the client: a handshake decides, else clean frames, else those in part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import FIXTURES, PDUS, Pdu, sized
+from wirekit.capture.follow import Link, follow
+from wirekit.capture.tcp import ACK, SYN, Segment
+from wirekit.conversation import Conversation, Frame, recognise
+
+CASES = [json.loads(line) for line in (FIXTURES / "connections.jsonl").read_text().splitlines()]
+IDS = [case["case"] for case in CASES]
+CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:9092"
+
+
+def segments(pieces: list[tuple[str, bytes]], *, handshake: bool) -> Iterator[Segment]:
+    """A connection whose sides send these bytes, after a handshake or without one."""
+    sent = {"client": 1, "server": 1}
+    ends = {"client": (CLIENT, SERVER), "server": (SERVER, CLIENT)}
+    if handshake:
+        yield Segment(0, *ends["client"], 0, 0, SYN, b"", 0, 0, 0)
+        yield Segment(1, *ends["server"], 0, 1, SYN | ACK, b"", 0, 0, 0)
+    for time, (side, data) in enumerate(pieces, 2):
+        other = "server" if side == "client" else "client"
+        yield Segment(time, *ends[side], sent[side], sent[other], ACK, data, 0, 0, len(data))
+        sent[side] += len(data)
+
+
+def read(pieces: list[tuple[str, bytes]], *, handshake: bool) -> tuple[Link, list[Any]]:
+    found = list(follow(segments(pieces, handshake=handshake)))
+    return found[-1][0], [item for _, item in found if item is not None]
+
+
+def pieces(case: dict[str, Any]) -> list[tuple[str, bytes]]:
+    return [(side, bytes.fromhex(data)) for side, data in case["frames"]]
+
+
+def answered() -> Iterator[tuple[Pdu, Pdu]]:
+    """A captured request of each API version, with its response."""
+    responses = {(pdu.release, pdu.line): pdu for pdu in PDUS if pdu.side == "response"}
+    both = [pdu for pdu in PDUS if pdu.side == "request" and (pdu.release, pdu.line) in responses]
+    for pdu in {pdu.key: pdu for pdu in both}.values():
+        yield pdu, responses[pdu.release, pdu.line]
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+@pytest.mark.parametrize("case", CASES, ids=IDS)
+def test_connections(case: dict[str, Any], handshake: bool) -> None:
+    link, items = read(pieces(case), handshake=handshake)
+    assert (link.protocol, link.client) == ("kafka", CLIENT)
+    assert [item.data for item in items] == [data for _, data in pieces(case)]
+    found = [
+        [f.side, f.description.api, f.description.version, f.description.correlation_id, f.schema, f.reason]
+        for f in items
+    ]
+    assert found == case["expected"]
+
+
+def test_the_side_that_answered_does_not_matter_after_a_handshake() -> None:
+    """Responses begin with the correlation id, which read as a request may be any API and version."""
+    for asked, answer in answered():
+        found = recognise(asked.data, answer.data, sides_known=True)
+        assert (found.protocol, found.swapped) == ("kafka", False), asked
+        for number in (1, 3 << 16):
+            data = answer.data[:4] + number.to_bytes(4, "big") + answer.data[8:]
+            assert not recognise(b"", data, sides_known=True).swapped
+
+
+def test_without_a_handshake_the_bytes_decide() -> None:
+    """Where an answer is a clean request as well, who was taken for the client stays it."""
+    for asked, answer in answered():
+        assert not recognise(asked.data, answer.data).swapped, asked
+        ambiguous = bool(recognise(answer.data, b"").protocol)
+        assert recognise(answer.data, asked.data).swapped is not ambiguous, asked
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+def test_wrong_checksums_do_not_hide_the_protocol(handshake: bool) -> None:
+    """A captured produce request of each version with all its CRCs wrong, alone on its connection."""
+    for pdu in {pdu.key: pdu for pdu in PDUS}.values():
+        if pdu.key.startswith("kafka.produce.request"):
+            value = wirekit.decode(pdu.data, pdu.key).value
+            for topic in value.body.topic_data:
+                for partition in topic.data:
+                    for entry in partition.record_set.messages:
+                        entry.message.crc ^= 0x55
+                        entry.message.keep("crc")
+            link, items = read([("client", wirekit.encode(pdu.key, value))], handshake=handshake)
+            assert link.protocol == "kafka"
+            assert [(item.schema, {m.check for m in item.messages}) for item in items] == [(pdu.key, {"bad"})]
+
+
+def headed(key: int, version: int, client_id: bytes, body: bytes, number: int = 1) -> bytes:
+    head = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True) + number.to_bytes(4, "big")
+    return sized(head + len(client_id).to_bytes(2, "big") + client_id + body)
+
+
+@pytest.mark.parametrize("key", [1, 18, 60])
+@pytest.mark.parametrize("body", [b"", bytes(4), bytes(range(256))])
+def test_a_header_alone_names_what_is_not_declared(key: int, body: bytes) -> None:
+    for version in (12, 17):
+        data = headed(key, version, b"client-1", body)
+        assert recognise(data, b"").protocol == recognise(data, b"", sides_known=True).protocol == "kafka"
+        link, (frame,) = read([("client", data)], handshake=False)
+        assert link.client == CLIENT
+        assert (frame.description.version, frame.value.client_id) == (version, "client-1")
+        assert wirekit.encode(frame.schema, frame.value) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        headed(18, 3, b"", b"whatever"),
+        headed(18, 3, b"\x01\x02", b"whatever"),
+        headed(-5, 3, b"client", b"whatever"),
+        headed(3, -1, b"client", b"whatever"),
+        headed(3, 200, b"client", b"whatever"),
+        headed(120, 3, b"client", b"whatever"),
+        headed(3, 1, b"client", b"a declared version that does not decode"),
+    ],
+    ids=["no-client", "odd-client", "negative-api", "negative-version", "far-version", "far-api", "declared"],
+)
+def test_other_headers_prove_nothing(data: bytes) -> None:
+    assert not recognise(data, b"", sides_known=True).protocol
+
+
+def test_what_is_clean_counts_for_more_than_what_fits_in_part() -> None:
+    ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
+    assert recognise(ping, headed(18, 3, b"client", b"")).protocol == "pulsar"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+@pytest.mark.parametrize("code", [0, 35, 42])
+def test_api_versions_is_answered_in_v0_only_by_who_refuses_it(version: int, code: int) -> None:
+    conversation = Conversation("kafka")
+    conversation.receive("client", headed(18, version, b"c", b"\0"))
+    body = {"error_code": code, "api_versions": [{"api_key": 18, "min_version": 0, "max_version": 2}]}
+    data = wirekit.encode("kafka.api_versions.response.v0", {"correlation_id": 1, "body": body})
+    (answer,) = conversation.receive("server", data)
+    assert isinstance(answer, Frame)
+    assert answer.request is not None
+    assert (answer.schema == "kafka.api_versions.response.v0", answer.reason is None) == (code == 35, code == 35)
+
+
+def test_a_connection_joined_between_wrong_checksums() -> None:
+    """The first whole frame is looked for; a wrong CRC does not keep a frame from being one."""
+    case = next(pdu for pdu in PDUS if str(pdu) == "0.10.2.2:25-produce.request.v2")
+    assert not wirekit.decode(case.data, case.key).clean
+    link, (cut, *frames) = read([("client", case.data[-9:] + case.data + case.data)], handshake=False)
+    assert link.protocol == "kafka"
+    assert cut.data == case.data[-9:]
+    assert [frame.schema for frame in frames] == [case.key] * 2

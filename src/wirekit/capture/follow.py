@@ -16,6 +16,7 @@ from wirekit.capture import tcp
 from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, recognise, recognise_inside
 from wirekit.values import to_json
 
+SAME_SIDES = {"client": "client", "server": "server"}
 RECOGNISE_WITHIN = 64 * 1024
 ATTEMPTS_PER_SEGMENT = 4
 
@@ -95,19 +96,20 @@ Item = Frame | Quarantined | Missing
 
 
 class Follower:
-    """Follows one connection from its TCP events."""
+    """Follows one connection from its TCP events; its protocol is the link's, or found from the bytes."""
 
-    def __init__(self, link: Link, choice: Choice) -> None:
+    __slots__ = ("_conversation", "_heads", "_hopeless", "_next_count", "_next_size", "_sides", "_waiting", "link")
+
+    def __init__(self, link: Link) -> None:
         self.link = link
-        self._choice = choice
+        self._sides: Mapping[str, str] = SAME_SIDES
         self._waiting: list[tcp.Data | tcp.Gap] = []
         self._heads: dict[str, bytearray] = {"client": bytearray(), "server": bytearray()}
         self._next_count = self._next_size = 0
         self._conversation: Conversation | None = None
         self._hopeless = ""
-        protocol = choice.of(link.client, link.server)
-        if protocol:
-            self._begin(protocol)
+        if link.protocol:
+            self._begin(link.protocol)
 
     def take(self, event: tcp.Event) -> list[Item]:
         """The items that a TCP event completes."""
@@ -180,8 +182,6 @@ class Follower:
         link.bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
         self._sides = other
 
-    _sides: Mapping[str, str] = {"client": "client", "server": "server"}
-
     def _begin(self, protocol: str) -> None:
         self.link.protocol = protocol
         self._conversation = Conversation(protocol, started=self.link.known_start)
@@ -236,27 +236,34 @@ def follow(
     choice = choice or Choice()
     settings = settings or tcp.Settings(server_ports=frozenset(choice.ports))
     connections = tcp.Connections(settings)
-    followers: dict[int, Follower] = {}
-    counts: Counter[frozenset[str]] = Counter()
+    links: dict[int, Link] = {}
+    followers: dict[int, Follower] = {}  # of connections with payload: most of a scan of ports have none
+    counts: Counter[tuple[str, ...]] = Counter()
 
     def handle(events: Iterable[tuple[int, tcp.Event]]) -> Iterator[tuple[Link, Item | None]]:
         for number, event in events:
             if isinstance(event, tcp.Opened):
-                pair = frozenset((event.client, event.server))
+                pair = tuple(sorted((event.client, event.server)))
                 name = f"{event.client}>{event.server}#{counts[pair]}"
                 counts[pair] += 1
                 link = Link(name, event.client, event.server, event.time_us, event.known_start, event.time_us)
-                followers[number] = Follower(link, choice)
+                link.protocol = choice.of(link.client, link.server)
+                links[number] = link
                 continue
-            follower = followers[number]
+            follower = followers.get(number)
+            if follower is None:
+                if isinstance(event, tcp.Closed):
+                    links[number].closed_us, links[number].closed = event.time_us, event.reason
+                    continue
+                follower = followers[number] = Follower(links[number])
             for item in follower.take(event):
                 yield follower.link, item
 
     for segment in segments:
         yield from handle(connections.feed(segment))
     yield from handle(connections.finish())
-    for follower in followers.values():
-        yield follower.link, None
+    for link in links.values():
+        yield link, None
 
 
 def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from wirekit.capture.files.items import Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
-from wirekit.engine import decode
+from wirekit.engine import Decoded, decode
 from wirekit.errors import Damaged
 from wirekit.schemas.net import ip, link, tcp
 from wirekit.values import Record, Symbol
@@ -78,14 +78,17 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
         payload,
         end - len(payload),
         file,
-        len(payload) + _missing(packet, network, decoded.checks),
+        len(payload) + _missing(packet, network, decoded),
     )
 
 
-def _missing(packet: Packet, network: Record, checks: list[Any]) -> int:
+def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
     """Bytes of the payload that were on the wire and are not in the capture: what the lengths of IP say beyond it."""
     if network.get("total_length", network.get("payload_length")) == 0:
         return max(packet.original_length - len(packet.data), 0)
+    if decoded.clean:
+        return 0
+    checks: list[Any] = decoded.checks
     return sum(check.stored - check.computed for check in checks if check.kind == "length" and check.status == "bad")
 
 

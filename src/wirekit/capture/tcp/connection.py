@@ -28,6 +28,9 @@ _FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
 STATE_VERSION = 2
 
 
+_UNBEGUN = (Direction("client"), Direction("server"))  # stands for the directions before the first segment
+
+
 class Connection:
     """The segments of one address pair, in capture order; one TCP connection after the other.
 
@@ -54,7 +57,7 @@ class Connection:
         self._take_number = take_number or count().__next__
         self.number = -1  # of the current connection, -1 before the first segment
         self._first = self._second = ""  # addresses
-        self._sides = (Direction("client"), Direction("server"))  # what they sent, in the same order
+        self._sides = _UNBEGUN  # what they sent, in the same order
         self._known = False  # a SYN was seen
         self._announced = False  # Opened was given
         self._opened_us = 0

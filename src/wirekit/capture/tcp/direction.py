@@ -47,6 +47,11 @@ class Piece(NamedTuple):
     file: int
 
 
+# Most directions never hold anything: these stand for their empty lists, so that many connections take little memory.
+_NONE_HELD: Ascending[Piece] = Ascending()
+_NONE_CUT: Ascending[tuple[int, int, int]] = Ascending()
+
+
 class Direction:
     """What one side of the connection has sent.
 
@@ -65,9 +70,9 @@ class Direction:
         self.next = 0  # its stream offset
         self.start = -1  # sequence number of the first byte if the handshake told it
         self.settle_us: int | None = None  # until then a lower sequence may still become the first byte
-        self.held: Ascending[Piece] = Ascending()  # disjoint, all at or beyond next
+        self.held: Ascending[Piece] = _NONE_HELD  # disjoint, all at or beyond next
         self.cost = 0  # what they take, bytes
-        self.cuts: Ascending[tuple[int, int, int]] = Ascending()  # (from, to, time) cut by the snap length
+        self.cuts: Ascending[tuple[int, int, int]] = _NONE_CUT  # (from, to, time) cut by the snap length
         self.seen = 0  # where the highest of both ends
         self.gaps: tuple[tuple[int, int], ...] = ()  # the latest gaps released
         self.acked = _NOTHING  # highest stream offset acknowledged beyond next
@@ -146,6 +151,8 @@ class Direction:
                 end = at + kept
         if not data:
             return
+        if self.held is _NONE_HELD:
+            self.held = Ascending()
         held = self.held
         self.seen = max(self.seen, end)
         if not held.some or at >= held[-1].at + len(held[-1].data):
@@ -201,6 +208,8 @@ class Direction:
         if self.fin >= 0:
             end = min(end, self.fin)
         if begin < end:
+            if self.cuts is _NONE_CUT:
+                self.cuts = Ascending()
             insort(self.cuts, (begin, end, time_us), lo=self.cuts.begin)
             self.seen = max(self.seen, end)
             self.cost += _PIECE_COST
@@ -237,8 +246,10 @@ class Direction:
             if position >= end:
                 self.cost -= _PIECE_COST
                 reported += 1
-        held.leave(released)
-        cuts.leave(reported)
+        if released > held.begin:
+            held.leave(released)
+        if reported > cuts.begin:
+            cuts.leave(reported)
         self.next = position
         self.raw = (self.raw + position - before) & MASK
         if position == self.fin:

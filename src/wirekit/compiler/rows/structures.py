@@ -106,7 +106,7 @@ class Structures(Numbers):
                 code.put(f"if {values[measure.at]} == 0 and {covered}:")
                 code.put(f"    {_keep(kept, node.members[measure.at].name)}")
         for total in node.sums:
-            self._sum(code, node, total, values, marks, ends, path)
+            self._sum(code, node, total, values, marks, ends, kept, path)
         for told in node.told:
             extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
             put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
@@ -384,6 +384,7 @@ class Structures(Numbers):
         values: list[str],
         marks: dict[int, str],
         ends: dict[int, str],
+        kept: str,
         path: Prefix,
     ) -> None:
         value, name = values[total.at], node.members[total.at].name
@@ -408,6 +409,20 @@ class Structures(Numbers):
             data = f"{data}[:{at}] + bytes({number.size}) + {data}[{at} + {number.size}:]"
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * number.size) - 1}" if number.signed else ""
+        if kept and not mask and code.together is None:
+            # Where a length may be wrong, a sum may be too: network cards fill in those of packets that they send.
+            actual, position = code.fresh("n"), f"{ends[total.at]} - {number.size}"
+            code.put(f"{actual} = {computed}")
+            code.put(f"if {value} != {actual}:")
+            code.depth += 1
+            pair = f"({value}, {actual})"
+            self._verdict(code, (*path, name), total.algorithm, pair, position, status="bad", differs=True)
+            code.put(_keep(kept, name))
+            code.depth -= 1
+            code.put("else:")
+            self._verdict(code, (*path, name), total.algorithm, value, position, deeper=True)
+            code.depth -= conditional
+            return
         code.put(f"if {value}{mask} != {computed}: raise Unusual")
         if code.together is not None:
             code.judged = code.records = True

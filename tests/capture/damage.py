@@ -59,6 +59,12 @@ def one_direction(packets: list[Packet], random: Random) -> list[Packet]:
     return [each for each in packets if tcp(each).source == sender]
 
 
+def one_direction_late(packets: list[Packet], random: Random) -> list[Packet]:
+    """Only what one side sends is captured, and that from the middle on."""
+    found = one_direction(packets, random)
+    return joined_late(found, random) if len(found) > 1 else found
+
+
 def snapped(packets: list[Packet], random: Random) -> list[Packet]:
     """The snap length cuts the packets."""
     length = random.randrange(_LONGEST_HEADERS, 200)
@@ -124,6 +130,7 @@ SINGLE: Mapping[str, Damage] = {
         joined_late,
         ended_early,
         one_direction,
+        one_direction_late,
         snapped,
         flipped,
         misnumbered,

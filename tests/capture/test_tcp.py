@@ -263,6 +263,26 @@ class TestGaps:
             ("client", 6, b"g"),
         ]
 
+    def test_a_direction_that_was_never_captured_misses_what_was_acknowledged(self) -> None:
+        events = run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130), client(3, 2, b"c", acked=120))
+        assert brief(events)[-1] == ("server", 0, 30, "acknowledged, never captured")
+        assert not of(Gap, run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=100)))
+        assert not of(Gap, run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=2 * GIB)))
+
+    def test_a_direction_begins_with_what_was_acknowledged_before_it_was_captured(self) -> None:
+        asked = [client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130)]
+        assert brief(run(*asked, server(3, 130, b"xy")))[2:] == [
+            ("server", 0, 30, "acknowledged, never captured"),
+            ("server", 30, b"xy"),
+        ]
+        assert brief(run(*asked, server(3, 130, b"xy"), server(4, 100, bytes(30))))[2:] == [
+            ("server", 0, bytes(30)),
+            ("server", 30, b"xy"),
+        ]
+        for at in (90, 100, 131):
+            first = brief(run(*asked, server(3, at, b"xy")))[-1]
+            assert first == ("server", 0, b"xy")
+
     def test_a_late_byte_after_its_gap_is_not_called_a_duplicate(self) -> None:
         connection = opened(Connection())
         feed(connection, client(1, 0, b"ab"), client(2, 4, b"ef"), server(3, 0, acked=6), server(9 * MS, 0, acked=6))

@@ -90,6 +90,19 @@ def test_segments_that_are_missing_or_late_break_nothing(path: Path) -> None:
         assert judged(left) <= whole
 
 
+@pytest.mark.parametrize("path", [*FIXTURES.glob("pulsar*"), *FIXTURES.glob("jmq4*")], ids=lambda path: path.name)
+def test_one_direction_from_the_middle_on_breaks_nothing(path: Path) -> None:
+    """What the other side acknowledges shows that bytes are missing, although none of them was captured."""
+    with open_capture(str(path)) as capture:
+        recorded = [each for each in segments(capture) if isinstance(each, Segment)]
+    for source in {each.source for each in recorded}:
+        alone = [each for each in recorded if each.source == source]
+        for begin in range(1, len(alone), 1 + len(alone) // 20):
+            left = alone[begin:]
+            acknowledged = {each.acknowledgment for each in left}
+            assert len(acknowledged) == 1 or judged(left) == set()
+
+
 def judged(recorded: list[Segment]) -> set[str]:
     """The rules that a capture's one connection breaks."""
     checker = None

@@ -8,6 +8,7 @@
   time has passed (captures deliver packets late), or nobody acknowledged it for the length of the patience (only one
   direction was captured), or too much is held behind it, or the connection ends. Bytes that the snap length cut off are
   a gap at once. A loss that no byte follows is reported when the next byte comes or the connection ends.
+- A direction of which no segment was captured has a gap when the connection ends: what its peer acknowledged meanwhile.
 - When no handshake was seen the first bytes are held for the hold time too: a lower sequence can still go first.
 - A reset takes effect after the hold time; a handshake with another initial sequence begins a new connection.
 

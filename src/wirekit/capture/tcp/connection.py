@@ -25,7 +25,7 @@ from wirekit.capture.tcp.events import (
 from wirekit.errors import Misuse
 
 _FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
-STATE_VERSION = 2
+STATE_VERSION = 3
 
 
 _UNBEGUN = (Direction("client"), Direction("server"))  # stands for the directions before the first segment
@@ -223,7 +223,7 @@ class Connection:
                 if payload:
                     events.append(Ignored(side.role, payload, time_us, offset, file, "after the end"))
                 return
-            side.raw = sequence
+            side.find_first(sequence)
             side.settle_us = time_us + self._settings.hold_us
         distance = side.distance(sequence)
         if abs(distance) > WINDOW:
@@ -246,10 +246,11 @@ class Connection:
     def _acknowledge(self, side: Direction, peer: Direction, acknowledgment: int, time_us: int) -> None:
         """``side`` says that it has all that ``peer`` sent before this sequence number."""
         if peer.raw < 0:
-            # The answer to a SYN whose SYN-ACK was not captured.
-            if side.start >= 0 and not peer.closed:
+            if side.start >= 0 and not peer.closed:  # the answer to a SYN whose SYN-ACK was not captured
                 peer.begin(acknowledgment)
                 peer.watch(time_us, self._settings)
+            else:
+                peer.hear(acknowledgment)
             return
         distance = peer.distance(acknowledgment)
         if 0 < distance <= WINDOW and peer.next + distance > peer.acked:

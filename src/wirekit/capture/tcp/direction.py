@@ -61,7 +61,7 @@ class Direction:
 
     __slots__ = (
         "acked", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us", "next",
-        "raw", "role", "seen", "settle_us", "slow", "start", "stray",
+        "raw", "role", "seen", "settle_us", "slow", "start", "stray", "unseen", "unseen_size",
     )  # fmt: skip
 
     def __init__(self, role: Side) -> None:
@@ -76,6 +76,8 @@ class Direction:
         self.seen = 0  # where the highest of both ends
         self.gaps: tuple[tuple[int, int], ...] = ()  # the latest gaps released
         self.acked = _NOTHING  # highest stream offset acknowledged beyond next
+        self.unseen = -1  # sequence number that was acknowledged first, before any segment was captured
+        self.unseen_size = 0  # bytes acknowledged from there on
         self.mark = 0  # what was acknowledged ...
         self.mark_us = 0  # ... at this time, for the hold time to count from
         self.fin = -1  # stream offset of the end
@@ -114,6 +116,21 @@ class Direction:
         elif (self.raw - self.next) & MASK != start:
             return
         self.start = start
+
+    def hear(self, acknowledgment: int) -> None:
+        """The peer acknowledges bytes of which none has been captured yet."""
+        if self.unseen < 0:
+            self.unseen = acknowledgment
+        size = (acknowledgment - self.unseen) & MASK
+        if self.unseen_size < size <= WINDOW:
+            self.unseen_size = size
+
+    def find_first(self, sequence: int) -> None:
+        """The first segment is captured: the stream begins with it, or with what the peer had acknowledged before."""
+        missing = (sequence - self.unseen) & MASK
+        self.raw = sequence
+        if self.unseen >= 0 and 0 < missing <= self.unseen_size:
+            self.raw, self.acked = self.unseen, self.unseen_size
 
     def shift(self, by: int) -> None:
         """Put the first byte ``by`` bytes earlier; nothing has been released yet."""
@@ -326,6 +343,8 @@ class Direction:
 
     def flush(self, reason: ClosedReason, last_us: int, events: list[Event]) -> None:
         """Nothing more will come: pass on all that is held, with gaps for the holes."""
+        if self.raw < 0 and not self.closed and self.unseen_size:
+            self.find_first((self.unseen + self.unseen_size) & MASK)
         if self.settle_us is not None:
             self.settle()
         self.release(events)

@@ -165,7 +165,7 @@ class Follower:
                 self._swap()
             self._begin(found.protocol)
         elif (found.certain and self.link.known_start) or last or size >= RECOGNISE_WITHIN:
-            self._hopeless = found.reason
+            self._hopeless = found.reason + self._hint()
         else:
             return []
         waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
@@ -173,6 +173,11 @@ class Follower:
         for event in waiting:
             items += self._feed(event)
         return items
+
+    def _hint(self) -> str:
+        """What else may tell the protocol."""
+        cut = any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting)
+        return "; the snap length cut it: name its protocol by --port" if cut else ""
 
     def _swap(self) -> None:
         other = {"client": "server", "server": "client"}

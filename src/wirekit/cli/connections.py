@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Choice, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
-from wirekit.cli.common import console, print_json
-from wirekit.cli.frames import report
+from wirekit.cli.common import console, print_json, say
+from wirekit.cli.failures import Failures
+from wirekit.cli.frames import complaint
+from wirekit.conversation import Frame
 from wirekit.values import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
@@ -18,23 +23,30 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
     screen = console() if form == "text" else None
     status = 0
     for parts in captures:
-        path = parts[0]
         followed = FollowedCapture(parts, choice)
+        failures: dict[str, Failures] = {}
+        named = False
         for link, item in followed:
-            if item is not None:
-                status |= report(path, link, item)
+            if item is None:
+                line = _line(parts[0], link, failures.pop(link.name, Failures()))
+                if screen is None:
+                    print_json(line)
+                else:
+                    _print(line, screen)
                 continue
-            line = _line(path, link)
-            if screen is None:
-                print_json(line)
-            else:
-                for text in _text(line):
-                    screen.print(printable(text), markup=False, soft_wrap=True)
+            if isinstance(item, Frame):
+                failures.setdefault(link.name, Failures()).take(item)
+            text = complaint(link, item)
+            if text:
+                if not named:
+                    say(parts[0])
+                say(f"  {text}")
+                named, status = True, 1
         status |= followed.status
     return status
 
 
-def _line(path: str, link: Link) -> dict[str, Any]:
+def _line(path: str, link: Link, failures: Failures) -> dict[str, Any]:
     return {
         "file": path,
         "connection": link.name,
@@ -42,20 +54,29 @@ def _line(path: str, link: Link) -> dict[str, Any]:
         "opened": link.opened_us / 1_000_000,
         "closed": link.closed_us / 1_000_000 if link.closed_us else None,
         "from_start": link.known_start,
+        "failures": failures.to_json(),
         "summary": link.dialogue.summary() if link.dialogue is not None else {},
     }
 
 
-def _text(line: Mapping[str, Any]) -> list[str]:
-    """The lines of a connection: its name, single facts on one line, a line an object of each list."""
+def _print(line: Mapping[str, Any], screen: Console) -> None:
+    """The lines of a connection: its name, what failed, single facts on one line, a line an object of each list."""
     joined = "" if line["from_start"] else ", joined in the middle"
-    lines = [f"{line['file']}  {line['connection']}  {line['protocol'] or 'unknown'}{joined}"]
+    lines = [(f"{line['file']}  {line['connection']}  {line['protocol'] or 'unknown'}{joined}", "bold")]
+    lines += [(f"  failed: {_failure(each)}", "red") for each in line["failures"]]
     single = {name: what for name, what in line["summary"].items() if not _of_objects(what)}
-    lines += [f"  {_pairs(single)}"] if _pairs(single) else []
+    lines += [(f"  {_pairs(single)}", "")] if _pairs(single) else []
     for name, what in line["summary"].items():
         if _of_objects(what):
-            lines += [f"  {name.removesuffix('s')}: {_pairs(each)}" for each in what]
-    return lines
+            lines += [(f"  {name.removesuffix('s')}: {_pairs(each)}", "") for each in what]
+    for text, style in lines:
+        screen.print(printable(text), style=style or None, markup=False, soft_wrap=True)
+
+
+def _failure(each: Mapping[str, Any]) -> str:
+    """``SUBSCRIBE persistent://a/b/c ConsumerBusy ×3: text``."""
+    words = " ".join(filter(None, (each["api"], each["topic"], each["error"])))
+    return f"{words} ×{each['count']:,}" + (f": {each['text']}" if each["text"] else "")
 
 
 def _of_objects(what: Any) -> bool:

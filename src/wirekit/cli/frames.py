@@ -59,20 +59,27 @@ def _show(path: str, link: Link, item: Any, printer: _Table | None) -> int:
 
 def report(path: str, link: Link, item: Any) -> int:
     """Says on standard error what did not decode, and where; 1 if anything did not."""
+    text = complaint(link, item)
+    if text:
+        say(f"{path}: {text}")
+    return int(bool(text))
+
+
+def complaint(link: Link, item: Any) -> str:
+    """What did not decode, and where; "" for an item that did."""
     if isinstance(item, Frame):
         error = item.decoded.error
         if error is None and item.reason is None:
-            return 0
+            return ""
         text = str(error or item.reason)
     elif isinstance(item, Quarantined):
         text = f"{len(item.data)} bytes not decoded: {item.reason}"
     elif isinstance(item, Missing):
         text = f"{item.length} bytes missing: {item.reason}"
     else:
-        return 0
+        return ""
     sender, receiver = link.addresses(item.side)
-    say(f"{path}: {sender} > {receiver} at byte {item.offset} of the stream: {text}")
-    return 1
+    return f"{sender} > {receiver} at byte {item.offset} of the stream: {text}"
 
 
 class _Table:

@@ -76,13 +76,14 @@ class PulsarDialogue(Dialogue):
             return Description()
         api, content = command
         request_id = content.get("request_id") if content is not None else None
+        number = _signed(request_id)
         if api == "ERROR" and request_id == NO_REQUEST:
-            return Description(api, None, request_id, "response", pair=("connect", "client"))
+            return Description(api, None, number, "response", pair=("connect", "client"))
         if request_id is not None and request_id != NO_REQUEST and not (side == "server" and api in UNASKED):
             role = "request" if side == "client" else "response"
-            return Description(api, None, request_id, role, pair=self._numbered(api, request_id))
+            return Description(api, None, number, role, pair=self._numbered(api, request_id))
         if api not in LINKED:
-            return Description(api, None, request_id)
+            return Description(api, None, number)
         role, link = LINKED[api]
         asker = side if role == "request" else "server" if side == "client" else "client"
         if link == "send":
@@ -223,6 +224,11 @@ class _Payload:
                 content = content[closed] if content.content is None else content.content
                 path += ".content"
         return cls(content, check, encrypted)
+
+
+def _signed(request_id: int | None) -> int | None:
+    """A request id as brokers and Java clients hold it: a signed number of 64 bits, -1 where nobody asked."""
+    return request_id - (1 << 64) if request_id is not None and request_id >= 1 << 63 else request_id
 
 
 def command_of(value: Any) -> tuple[str, Any] | None:

@@ -533,3 +533,26 @@ def test_spans_are_told_on_request(send: bytes) -> None:
     assert (leaves[0]["start"], leaves[-1]["end"]) == (0, len(send))
     assert {"path": "command.type.$tag", "start": 8, "end": 9, "kind": "tag"} in spans
     assert Run("encode", "pulsar", stdin=run.out).out == send
+
+
+def test_encode_needs_no_schema_where_lines_name_theirs(send: bytes, tmp_path: Path) -> None:
+    lines = Run("decode", "pulsar", "--output", "json", stdin=send).out
+    assert Run("encode", stdin=lines).out == send
+    (tmp_path / "lines.jsonl").write_bytes(lines)
+    assert Run("encode", str(tmp_path / "lines.jsonl")).out == send
+    bare = json.dumps(json.loads(lines)["value"]).encode()
+    assert Run("encode", stdin=bare).err == "wirekit: line 1: says no schema; name one: `wirekit encode SCHEMA`\n"
+    assert Run("encode", "no.such.schema").status == 2
+
+
+def test_encode_refuses_lines_of_another_schema(send: bytes) -> None:
+    lines = Run("decode", "pulsar", "--output", "json", stdin=send).out
+    for other in ("kafka", "pulsar.batch"):
+        run = Run("encode", other, stdin=lines)
+        assert (run.status, run.out) == (1, b"")
+        assert f"is a pulsar.frame, not a {other}" in run.err
+
+
+def test_all_missing_fields_of_a_record_are_said_at_once() -> None:
+    run = Run("encode", "kafka.heartbeat.request.v0", stdin=b'{"correlation_id": 1, "body": {}}')
+    assert "body.group_id: expected a value, found nothing; missing too: group_generation_id, member_id" in run.err

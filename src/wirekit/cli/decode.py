@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 import click
 
+from wirekit.cli.arguments import schema_and_file
 from wirekit.cli.common import (
     console,
     on_terminal,
@@ -64,7 +64,9 @@ def command(
     wirekit decode --hex 00000017cafebebe040200000001070000016c3d0e8b28
     """
     context = parse_context(context_pairs)
-    schema, file = _arguments(schema, file, hex_text)
+    schema, file = schema_and_file(schema, file)
+    if hex_text is not None and file is not None:
+        raise click.UsageError("give --hex or a file, not both")
     try:
         given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
     except Misuse as error:
@@ -93,30 +95,6 @@ def command(
 
 def _form(form: str, hex_text: str | None) -> str:
     return form if form != "auto" or hex_text is None else "hex"
-
-
-def _arguments(schema: str | None, file: str | None, hex_text: str | None) -> tuple[str | None, str | None]:
-    """One argument alone may be the schema or the file."""
-    if schema is not None and file is None and not _is_schema(schema):
-        if schema == "-" or os.path.exists(schema):
-            if hex_text is not None:
-                raise click.UsageError("give --hex or a file, not both")
-            return None, schema
-        registry[schema]
-    elif schema is not None and not _is_schema(schema):
-        registry[schema]
-    if hex_text is not None and file is not None:
-        raise click.UsageError("give --hex or a file, not both")
-    return schema, file
-
-
-def _is_schema(name: str) -> bool:
-    if "." not in name:
-        try:
-            return bool(registry.protocol(name).client)
-        except Misuse:
-            return False
-    return name in registry
 
 
 def _guess(data: bytes) -> str | None:

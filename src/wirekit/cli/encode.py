@@ -9,36 +9,36 @@ from typing import Any
 
 import click
 
+from wirekit.cli.arguments import schema_and_file
 from wirekit.cli.common import on_terminal, read_bytes, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.engine import encode
 from wirekit.errors import Misuse, WirekitError
-from wirekit.registry import registry
 from wirekit.values import json_text
 
 
 @click.command("encode")
-@click.argument("schema")
+@click.argument("schema", required=False)
 @click.argument("file", required=False)
 @click.option("--output", type=click.Choice(["raw", "hex"]), help="By default hex on a terminal, raw on a pipe.")
 @click.option("--strict", is_flag=True, help="Build nothing that peers refuse, or that has a wrong number or a gap.")
 @context_option
-def command(schema: str, file: str | None, output: str | None, strict: bool, context_pairs: tuple[str, ...]) -> int:
+def command(
+    schema: str | None, file: str | None, output: str | None, strict: bool, context_pairs: tuple[str, ...]
+) -> int:
     """Encode FILE (or standard input): lines of ``decode --output json``, or a bare value as JSON.
 
     Lengths, counts and checksums are computed; a field that is named in ``$keep`` is written as it stands. A line of
-    decode says its own schema, and that is used.
+    decode says its own SCHEMA; a bare value needs one. Lines of another schema than the one that is given are refused.
 
     \b
     wirekit decode pulsar frame.bin --output json | wirekit encode pulsar > same.bin
     echo '{"correlation_id": 1, "client_id": "me", "body": {"topics": []}}' | wirekit encode kafka.metadata.request.v0
     """
-    if "." in schema:
-        registry[schema]
-    else:
-        registry.protocol(schema).stream("client")
+    schema, file = schema_and_file(schema, file)
     context = parse_context(context_pairs)
-    check_context(schema, context)
+    if schema is not None:
+        check_context(schema, context)
     form = output or ("hex" if on_terminal() else "raw")
     try:
         return _encode(schema, read_bytes(file), context, form, strict)
@@ -47,12 +47,12 @@ def command(schema: str, file: str | None, output: str | None, strict: bool, con
         return 1
 
 
-def _encode(schema: str, text: bytes, context: dict[str, Any], form: str, strict: bool) -> int:
+def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str, strict: bool) -> int:
     if not text.strip():
         raise Misuse("the input is empty")
     status = 0
     for number, obj in enumerate(_objects(text), 1):
-        key, value, said = schema, obj, context
+        key, value, said = schema or "", obj, context
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
             if obj.get("error"):
@@ -60,6 +60,10 @@ def _encode(schema: str, text: bytes, context: dict[str, Any], form: str, strict
                 status = 1
                 continue
             key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
+            if schema not in (None, key, key.partition(".")[0]):
+                raise Misuse(f"line {number}: is a {key}, not a {schema}; leave the schema out to take what lines say")
+        elif schema is None:
+            raise Misuse(f"line {number}: says no schema; name one: `wirekit encode SCHEMA`")
         try:
             data = encode(key, value, context=said, strict=strict)
         except WirekitError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from wirekit.errors import Wrong
 from wirekit.values import Record, shown
 from wirekit.wire.composite.choices import bare, present
 from wirekit.wire.derived import Checked, Length
@@ -70,7 +71,10 @@ class Writing:
         if value is NOTHING:
             value = node.default(self.scope)
             if value is NOTHING:
-                raise self.stream.wrong("a value", "nothing")
+                error = self.stream.wrong("a value", "nothing")
+                others = ", ".join(self._lacking(behind=name))
+                error.hint = f"missing too: {others}" if others else ""
+                raise error
         core = bare(node)
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
             value = 0 if present(node, self.scope, value) else None
@@ -80,6 +84,19 @@ class Writing:
         self.starts.append(len(self.stream.buffer))
         node._build(value, self.stream, self.scope, "")
         self.ends.append(len(self.stream.buffer))
+
+    def _lacking(self, *, behind: str) -> Iterator[str]:
+        """The members behind one that were not given and may not be left out."""
+        members = iter(self.struct.members)
+        for name, _ in members:
+            if name == behind:
+                break
+        for name, node in members:
+            try:
+                if name not in self.values and node.default(self.scope) is NOTHING:
+                    yield name
+            except Wrong:  # whether it may be left out, a field tells that is missing itself
+                continue
 
     def _end(self, index: int, left: Mapping[str, bytes]) -> None:
         """The lengths that end with this member are known from here on, with what is left over in them."""

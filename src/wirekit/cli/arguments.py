@@ -1,0 +1,33 @@
+"""Arguments of several commands: which of two is the schema, and which the file."""
+
+from __future__ import annotations
+
+import os
+
+from wirekit.cli.common import STANDARD_INPUT
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+
+
+def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, str | None]:
+    """The arguments SCHEMA and FILE, of which the first may be left out.
+
+    Raises:
+        Misuse: for a name that is neither a schema, a protocol with a stream of frames, nor a file.
+    """
+    if schema is None or is_schema(schema):
+        return schema, file
+    if file is None and (schema == STANDARD_INPUT or os.path.exists(schema)):
+        return None, schema
+    registry[schema]  # says what there is
+    raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
+
+
+def is_schema(name: str) -> bool:
+    """Whether it is a schema key, or the name of a protocol with a stream of frames."""
+    if "." in name:
+        return name in registry
+    try:
+        return bool(registry.protocol(name).client)
+    except Misuse:
+        return False

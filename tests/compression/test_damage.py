@@ -38,7 +38,7 @@ def test_cut_anywhere_with_the_size_unknown(codec: str) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_followed_by_other_bytes(codec: str) -> None:
-    for tail in (b"\x01", b"garbage!", bytes(8)):
+    for tail in (b"\x01", b"garbage!", *([] if codec == "gzip" else [bytes(8)])):  # zeros are padding in gzip
         with pytest.raises((Short, Wrong)):
             decompress(codec, compress(codec, WORDS) + tail, size=len(WORDS))
 

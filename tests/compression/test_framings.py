@@ -121,6 +121,15 @@ class TestSnappy:
 
 
 class TestDeflate:
+    @pytest.mark.parametrize("members", [[b"one"], [b""], [b"one", b"", b"two"]])
+    @pytest.mark.parametrize("zeros", [1, 7, 8, 26, 4096])
+    def test_zeros_behind_gzip_members_are_padding(self, members: list[bytes], zeros: int) -> None:
+        data = b"".join(compress("gzip", member) for member in members)
+        assert decompress("gzip", data + bytes(zeros)) == b"".join(members)
+        for other in (b"\1", b"\x1f", compress("gzip", b"behind")):
+            with pytest.raises(Wrong):
+                decompress("gzip", data + bytes(zeros) + other)
+
     def test_gzip_has_no_clock_in_it_and_members_follow_each_other(self) -> None:
         assert compress("gzip", b"x")[4:8] == bytes(4)
         assert decompress("gzip", gzip.compress(b"one") + compress("gzip", b"") + compress("gzip", b"two")) == b"onetwo"

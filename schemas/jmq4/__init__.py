@@ -78,6 +78,7 @@ JOYQUEUE = Protocol(
     ports=(PORT,),
     dialogue=_dialogue,
     tables="wirekit.protocols.jmq4.tables:TABLES",
+    pairing="wirekit.protocols.jmq4.pairing:JOYQUEUE",
     rules="wirekit.protocols.jmq4.rules:RULES",
 )
 
@@ -102,5 +103,6 @@ JMQ4 = Protocol(
     ports=(PORT,),
     dialogue=_dialogue,
     tables="wirekit.protocols.jmq4.tables:TABLES",
+    pairing="wirekit.protocols.jmq4.pairing:JMQ4",
     rules="wirekit.protocols.jmq4.rules:RULES",
 )

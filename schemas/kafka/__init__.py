@@ -128,5 +128,6 @@ PROTOCOL = Protocol(
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),
     dialogue=_dialogue,
     tables="wirekit.protocols.kafka.tables:TABLES",
+    pairing="wirekit.protocols.kafka.pairing:PAIRING",
     rules="wirekit.protocols.kafka.rules:RULES",
 )

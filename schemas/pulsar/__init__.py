@@ -49,5 +49,6 @@ PROTOCOL = Protocol(
     ports=(6650,),
     dialogue=_dialogue,
     tables="wirekit.protocols.pulsar.tables:TABLES",
+    pairing="wirekit.protocols.pulsar.pairing:PAIRING",
     rules="wirekit.protocols.pulsar.rules:RULES",
 )

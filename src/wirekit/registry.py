@@ -190,6 +190,8 @@ class Protocol:
         built: {layout that gives columns: ``module:function``}; the function takes a key, a batch and the options of
             ``build_columns`` by name, and gives the bytes.
         dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
+        pairing: ``module:name`` of what tells its frames apart and pairs them, as data (see
+            ``wirekit.conversation.pairing``), "" where the dialogue alone knows.
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
         tables: what its frames give to the tables (see ``wirekit.tables``), or ``module:name`` of that; ""
             for nothing but what frames of any protocol give.
@@ -212,6 +214,7 @@ class Protocol:
     directory: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
     dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
+    pairing: str = ""
     rules: str = ""
     tables: str | Tables = ""
     beginnings: tuple[Beginning, ...] = ()

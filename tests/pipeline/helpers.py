@@ -13,7 +13,7 @@ from wirekit.capture.files import open_capture
 from wirekit.capture.tcp import ACK, SYN, Segment
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.packets import _segment
+from wirekit.pipeline.packets import segment_row
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS, OUTPUTS, PACKETS
 
@@ -75,7 +75,7 @@ def batches(segments: Iterable[Segment], size: int = 7) -> list[pa.RecordBatch]:
     found = pa.Table.from_batches(
         [
             pa.record_batch(
-                list(zip(*(_segment(each, each.file) for each in segments), strict=True)), schema=PACKETS.schema
+                list(zip(*(segment_row(each, each.file) for each in segments), strict=True)), schema=PACKETS.schema
             )
         ]
     )

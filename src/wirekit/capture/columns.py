@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.files.blocks import described
+from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface
+from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import opened, scan
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
 from wirekit.compiler.columns.kernel import field_metadata
@@ -35,6 +36,9 @@ OTHER_LINK = -1
 
 _HEAD = 64  # bytes; enough to tell what a file or a section is
 _HIGHEST = (1 << 63) - 1
+WINDOW = 64 << 20
+"""Bytes of a pcap file whose records are scanned at once; more where one record is longer."""
+
 _FRACTION = 33  # bits of a fraction of a second of which 64 bits hold the nanoseconds
 
 _FIELDS = [
@@ -44,6 +48,7 @@ _FIELDS = [
     pa.field("captured_length", pa.uint32(), False),
     pa.field("original_length", pa.uint32(), False),
     pa.field("@offset", pa.int64(), False),
+    pa.field("@data", pa.int64(), False),
     pa.field("bytes", pa.large_binary(), False),
 ]
 _FOUND = pa.schema(_FIELDS)
@@ -74,11 +79,28 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     >>> [batch[name][0].as_py() for name in ("link_type", "captured_length", "data", "data.ok")]
     [1, 1, b'\\x00', False]
     """
-    data = as_array(buffer).data
     bounds = limits or registry["net.pcap"].limits
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    parts = list(_pcap(data, bounds, errors) if _is_pcap(data, bounds) else _pcapng(data, bounds, errors))
+    parts = list(records(as_array(buffer).data, bounds, errors))
     return _layers(pa.concat_batches(parts), bounds, errors), pa.concat_batches(errors)
+
+
+def records(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a capture file says of its packets, unopened, in parts.
+
+    Args:
+        data: the whole file, decompressed.
+        limits: what the bytes may ask for.
+        errors: gets a batch, as ``scan`` gives them, of all that is damaged or cut.
+
+    Yields:
+        The columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes begin, and
+        ``bytes``, these.
+
+    Raises:
+        Misuse: for what is no capture.
+    """
+    return _pcap(data, limits, errors) if _is_pcap(data, limits) else _pcapng(data, limits, errors)
 
 
 def _is_pcap(data: memoryview, limits: Limits) -> bool:
@@ -95,7 +117,7 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
 
 def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
     """What the bytes of packets hold, beside what the file says of them."""
-    told = pa.table(found).drop_columns(["bytes"])
+    told = pa.table(found).drop_columns(["@data", "bytes"])
     kinds = np.asarray(found["link_type"])
     kinds = np.where(np.isin(kinds, list(LINKS)), kinds, OTHER_LINK)
     tables, orders = [], []
@@ -127,20 +149,37 @@ def _pcap(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Ite
     magic, fields, begin = header.value.magic_number, header.value.header, header.consumed
     order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
     unit = 1 if magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS) else 1000
-    rows, wrong = scan(f"net.pcap.packets.{order}", data[begin:], limits=limits)
+    interface, key = int(fields.link.type), f"net.pcap.packets.{order}"
+    while True:
+        window = data[begin : begin + WINDOW]
+        rows, wrong = scan(key, window, limits=limits)
+        whole = len(window) == len(data) - begin
+        if wrong.num_rows or whole or not rows.num_rows:
+            if not (wrong.num_rows or whole):  # a record that is longer
+                rows, wrong = scan(key, data[begin:], limits=limits)
+            break
+        yield _pcap_records(rows, begin, interface, unit)
+        begin += _consumed(rows)
     errors.append(_moved(wrong, begin))
     if not wrong.num_rows:
         _cut(data, begin + _consumed(rows), f"net.pcap.packet.{order}", limits, errors)
+    yield _pcap_records(rows, begin, interface, unit)
+
+
+def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -> pa.RecordBatch:
+    """The packets of records that were scanned from an offset on; ``unit`` is that of their fractions in ns."""
     count = rows.num_rows
     times = _numbers(rows, "seconds").astype(np.int64) * SECOND + _numbers(rows, "fraction").astype(np.int64) * unit
-    yield pa.RecordBatch.from_arrays(
+    offsets = _numbers(rows, "@offset") + begin
+    return pa.RecordBatch.from_arrays(
         [
             pa.array(times).view(TIME),
             pa.array(np.zeros(count, np.int32)),
-            pa.array(np.full(count, int(fields.link.type), np.int32)),
+            pa.array(np.full(count, link_type, np.int32)),
             rows["captured_length"],
             rows["original_length"],
-            pa.array(_numbers(rows, "@offset") + begin),
+            pa.array(offsets),
+            pa.array(offsets + LEAD),
             rows["data"].cast(pa.large_binary()),
         ],
         schema=_FOUND,
@@ -204,6 +243,7 @@ def _of_section(
         links[mine], snaps[mine] = interface.link_type, interface.snap_length
     content = _snapped(content, np.where(simple, snaps, 0))
     sizes = np.asarray(pc.binary_length(content)).astype(np.uint32)
+    leads = np.select([kinds[places] == kind for kind in DATA_LEADS], list(DATA_LEADS.values()))
     return pa.RecordBatch.from_arrays(
         [
             pa.array(times, mask=~timed).view(TIME),
@@ -212,6 +252,7 @@ def _of_section(
             pa.array(sizes),
             rows["body.original_length"].take(pa.array(places)),
             pa.array(offsets[places] + begin),
+            pa.array(offsets[places] + begin + leads),
             content,
         ],
         schema=_FOUND,

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     help="serial: this process (default); spark: Spark, on this machine unless --master says another.",
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
+@click.option(
+    "--road",
+    type=click.Choice(["auto", "columns", "objects"]),
+    default="auto",
+    help="How captures are read, to the same tables: plain connections by columns, all by objects, or by columns where "
+    "the capture is large enough (default).",
+)
 @choice_options
 @click.option(
     "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
@@ -40,6 +47,7 @@ def command(
     output: str,
     engine: str | None,
     master: str | None,
+    road: str,
     protocol: str,
     ports: tuple[str, ...],
     strict: bool,
@@ -60,10 +68,14 @@ def command(
     """
     if master and engine == "serial":
         raise click.UsageError("--master is for --engine spark")
+    if road == "columns":
+        if engine == "spark" or master:
+            raise click.UsageError("--road columns is for --engine serial")
+        need("the road of columns", "pyarrow", "numba")
     once(inputs)
     choice = parse_choice(protocol, ports)
     with _found(inputs, separate=separate) as found:
-        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values)
+        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
 

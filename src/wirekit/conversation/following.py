@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
-from wirekit.engine import LARGEST_HEADER, MOST_SHORT, decode, foreign, frame_size, header
+from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, foreign, frame_size, header
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
 from wirekit.wire.stream import Decrypt, Limits
 
 LARGEST_SEARCH = 1024 * 1024
+ENDED_INSIDE = "the connection ended inside a frame"
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
 CREDIT = 16
@@ -134,7 +135,7 @@ class Conversation:
         events: list[Event] = []
         for name in SIDES if side is None else (side,):
             direction = self._direction(name)
-            reason = direction.lost or "the connection ended inside a frame"
+            reason = direction.lost or ENDED_INSIDE
             events += self._give_up(name, direction, len(direction.buffer), reason)
         return events
 
@@ -207,10 +208,7 @@ class Conversation:
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
-        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
-        decoded = decode(data, key, offset=direction.offset, **said)
-        if decoded.error is None and decoded.consumed < len(data):
-            decoded.consumed = len(data)
+        decoded = self._decoded(data, key, context, direction.offset)
         what = self.dialogue.describe(side, decoded)
         frame = Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
         pair = what.correlation_id if what.pair is None else what.pair
@@ -218,6 +216,38 @@ class Conversation:
             frame.request = self.dialogue.requests.pop(pair, None)
         elif what.role == "request" and what.answered and pair is not None:
             self.dialogue.requests[pair] = frame
+        return self._observed(frame)
+
+    def paired(
+        self,
+        side: str,
+        data: bytes,
+        *,
+        offset: int,
+        time_us: int,
+        key: str,
+        context: Mapping[str, Any],
+        description: Description,
+        request: Frame | None,
+    ) -> Frame:
+        """A frame of which somebody else has found out what it is and what it answers; the dialogue takes note of it.
+
+        Args:
+            side, data, offset, time_us: as of ``Frame``.
+            key, context: how to decode it.
+            description, request: what it is, and for a response, the request it answers.
+        """
+        decoded = self._decoded(data, key, context, offset)
+        return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
+
+    def _decoded(self, data: bytes, key: str, context: Mapping[str, Any], offset: int) -> Decoded:
+        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
+        decoded = decode(data, key, offset=offset, **said)
+        if decoded.error is None and decoded.consumed < len(data):
+            decoded.consumed = len(data)
+        return decoded
+
+    def _observed(self, frame: Frame) -> Frame:
         self.dialogue.observe(frame)
         frame.messages = list(self.dialogue.messages(frame))
         return frame

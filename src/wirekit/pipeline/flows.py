@@ -44,7 +44,7 @@ def flow_batches(batches: Iterable[pa.RecordBatch], job: Job, summary: Summary |
     Yields:
         (table name, batch of about 16 MiB or less), each as soon as it is full.
     """
-    writer = _Writer(job, Summary() if summary is None else summary)
+    writer = Writer(job, Summary() if summary is None else summary)
     for _, rows in groupby(_rows(batches), key=itemgetter(0)):
         yield from writer.flow(rows)
     yield from writer.rest()
@@ -56,7 +56,7 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
 
 
-class _Writer:
+class Writer:
     """Turns items into rows of the tables and counts them."""
 
     def __init__(self, job: Job, summary: Summary) -> None:
@@ -77,15 +77,24 @@ class _Writer:
         addresses = f"{first[4]} and {first[5]}"
         try:
             for link, item in follow(segments, self._choice):
-                count.count(link, item)
-                self._take(name, link, item)
-                if self._ready:
-                    yield from self._drain()
+                yield from self._item(name, link, item)
         except Exception as error:
             error.add_note(f"in {name}, between {addresses}")
             raise
         self._calls.clear()
         yield from self._drain()
+
+    def connection(self, name: str, link: Link, items: Iterable[Item]) -> Iterator[Batch]:
+        """Takes a whole connection in the named capture; gives the batches that are full."""
+        for item in (*items, None):
+            yield from self._item(name, link, item)
+        self._calls.clear()
+
+    def _item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        self._summary.file(name).count(link, item)
+        self._take(name, link, item)
+        if self._ready:
+            yield from self._drain()
 
     def rest(self) -> Iterator[Batch]:
         """The rows that no full batch has taken."""

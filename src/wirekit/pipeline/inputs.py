@@ -63,6 +63,8 @@ class Job:
         ports: {server port: protocol}.
         raw: whether ``quarantine`` keeps the bytes themselves.
         values: whether ``frames`` has the values of frames.
+        road: how the serial driver reads captures: ``objects``, ``columns`` for plain connections by columns, or
+            ``auto``; the tables are the same.
     """
 
     inputs: tuple[Input, ...]
@@ -70,6 +72,7 @@ class Job:
     ports: Mapping[int, str] = field(default_factory=dict)
     raw: bool = True
     values: bool = False
+    road: str = "auto"
 
     @property
     def choice(self) -> Choice:

@@ -99,10 +99,9 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
             elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
                 others[OTHER_PORT] += 1
             else:
-                yield _segment(found, file.capture), len(found.payload)
+                yield segment_row(found, file.capture), len(found.payload)
         others.update(capture.skipped)
-        if others:
-            yield _note(file, Note("skipped", packets=dict(sorted(others.items()))), 0, 0, b"")
+        yield from _counted(file, others)
         damage = capture.damage
         if damage is not None:
             start = damage.offset or 0
@@ -110,7 +109,23 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
             yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
 
 
-def _segment(segment: Segment, capture: int) -> tuple[Any, ...]:
+def note_rows(file: Input, capture: Capture, skipped: Iterable[Skipped]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows on packets that hold no segment, each with the bytes that it keeps."""
+    counts: Counter[str] = Counter()
+    for packet in skipped:
+        counts[packet.reason] += 1
+        if packet.detail:
+            yield _undecoded(file, capture, packet)
+    yield from _counted(file, counts)
+
+
+def _counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    if counts:
+        yield _note(file, Note("skipped", packets=dict(sorted(counts.items()))), 0, 0, b"")
+
+
+def segment_row(segment: Segment, capture: int) -> tuple[Any, ...]:
+    """The row of a segment of a capture, of which the number is given."""
     time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
     time_us = min(max(time_us, -_LATEST), _LATEST)
     flow = _flow(capture, source, target)

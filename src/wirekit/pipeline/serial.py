@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import PACKETS
+
+LEAST_FOR_COLUMNS = 16 << 20
+"""Bytes of a capture from which on it takes the road of columns by itself."""
 
 SLICE_ROWS = 4096
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
@@ -42,7 +46,7 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
         with Sink(attempts, 0, "serial") as sink:
             for files in captures(job.inputs):
                 stored = files[0].kind != CAPTURE
-                found = stored_batches(files[0], job, summary) if stored else _captured(files, job, summary)
+                found = stored_batches(files[0], job, summary) if stored else captured_batches(files, job, summary)
                 for table, batch in found:
                     sink.write(table, batch)
                 done += sum(each.size for each in files)
@@ -53,8 +57,21 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
     return publish(job, output, "serial", work)
 
 
-def _captured(files: Sequence[Input], job: Job, summary: Summary) -> Iterator[Batch]:
-    return flow_batches(sorted_packets(files), job, summary)
+def captured_batches(files: Sequence[Input], job: Job, summary: Summary) -> Iterator[Batch]:
+    """The tables of one capture, in one file or more; ``summary`` is counted up."""
+    found = None
+    if len(files) == 1 and _by_columns(files[0], job):
+        from wirekit.road.tables import captured
+
+        found = captured(files[0], job, summary)
+    return flow_batches(sorted_packets(files), job, summary) if found is None else found
+
+
+def _by_columns(file: Input, job: Job) -> bool:
+    """Whether a capture takes the road of columns; a small one does not pay for the compilation of its kernels."""
+    if job.road == "auto":
+        return file.size >= LEAST_FOR_COLUMNS and find_spec("numba") is not None
+    return job.road == "columns"
 
 
 def sorted_packets(files: Sequence[Input], ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:

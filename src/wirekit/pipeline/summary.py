@@ -90,6 +90,12 @@ class FileSummary:
         if self.last_us is None or time_us > self.last_us:
             self.last_us = time_us
 
+    def seen_all(self, count: int, first_us: int, last_us: int) -> None:
+        """Counts segments, of which the first and the last in time are given."""
+        self.seen(first_us)
+        self.seen(last_us)
+        self.segments += count - 2
+
     def count(self, link: Link, item: Item | None) -> None:
         """Counts an item of a connection; None stands for its end."""
         if isinstance(item, Frame):

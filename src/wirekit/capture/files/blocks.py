@@ -80,9 +80,9 @@ class PcapngWalk(Walk):
     def _block(self, block: Record) -> Iterator[Packet]:
         kind = block.block_type
         if kind in (pcapng.ENHANCED_PACKET, pcapng.PACKET):
-            yield self._full(block.body, _DATA_LEADS[kind])
+            yield self._full(block.body, DATA_LEADS[kind])
         elif kind == pcapng.SIMPLE_PACKET:
-            yield self._simple(block.body, _DATA_LEADS[kind])
+            yield self._simple(block.body, DATA_LEADS[kind])
         elif kind == pcapng.INTERFACE_DESCRIPTION:
             self.interfaces.append(described(block.body))
 
@@ -204,6 +204,6 @@ def _length(block: Struct) -> Length:
     return node
 
 
-_DATA_LEADS = _data_leads()
+DATA_LEADS = _data_leads()
 _LENGTH_LEAD = lead(pcapng.BLOCK_LE, "block_total_length")
 _LENGTHS = {order: _length(block) for order, block in (("be", pcapng.BLOCK_BE), ("le", pcapng.BLOCK_LE))}

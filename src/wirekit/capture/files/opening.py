@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import mmap
 import os
@@ -72,14 +73,19 @@ class Capture:
         return f"<Capture {self.path}: {self.format}, {self.size} bytes>"
 
     def close(self) -> None:
-        """Lets go of the file; packets taken from it stay valid."""
+        """Lets go of the file; packets taken from it stay valid, and so does a view of it."""
         if self._map is not None:
-            self._map.close()
+            with contextlib.suppress(BufferError):  # as long as somebody has a view, the map stays
+                self._map.close()
         self._file.close()
 
     def read(self, offset: int, size: int) -> bytes:
         """The bytes at an absolute offset, fewer where the file ends."""
         return self._map[offset : offset + size] if self._map is not None else b""
+
+    def view(self) -> memoryview:
+        """All bytes of the file, without a copy of them."""
+        return memoryview(self._map if self._map is not None else b"")
 
     def _recognise(self) -> tuple[str, Place]:
         head = self.read(0, _HEAD)

@@ -60,7 +60,7 @@ def lead(struct: Struct, field: str) -> int:
     return sum(node.minimum() for _, node in struct.members[: names.index(field)])
 
 
-_LEAD = lead(pcap.PACKET_LE, "data")
+LEAD = lead(pcap.PACKET_LE, "data")
 
 
 class PcapWalk(Walk):
@@ -75,7 +75,7 @@ class PcapWalk(Walk):
                     return
                 time_ns = record.seconds * SECOND + record.fraction * unit
                 data = record.data
-                yield self._packet(time_ns, interface, data, self.offset + _LEAD, record.original_length)
-                self.offset += _LEAD + len(data)
+                yield self._packet(time_ns, interface, data, self.offset + LEAD, record.original_length)
+                self.offset += LEAD + len(data)
             if error is not None and self.offset < self.end:
                 raise error

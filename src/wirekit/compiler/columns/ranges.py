@@ -35,6 +35,7 @@ def scan_ranges(
     fields: Sequence[str] | None = None,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    prefix: bool = False,
 ) -> tuple[pa.RecordBatch, NDArray[Any]]:
     """One record of a schema in each range of a buffer: a row, or nothing.
 
@@ -51,6 +52,7 @@ def scan_ranges(
             almost nothing.
         context: what the bytes do not say themselves, as for ``wirekit.columns``; one for all ranges.
         limits: what the bytes may ask for; by default the protocol's.
+        prefix: whether bytes may be left over behind the record, which the schema does not describe then.
 
     Returns:
         (batch, states). ``states`` is an int8 array with an element a range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1), a
@@ -88,7 +90,7 @@ def scan_ranges(
     run(made, made.plan, level, limits or schema.limits, wanted)
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1
-    whole = decoded & (level.arrays["stopped"] == ends)
+    whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
     states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
     rows = first[whole]
     states[np.flatnonzero(whole)[_doubtful(made, level)[rows]]] = DOUBTFUL

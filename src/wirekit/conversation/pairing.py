@@ -1,0 +1,84 @@
+"""What a protocol declares, as data, so that its frames can be named and paired by columns.
+
+A ``Pairing`` says for each side which layout its frames begin with, which numbers in it tell the kind of a frame, and
+what each kind is. A protocol names it in its registration, ``Protocol(pairing="package.module:PAIRING")``; one that
+names none is followed by its ``Dialogue`` alone. The two must agree: what is declared here is the usual. A kind that is
+not declared, a response without request, or numbers that are in use twice leave the whole connection to the dialogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Path = str
+"""Of a field, in the layout that the frames of the side begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of frame.
+
+    Attributes:
+        api: name of the API or command; "" for a response: that of its request.
+        layout: the frame's layout (rest of the key); "" for a response: what its request names as ``answer``.
+        role: ``request``, ``response`` or ``event``, as in ``Description``.
+        version: the version of the API, the path of the field that says it, or None; a response without ``api`` has
+            that of its request.
+        number: path of the correlation id, "" for none.
+        pair: paths of the numbers, at most two, that a request and its response share.
+        link: tells such numbers apart from the same ones of other kinds of requests.
+        answer: of a request, the layout of the response.
+        silent: (path in ``layout``, value) of requests that get no response, or None where all do.
+        unusual: (path, value) of frames that are left to the dialogue, or None.
+        without: what a frame is that does not have ``number``; None where that is unusual.
+        context: what the context is called by which the layout asks for the request's version, "" for none.
+    """
+
+    api: str
+    layout: str
+    role: str
+    version: int | Path | None = None
+    number: Path = ""
+    pair: tuple[Path, ...] = ()
+    link: str = ""
+    answer: str = ""
+    silent: tuple[Path, int] | None = None
+    unusual: tuple[Path, int] | None = None
+    without: Kind | None = None
+    context: str = ""
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The fields that are read of such a frame."""
+        version = (self.version,) if isinstance(self.version, str) else ()
+        unusual = (self.unusual[0],) if self.unusual is not None else ()
+        return tuple(path for path in (*version, self.number, *self.pair, *unusual) if path)
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How the frames of a side are told apart.
+
+    Attributes:
+        layout: what they begin with (rest of the key); what is behind it in the frame is not looked at.
+        fields: paths of the numbers that tell the kind, none where there is one kind alone.
+        kinds: {these numbers: kind}.
+    """
+
+    layout: str
+    fields: tuple[Path, ...] = ()
+    kinds: Mapping[tuple[int, ...], Kind] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How the frames of both sides are told apart, and whether responses come in the order of requests."""
+
+    client: Heads
+    server: Heads
+    in_order: bool = False
+
+    def heads(self, side: str) -> Heads:
+        """Those of a side, ``client`` or ``server``."""
+        return self.client if side == "client" else self.server

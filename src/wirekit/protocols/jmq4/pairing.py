@@ -1,0 +1,31 @@
+"""Which JMQ4 answer belongs to which request, in both dialects, as data; ``dialogue`` has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.protocols.jmq4.dialogue import ONE_WAY
+from wirekit.schemas.jmq4.codes import COMMANDS
+from wirekit.schemas.jmq4.commands import VERSIONED
+
+NUMBER = "request_id"
+
+
+def _kinds(versioned: frozenset[int]) -> Iterator[tuple[tuple[int, int], Kind]]:
+    """The commands, in each direction: whether a frame is an answer is said apart from its command."""
+    for symbol in COMMANDS:
+        name = symbol.symbol or str(int(symbol))
+        context = "layout_version" if int(symbol) in versioned else ""
+        silent = ("identity.qos_level", ONE_WAY)
+        yield (int(symbol), 0), Kind(name, "frame", "request", "version", NUMBER, (NUMBER,), silent=silent)
+        yield (int(symbol), 1), Kind(name, "frame", "response", "version", NUMBER, (NUMBER,), context=context)
+
+
+def _pairing(versioned: frozenset[int]) -> Pairing:
+    heads = Heads("header", ("type", "identity.direction"), dict(_kinds(versioned)))
+    return Pairing(heads, heads)
+
+
+JOYQUEUE = _pairing(VERSIONED)
+JMQ4 = _pairing(frozenset())

@@ -1,0 +1,51 @@
+"""Which Pulsar command answers which, as data; ``dialogue`` has the same and what is unusual.
+
+ERROR, which may answer a lookup or another request, is left to the dialogue, and so is a producer that has to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.protocols.pulsar.dialogue import LINKED, NO_REQUEST, NUMBERED_APART, UNASKED
+from wirekit.schemas.pulsar.frame import COMMAND
+
+SENDING = ("producer_id", "sequence_id")
+NOT_READY = ("command.producer_success.producer_ready", 0)
+
+
+def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
+    command = COMMAND.message
+    symbols = command.fields[1].table
+    for number, found in command.fields.items():
+        api = symbols(number).symbol if found.message is not None and symbols is not None else None
+        if api is None or found.message is None or api == "ERROR":
+            continue
+        path = f"command.{found.name}"
+        names = {each.name for each in found.message.fields.values()}
+        unusual = NOT_READY if api == "PRODUCER_SUCCESS" else None
+        plain = Kind(api, "frame", "event")
+        if "request_id" in names:
+            path = f"{path}.request_id"
+            role = "request" if side == "client" else "response"
+            if side == "server" and api in UNASKED:
+                kind = Kind(api, "frame", "event", number=path, without=plain)
+            else:
+                unusual = unusual or (path, NO_REQUEST)
+                link = NUMBERED_APART.get(api, "id")
+                kind = Kind(api, "frame", role, None, path, (path,), link, unusual=unusual, without=plain)
+        elif api in LINKED:
+            role, link = LINKED[api]
+            pair = tuple(f"{path}.{name}" for name in SENDING) if link == "send" else ()
+            kind = Kind(api, "frame", role, pair=pair, link=link)
+        else:
+            kind = plain
+        yield (number,), kind
+
+
+def _heads(side: str) -> Heads:
+    return Heads("frame", ("command.type",), dict(_kinds(side)))
+
+
+PAIRING = Pairing(_heads("client"), _heads("server"))

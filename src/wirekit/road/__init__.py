@@ -1,0 +1,12 @@
+"""Captures to frames by columns: what is usual in one pass over arrays, what is odd by objects.
+
+- ``packets``: a capture file to arrays of TCP segments, by the layouts of ``net`` in the columns engine.
+- ``streams``: segments to flows, and the bytes of each plain connection put together.
+- ``pairing``: what a protocol declares, so that its frames are named and paired by joins.
+- ``index``: streams to the frame index: schema, API, request of each frame, without work in Python for any of them.
+- ``tables``: the index to rows of the pipeline's tables; odd flows take ``wirekit.pipeline.flows``.
+
+Usual is a connection with its handshake and all of its bytes, in order or repeated, of a protocol that declares its
+pairing, with frames that decode and responses that have a request. Every other flow is odd. Objects are the reference:
+both roads give the same rows.
+"""

@@ -1,0 +1,303 @@
+"""The frame index: of each frame of plain connections where it is, what it is, and which request it answers.
+
+Protocols are recognised as objects do it, once a connection; all else is done for all frames at once. A connection in
+which anything is unusual becomes odd, and nothing of it is in the index.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, RECOGNISE_WITHIN, Choice
+from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
+from wirekit.compiler.heading import heading
+from wirekit.conversation import SIDES, Recognised, recognise
+from wirekit.conversation.pairing import Kind, Pairing
+from wirekit.conversation.requests import MOST_WAITING
+from wirekit.engine import header
+from wirekit.registry import registry
+from wirekit.road.compiled import loop
+from wirekit.road.streams import Streams
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROLES = {"event": 0, "request": 1, "response": 2}
+_LARGEST_REMEMBERED = 1 << 10  # bytes of the beginnings of connections whose protocol is remembered
+_REMEMBERED = 1 << 12
+
+
+@dataclass(slots=True)
+class Index:
+    """The frames of plain connections, by connection and in the order of arrival.
+
+    Attributes:
+        protocols: of each flow, the name of its protocol; "" for flows that carry nothing, or are odd.
+        kinds: all kinds of frames.
+        connection, side: of each frame, its flow, and 0 for the client.
+        start, stop: where it lies in ``Streams.stream``.
+        time: when its last byte was captured, microseconds since the epoch.
+        kind: its place in ``kinds``.
+        number: its correlation id.
+        version: its version where a field says it.
+        request: of a response, the place of its request in the index; else -1.
+        begins: where the frames of each flow begin.
+        tails: (flow, side) where in ``Streams.stream`` a frame begins that is not all there; or the end.
+    """
+
+    protocols: list[str]
+    kinds: list[Kind]
+    connection: NDArray[Any]
+    side: NDArray[Any]
+    start: NDArray[Any]
+    stop: NDArray[Any]
+    time: NDArray[Any]
+    kind: NDArray[Any]
+    number: NDArray[Any]
+    version: NDArray[Any]
+    request: NDArray[Any]
+    begins: NDArray[Any]
+    tails: NDArray[Any]
+
+
+def pairing_of(protocol: str) -> Pairing | None:
+    """What a protocol declares of its frames; None if it declares nothing."""
+    place = registry.protocol(protocol).pairing
+    if not place:
+        return None
+    module, name = place.split(":")
+    found: Pairing = getattr(importlib.import_module(module), name)
+    return found
+
+
+def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]) -> Index:
+    """The frame index; ``streams.odd`` gets the flows that are odd by what they carry.
+
+    Args:
+        streams: the flows.
+        choice: how protocols are chosen.
+        address: gives the text of an endpoint.
+    """
+    protocols = _recognised(streams, choice, address)
+    names = sorted({name for name in protocols if name})
+    pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}
+    for flow, name in enumerate(protocols):
+        if name and name not in pairings:
+            streams.odd[flow] = True
+    (connection, side, start, stop, time), tails = _cut(streams, protocols)
+    count = connection.size
+    kinds: list[Kind] = []
+    kind = np.full(count, -1, np.int64)
+    numbers = {name: np.zeros(count, np.int64) for name in ("number", "version", "first", "second")}
+    of_protocol = np.array([names.index(name) if name else -1 for name in protocols], np.int64)[connection]
+    for place, name in enumerate(names):
+        for which, word in enumerate(SIDES):
+            rows = np.flatnonzero((of_protocol == place) & (side == which))
+            if name in pairings and rows.size:
+                heads = _Heads(name, pairings[name], word, kinds, kind, numbers)
+                heads.read(streams.stream, rows, start[rows], stop[rows])
+    streams.odd[np.unique(connection[kind < 0])] = True
+    request = _paired(streams, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
+    begins = np.searchsorted(connection, np.arange(streams.odd.size + 1))
+    return Index(
+        protocols, kinds, connection, side, start, stop, time, kind, numbers["number"], numbers["version"], request,
+        begins, tails,
+    )  # fmt: skip
+
+
+def _recognised(streams: Streams, choice: Choice, address: Callable[[int], str]) -> list[str]:
+    """The protocol of each flow, "" for those that carry nothing; the others become odd."""
+    remembered = lru_cache(_REMEMBERED)(recognise)
+
+    def asked(client: bytes, server: bytes) -> Recognised:
+        ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise
+        return ask(client, server)
+
+    protocols = [""] * streams.odd.size
+    for flow in np.flatnonzero(~streams.odd).tolist():
+        starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
+        name = choice.of(address(int(streams.client[flow])), address(int(streams.server[flow])))
+        if not name and starts != stops:
+            found = _asked(streams, flow, starts, stops, asked)
+            name = "" if found.swapped else found.protocol
+            streams.odd[flow] = not name
+        protocols[flow] = name
+        for begin, end in zip(starts, stops, strict=True):
+            if begin < end and header(streams.stream[begin : begin + 1].tobytes()) is not None:
+                streams.odd[flow] = True
+    return protocols
+
+
+def _asked(
+    streams: Streams, flow: int, starts: list[int], stops: list[int], ask: Callable[[bytes, bytes], Recognised]
+) -> Recognised:
+    """What a connection is, asked with each piece that comes, as ``wirekit.capture.follow`` does."""
+    first = streams.pieces[flow].tolist()
+    reached = list(starts)
+    found = Recognised("", False, False, "")
+    for _ in range(ATTEMPTS_PER_SEGMENT):
+        more = [side for side in range(2) if reached[side] < stops[side]]
+        if not more or sum(reached) - sum(starts) >= RECOGNISE_WITHIN:
+            break
+        side = min(more, key=lambda each: int(streams.ranks[first[each]]))
+        reached[side] = int(streams.ends[first[side]])
+        first[side] += 1
+        heads = [streams.stream[begin:end].tobytes() for begin, end in zip(starts, reached, strict=True)]
+        found = ask(*heads)
+        if found.protocol or found.certain:
+            break
+    return found
+
+
+def _cut(streams: Streams, protocols: list[str]) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+    """Connection, side, start, stop and time of each frame, by connection and arrival; and the tails."""
+    flows = np.array([flow for flow, name in enumerate(protocols) if name and not streams.odd[flow]], np.int64)
+    lengths = {
+        (name, side): _length(name, side) for name in {protocols[flow] for flow in flows.tolist()} for side in SIDES
+    }
+    each = [lengths[protocols[flow], side] for flow in flows.tolist() for side in SIDES]
+    framed = np.array([length is not None for length in each], bool)
+    told = np.array([length or (0, 1, 0, 0, 0, -1) for length in each], np.int64).reshape(-1, 6)
+    starts, stops, pieces = (array[flows].ravel() for array in (streams.starts, streams.stops, streams.pieces))
+    fits, tails = np.zeros(starts.size, bool), starts.copy()
+    room = 1024 + streams.stream.size // 64
+    while True:
+        found = [np.zeros(room, np.int64) for _ in range(4)]
+        count = loop("cut_frames")(
+            streams.stream, starts, stops, pieces, streams.ends, *told.T.copy(), fits, tails, *found
+        )
+        if count >= 0:
+            break
+        room *= 2
+    start, stop, number, piece = (array[:count] for array in found)
+    streams.odd[flows[np.flatnonzero(~(fits & framed)) // 2]] = True
+    connection = flows[number // 2] if flows.size else number
+    order = np.argsort(streams.ranks[piece], kind="stable")
+    order = order[~streams.odd[connection[order]]]
+    columns = (connection, number % 2, start, stop, streams.times[piece])
+    ends = streams.stops.copy()
+    ends[flows] = tails.reshape(-1, 2)
+    return tuple(column[order] for column in columns), ends
+
+
+def _length(protocol: str, side: str) -> tuple[int, ...] | None:
+    """Where a frame's length stands, its bytes, whether it is little-endian, what it does not count, its bounds."""
+    known = registry.protocol(protocol)
+    found = heading(known.stream(side), known.limits.frame)
+    if found.number is None:
+        return None
+    least, most = max(found.low, 1 - found.after), found.most
+    return found.length, found.number.size, found.number.format[0] == "<", found.after, least, most
+
+
+class _Heads:
+    """Reads what the frames of one side of one protocol begin with."""
+
+    def __init__(
+        self,
+        protocol: str,
+        pairing: Pairing,
+        side: str,
+        kinds: list[Kind],
+        kind: NDArray[Any],
+        numbers: Mapping[str, NDArray[Any]],
+    ) -> None:
+        self._heads = pairing.heads(side)
+        self._key = registry.protocol(protocol).key(self._heads.layout)
+        self._places = {}
+        for values, each in self._heads.kinds.items():
+            self._places[values] = len(kinds)
+            kinds += [each] if each.without is None else [each, each.without]
+        self._kind, self._numbers = kind, numbers
+
+    def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
+        """Fills in the kind and the numbers of frames; those that have none keep the kind -1."""
+        heads = self._heads
+        paths = sorted({*heads.fields, *(path for kind in heads.kinds.values() for path in kind.paths)})
+        batch, states = scan_ranges(self._key, stream, starts, stops, fields=paths, prefix=True)
+        rows = rows[states < REFUSED]
+        for values, mine in self._by_kind(batch):
+            place = self._places.get(values)
+            if place is None or not rows.size:
+                continue
+            kind = heads.kinds[values]
+            wanted = [(name, path) for name, path in _wanted(kind) if path]
+            usual = np.ones(mine.size, bool)
+            for path in kind.paths:
+                usual &= np.asarray(batch[path].is_valid())[mine]
+            if kind.unusual is not None:
+                path, value = kind.unusual
+                usual &= _integers(batch[path])[mine] != _signed(value)
+            if kind.without is not None:
+                self._kind[rows[mine[~np.asarray(batch[kind.number].is_valid())[mine]]]] = place + 1
+            plain = mine[usual]
+            self._kind[rows[plain]] = place
+            for name, path in wanted:
+                self._numbers[name][rows[plain]] = _integers(batch[path])[plain]
+
+    def _by_kind(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
+        """The rows of each kind that occurs."""
+        if not self._heads.fields:
+            yield (), np.arange(batch.num_rows)
+            return
+        told = np.stack([_integers(batch[path]) for path in self._heads.fields])
+        there = np.logical_and.reduce([np.asarray(batch[path].is_valid()) for path in self._heads.fields])
+        rows = np.flatnonzero(there)
+        values, which = np.unique(told[:, rows], axis=1, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        bounds = np.searchsorted(which.ravel()[order], np.arange(values.shape[1] + 1))
+        for number, value in enumerate(values.T.tolist()):
+            yield tuple(value), rows[order[bounds[number] : bounds[number + 1]]]
+
+
+def _wanted(kind: Kind) -> Iterator[tuple[str, str]]:
+    """The numbers that are kept of a frame, by name, and their paths."""
+    yield "number", kind.number
+    if isinstance(kind.version, str):
+        yield "version", kind.version
+    yield from zip(("first", "second"), kind.pair, strict=False)
+
+
+def _integers(column: pa.Array) -> NDArray[Any]:
+    """A column's numbers as signed ones of 64 bits, 0 for null."""
+    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def _signed(value: int) -> int:
+    """A number of 64 bits as a signed one."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def _paired(
+    streams: Streams,
+    connection: NDArray[Any],
+    side: NDArray[Any],
+    kinds: list[Kind],
+    kind: NDArray[Any],
+    numbers: Mapping[str, NDArray[Any]],
+    of_protocol: NDArray[Any],
+    pairings: list[Pairing | None],
+) -> NDArray[Any]:
+    """The request of each response."""
+    count = connection.size
+    roles = np.array([*(ROLES[each.role] for each in kinds), 0], np.int64)
+    links = {each.link: place for place, each in enumerate(kinds)}
+    of_kind = np.array([*(links[each.link] for each in kinds), 0], np.int64)
+    role = roles[kind]
+    asker = np.where(role == ROLES["response"], 1 - side, side)
+    ordered = np.array([*(each is not None and each.in_order for each in pairings), False], bool)[of_protocol]
+    request = np.full(count, -1, np.int64)
+    table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
+    loop("pair_frames")(
+        connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered, MOST_WAITING,
+        streams.odd, request, table,
+    )  # fmt: skip
+    return request

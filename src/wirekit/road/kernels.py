@@ -1,0 +1,357 @@
+"""Loops over packets, streams and frames, compiled by numba; ``wirekit.road.compiled`` gives them.
+
+They know TCP's numbers and nothing of any protocol. What they do not plainly understand they mark as odd, and leave to
+objects: ``wirekit.capture.tcp`` says what a segment means, and where these loops do not mark anything they agree with
+it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
+
+
+@njit(nogil=True, cache=True)
+def number_flows(low: Any, high: Any, numbers: Any, table: Any) -> Any:
+    """Numbers pairs of endpoints as they appear; ``table`` has a power of 2 elements, all -1. Gives how many."""
+    mask = table.size - 1
+    firsts = np.empty(low.size, np.int64)
+    count = 0
+    for row in range(low.size):
+        mixed = np.uint64(low[row]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(high[row]) * np.uint64(
+            0xC2B2AE3D27D4EB4F
+        )
+        slot = np.int64((mixed ^ mixed >> np.uint64(29)) & np.uint64(mask))
+        while True:
+            number = table[slot]
+            if number < 0:
+                table[slot] = number = count
+                firsts[count] = row
+                count += 1
+                break
+            first = firsts[number]
+            if low[first] == low[row] and high[first] == high[row]:
+                break
+            slot = slot + 1 & mask
+        numbers[row] = number
+    return count
+
+
+@njit(nogil=True, cache=True)
+def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
+    """Puts rows into ``order``, those of a number together and in the order in which they came.
+
+    ``begins`` has an element a number and one more, all 0; it gets where each number's rows begin.
+    """
+    for row in range(numbers.size):
+        begins[numbers[row] + 1] += 1
+    for number in range(begins.size - 1):
+        begins[number + 1] += begins[number]
+    place = begins[:-1].copy()
+    for at in range(rows.size):
+        number = numbers[rows[at]]
+        order[place[number]] = rows[at]
+        place[number] += 1
+
+
+@njit(nogil=True, cache=True)
+def follow_streams(
+    order: Any,
+    begins: Any,
+    time: Any,
+    source: Any,
+    sequence: Any,
+    acknowledgment: Any,
+    flags: Any,
+    length: Any,
+    size: Any,
+    idle: Any,
+    hold: Any,
+    odd: Any,
+    sender: Any,
+    opened: Any,
+    closed: Any,
+    reason: Any,
+    sizes: Any,
+    duplicates: Any,
+    counts: Any,
+    kept: Any,
+    skipped: Any,
+) -> Any:
+    """Follows each flow that is one plain connection: a handshake, then bytes in order or again the same.
+
+    Args:
+        order, begins: the rows of each flow, by time.
+        time to size: of each packet, in the order of the capture; ``size`` is what of ``length`` was captured.
+        idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
+        odd: of each flow, gets whether it is none of this kind.
+        sender: gets the client's endpoint.
+        opened, closed, reason: get the times of begin and end, and why it ended: 0 end of capture, 1 FIN, 2 RST.
+        sizes, duplicates, counts: (flow, side) get bytes in order, bytes seen before, pieces.
+        kept, skipped: of each place in ``order``, get the bytes that are new, and how many of the packet are before.
+    """
+    following = np.zeros(2, np.int64)  # sequence number of the next byte
+    start = np.zeros(2, np.int64)
+    acked = np.zeros(2, np.int64)
+    ended = np.zeros(2, np.bool_)
+    for flow in range(begins.size - 1):
+        row = order[begins[flow]]
+        client = source[row]
+        sender[flow] = client
+        opened[flow] = last = time[row]
+        plain = flags[row] & (SYN | ACK | RST | FIN) == SYN and not length[row] and not size[row] and last >= 0
+        start[0] = following[0] = sequence[row] + 1 & MASK
+        answered = False
+        reset = np.int64(-1)
+        acked[:] = 0
+        ended[:] = False
+        over = np.int64(0)
+        for at in range(begins[flow] + 1, begins[flow + 1]):
+            if not plain:
+                break
+            row = order[at]
+            now, bits, here = time[row], flags[row], np.int64(size[row])
+            side = 0 if source[row] == client else 1
+            if now - last > idle or length[row] != here:
+                plain = False
+                break
+            last = now
+            both = ended[0] and ended[1]
+            distance = (sequence[row] - following[side] + HALF & MASK) - HALF
+            if bits & RST:
+                near = (side == 1 and not answered) or sequence[row] == 0 or abs(distance) <= WINDOW
+                plain = not here and not bits & SYN and near
+                if reset < 0 and not both:
+                    reset = now
+                continue
+            if reset >= 0 and (here or bits & (SYN | FIN)):
+                plain = False
+            elif bits & SYN:
+                begin = sequence[row] + 1 & MASK
+                if here or bits & FIN:
+                    plain = False
+                elif side == 0:
+                    plain = not bits & ACK and begin == start[0]
+                elif not bits & ACK or acknowledgment[row] != start[0]:
+                    plain = False
+                elif answered:
+                    plain = begin == start[1]
+                else:
+                    answered = True
+                    start[1] = following[1] = begin
+                continue
+            elif not answered:
+                plain = False
+            if not plain:
+                break
+            if here:
+                if distance > 0 or sizes[flow, side] + distance < 0 or both or (ended[side] and here + distance > 0):
+                    plain = False
+                    break
+                again = min(-distance, here)
+                duplicates[flow, side] += again
+                skipped[at] = again
+                kept[at] = here - again
+                if kept[at]:
+                    counts[flow, side] += 1
+                    sizes[flow, side] += kept[at]
+                    following[side] = following[side] + kept[at] & MASK
+            if bits & FIN and not ended[side]:
+                if distance + here != (kept[at] if here else 0):
+                    plain = False
+                    break
+                ended[side] = True
+                over = now
+            if bits & ACK and (reset < 0 or now <= reset + hold):
+                peer = 1 - side
+                ahead = (acknowledgment[row] - following[peer] + HALF & MASK) - HALF
+                if 0 < ahead <= WINDOW:
+                    acked[peer] = max(acked[peer], sizes[flow, peer] + ahead)
+        for side in range(2):
+            if not ended[side] and acked[side] > sizes[flow, side] + 1:
+                plain = False
+        odd[flow] = not plain
+        if ended[0] and ended[1]:
+            closed[flow], reason[flow] = over, 1
+        elif reset >= 0:
+            closed[flow], reason[flow] = reset, 2
+        else:
+            closed[flow], reason[flow] = last, 0
+
+
+@njit(nogil=True, cache=True)
+def copy_streams(
+    data: Any,
+    order: Any,
+    begins: Any,
+    time: Any,
+    source: Any,
+    begin: Any,
+    odd: Any,
+    sender: Any,
+    places: Any,
+    pieces: Any,
+    kept: Any,
+    skipped: Any,
+    stream: Any,
+    ends: Any,
+    times: Any,
+    ranks: Any,
+) -> Any:
+    """Puts the bytes of plain connections together: one side's in one piece of ``stream``.
+
+    Args:
+        data: the capture, of which ``begin`` says where each packet's payload begins.
+        places, pieces: (flow, side) where its bytes begin in ``stream``, and its pieces in the next three.
+        ends, times, ranks: of each piece, get where it ends in ``stream``, its time, its place in ``order``.
+    """
+    place = np.zeros(2, np.int64)
+    piece = np.zeros(2, np.int64)
+    for flow in range(begins.size - 1):
+        if odd[flow]:
+            continue
+        place[:] = places[flow]
+        piece[:] = pieces[flow]
+        for at in range(begins[flow], begins[flow + 1]):
+            count = kept[at]
+            if not count:
+                continue
+            row = order[at]
+            side = 0 if source[row] == sender[flow] else 1
+            first, to = begin[row] + skipped[at], place[side]
+            for index in range(count):
+                stream[to + index] = data[first + index]
+            place[side] = to + count
+            ends[piece[side]] = to + count
+            times[piece[side]] = time[row]
+            ranks[piece[side]] = at
+            piece[side] += 1
+
+
+@njit(nogil=True, cache=True)
+def cut_frames(
+    stream: Any,
+    starts: Any,
+    stops: Any,
+    pieces: Any,
+    ends: Any,
+    at: Any,
+    width: Any,
+    little: Any,
+    after: Any,
+    least: Any,
+    most: Any,
+    fits: Any,
+    tails: Any,
+    frame_starts: Any,
+    frame_stops: Any,
+    frame_streams: Any,
+    frame_pieces: Any,
+) -> Any:
+    """Cuts streams into frames by their own length, as far as it makes sense. Gives how many, or -1 if room is short.
+
+    Args:
+        starts, stops, pieces: of each stream, where it lies and its first piece.
+        ends: where each piece ends.
+        at to most: of each stream, where in a frame its length stands, in how many bytes and in which order, how many
+            bytes of the frame it does not count, and what it may be.
+        fits: gets whether all lengths make sense.
+        tails: gets where the frame begins that the end of the stream cuts, or its end.
+        frame_starts to frame_pieces: get each frame, its stream and the piece that has its last byte.
+    """
+    count = 0
+    for number in range(starts.size):
+        position, stop, piece = starts[number], stops[number], pieces[number]
+        fits[number] = True
+        while position + at[number] + width[number] <= stop:
+            length = np.int64(0)
+            for index in range(width[number]):
+                shift = index if little[number] else width[number] - 1 - index
+                length |= np.int64(stream[position + at[number] + index]) << 8 * shift
+            if length < least[number] or length > most[number]:
+                fits[number] = False
+                break
+            behind = position + length + after[number]
+            if behind > stop:
+                break
+            if count == frame_starts.size:
+                return -1
+            while ends[piece] < behind:
+                piece += 1
+            frame_starts[count], frame_stops[count] = position, behind
+            frame_streams[count], frame_pieces[count] = number, piece
+            count += 1
+            position = behind
+        tails[number] = position
+    return count
+
+
+@njit(nogil=True, cache=True)
+def pair_frames(
+    connection: Any,
+    link: Any,
+    first: Any,
+    second: Any,
+    role: Any,
+    ordered: Any,
+    most: Any,
+    odd: Any,
+    request: Any,
+    table: Any,
+) -> Any:
+    """Gives each response its request: the one with the same numbers that waits.
+
+    Args:
+        connection, link, first, second: what a request and its response have in common; frames come by connection, in
+            the order of arrival.
+        role: 1 a request that is answered, 2 a response, 0 anything else.
+        ordered: of each frame, whether its protocol answers in order.
+        most: how many requests may wait at once.
+        odd: of each connection, gets whether more do, a response has no request, two requests wait with the same
+            numbers, or answers came out of order where they should not.
+        request: of each frame, gets the number of the request or -1.
+        table: a power of 2 elements, more than there are frames, all -1.
+    """
+    mask = table.size - 1
+    waits = np.zeros(connection.size, np.bool_)
+    owner: Any = np.int64(-1)
+    latest: Any = np.int64(-1)
+    outstanding = 0
+    for frame in range(connection.size):
+        request[frame] = -1
+        if connection[frame] != owner:
+            owner, latest, outstanding = connection[frame], -1, 0
+        if role[frame] == 0:
+            continue
+        mixed = np.uint64(connection[frame]) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ np.uint64(link[frame])) * np.uint64(0xC2B2AE3D27D4EB4F)
+        mixed = (mixed ^ np.uint64(first[frame])) * np.uint64(0x165667B19E3779F9)
+        mixed = (mixed ^ np.uint64(second[frame])) * np.uint64(0x9E3779B97F4A7C15)
+        slot = np.int64((mixed ^ mixed >> np.uint64(31)) & np.uint64(mask))
+        while table[slot] >= 0:
+            other = table[slot]
+            if (
+                connection[other] == owner and link[other] == link[frame]
+                and first[other] == first[frame] and second[other] == second[frame]
+            ):  # fmt: skip
+                break
+            slot = slot + 1 & mask
+        asked = table[slot]
+        waiting = asked >= 0 and waits[asked]
+        if role[frame] == 1:
+            outstanding += 1
+            if waiting or outstanding >= most:
+                odd[owner] = True
+            table[slot] = frame
+            waits[frame] = True
+        elif not waiting or (ordered[frame] and asked < latest):
+            odd[owner] = True
+        else:
+            request[frame] = latest = asked
+            waits[asked] = False
+            outstanding -= 1

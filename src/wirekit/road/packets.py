@@ -1,0 +1,220 @@
+"""Capture files to arrays of TCP segments, by the layouts of ``net`` in the columns engine.
+
+A packet that is not plainly a whole TCP segment is dissected as an object, which says what it is. A file in which
+anything is damaged is left to objects as a whole: they look for packets behind the damage.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.columns import records
+from wirekit.capture.files import Capture, Packet, Skipped, dissect
+from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
+from wirekit.compiler.columns.errors import NO_ERRORS
+from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
+from wirekit.schemas.net.link import LINKS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
+_PORT = 16  # bits of a port
+_BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
+_NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
+_FIELDS = [
+    *(f"{name}.{each}" for name, size in _NETWORKS.items() for each in ("source", "destination", size)),
+    *("tcp.source_port", "tcp.destination_port", "tcp.sequence_number", "tcp.acknowledgment_number"),
+    *(f"tcp.flags.{name}" for name in _BITS),
+    *("tcp.payload", "data.trailer"),
+]
+
+
+class Endpoints:
+    """Addresses with ports as numbers, and back."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}  # IPv6 addresses
+        self._list: list[bytes] = []
+
+    def numbers(self, addresses: pa.Array, ports: NDArray[Any]) -> NDArray[Any]:
+        """The endpoints of a column of addresses, all of one length and none null."""
+        _, offsets, data = addresses.buffers()
+        if not len(addresses):
+            return np.zeros(0, np.int64)
+        places = np.frombuffer(offsets, np.int32)[addresses.offset :][: len(addresses) + 1]
+        values = np.frombuffer(data, np.uint8)[places[0] : places[-1]]
+        if values.size == 4 * len(addresses):
+            return values.view(">u4").astype(np.int64) << _PORT | ports
+        unique, which = np.unique(values.reshape(-1, 16), axis=0, return_inverse=True)
+        mapped = np.array([self._number(each.tobytes()) for each in unique], np.int64)
+        return mapped[which.ravel()] << _PORT | ports | _IPV6
+
+    def number(self, text: str) -> int:
+        """The endpoint of an address with its port, as segments have it."""
+        host, _, port = text.rpartition(":")
+        address = ipaddress.ip_address(host.strip("[]"))
+        if address.version == 4:
+            return int(address) << _PORT | int(port)
+        return self._number(address.packed) << _PORT | int(port) | _IPV6
+
+    def text(self, number: int) -> str:
+        """An endpoint as segments have it."""
+        port = number & (1 << _PORT) - 1
+        if number & _IPV6:
+            return f"[{ipaddress.IPv6Address(self._list[(number ^ _IPV6) >> _PORT])}]:{port}"
+        return f"{ipaddress.IPv4Address(number >> _PORT)}:{port}"
+
+    def _number(self, address: bytes) -> int:
+        if address not in self._known:
+            self._known[address] = len(self._list)
+            self._list.append(address)
+        return self._known[address]
+
+
+@dataclass(slots=True)
+class Packets:
+    """The TCP segments of a capture file as arrays, in the order of the file.
+
+    Attributes:
+        time: capture time, microseconds since the epoch.
+        source, target: numbers of endpoints.
+        sequence, acknowledgment, flags: as in ``wirekit.capture.tcp.Segment``.
+        begin, size: where in the file the payload begins, and how many bytes of it are there.
+        length: bytes of payload on the wire.
+        endpoints: what the numbers of endpoints stand for.
+        skipped: the packets that hold no TCP segment.
+    """
+
+    time: NDArray[Any]
+    source: NDArray[Any]
+    target: NDArray[Any]
+    sequence: NDArray[Any]
+    acknowledgment: NDArray[Any]
+    flags: NDArray[Any]
+    begin: NDArray[Any]
+    size: NDArray[Any]
+    length: NDArray[Any]
+    endpoints: Endpoints
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def read_packets(capture: Capture) -> Packets | None:
+    """The TCP segments of an open capture; None where the file is damaged or cut, or a packet has no time."""
+    data = capture.view()
+    endpoints = Endpoints()
+    skipped: list[Skipped] = []
+    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    parts: list[tuple[NDArray[Any], ...]] = []
+    number = 0
+    for batch in records(data, capture.limits, errors):
+        if any(each.num_rows for each in errors) or batch["time"].null_count:
+            return None
+        parts.append(_segments(data, batch, number, endpoints, skipped))
+        number += batch.num_rows
+    if any(each.num_rows for each in errors):
+        return None
+    time, source, target, sequence, acknowledgment, flags, begin, size, length = (
+        np.concatenate(each) for each in zip(*parts, strict=True)
+    )
+    return Packets(time, source, target, sequence, acknowledgment, flags, begin, size, length, endpoints, skipped)
+
+
+def _segments(
+    data: memoryview, batch: pa.RecordBatch, before: int, endpoints: Endpoints, skipped: list[Skipped]
+) -> tuple[NDArray[Any], ...]:
+    """The columns of ``Packets``, of which ``before`` packets have been read, for some more."""
+    count = batch.num_rows
+    times = np.asarray(batch["time"].view(pa.int64()))
+    starts = np.asarray(batch["@data"])
+    stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
+    kinds = np.asarray(batch["link_type"])
+    columns = {name: np.zeros(count, np.int64) for name in ("source", "target", "sequence", "acknowledgment", "flags")}
+    begin, size, length = (np.zeros(count, np.int64) for _ in range(3))
+    usual = np.zeros(count, bool)
+    for kind in np.unique(kinds):
+        if int(kind) in LINKS:
+            rows = np.flatnonzero(kinds == kind)
+            _plain(data, int(kind), rows, starts, stops, endpoints, columns, begin, size, usual)
+    length[usual] = size[usual]
+    originals = np.asarray(batch["original_length"])
+    there = usual.copy()
+    for row in np.flatnonzero(~usual).tolist():
+        first = int(starts[row])
+        content = bytes(data[first : int(stops[row])])
+        time_ns = int(times[row])
+        place = (first, int(originals[row]), before + row + 1)
+        found = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
+        if isinstance(found, Skipped):
+            skipped.append(found)
+            continue
+        there[row] = True
+        begin[row], size[row], length[row] = found.offset, len(found.payload), found.length
+        for name, value in _numbers(found, endpoints):
+            columns[name][row] = value
+    found_columns = (times // 1000, *columns.values(), begin, size, length)
+    return found_columns if there.all() else tuple(each[there] for each in found_columns)
+
+
+def _numbers(segment: Segment, endpoints: Endpoints) -> Iterator[tuple[str, int]]:
+    yield "source", endpoints.number(segment.source)
+    yield "target", endpoints.number(segment.target)
+    yield "sequence", segment.sequence
+    yield "acknowledgment", segment.acknowledgment
+    yield "flags", segment.flags
+
+
+def _plain(
+    data: memoryview,
+    kind: int,
+    rows: NDArray[Any],
+    starts: NDArray[Any],
+    stops: NDArray[Any],
+    endpoints: Endpoints,
+    columns: dict[str, NDArray[Any]],
+    begin: NDArray[Any],
+    size: NDArray[Any],
+    usual: NDArray[Any],
+) -> None:
+    """Fills in the rows of packets of one link type that are plainly whole TCP segments."""
+    ends = stops[rows]
+    batch, states = scan_ranges("net.packet", data, starts[rows], ends, fields=_FIELDS, context={"link_type": kind})
+    decoded = states < REFUSED
+    rows, ends = rows[decoded], ends[decoded]
+    tcp = np.asarray(batch["tcp.source_port"].is_valid())
+    over = {name: np.asarray(batch[f"{name}.source"].is_valid()) for name in _NETWORKS}
+    for name, field_name in _NETWORKS.items():
+        good = np.asarray(batch[f"{name}.{field_name}.ok"].fill_null(False))
+        told = np.asarray(batch[f"{name}.{field_name}"].fill_null(0)) > 0
+        plain = tcp & over[name] & good & told
+        for other in _NETWORKS:
+            if other != name:
+                plain &= ~over[other]
+        if not plain.any():
+            continue
+        part = batch if plain.all() else batch.filter(pa.array(plain))
+        mine = rows[plain]
+        for end, word in (("source", "source"), ("target", "destination")):
+            ports = np.asarray(part[f"tcp.{word}_port"]).astype(np.int64)
+            columns[end][mine] = endpoints.numbers(part[f"{name}.{word}"], ports)
+        columns["sequence"][mine] = np.asarray(part["tcp.sequence_number"])
+        columns["acknowledgment"][mine] = np.asarray(part["tcp.acknowledgment_number"])
+        for flag, bit in _BITS.items():
+            columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
+        size[mine] = _lengths(part["tcp.payload"])
+        begin[mine] = ends[plain] - _lengths(part["data.trailer"]) - size[mine]
+        usual[mine] = True
+
+
+def _lengths(column: pa.Array) -> NDArray[Any]:
+    """The lengths of byte strings, none of them null."""
+    _, offsets, _ = column.buffers()
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    places = np.frombuffer(offsets, kind)[column.offset :][: len(column) + 1]
+    return np.diff(places).astype(np.int64)

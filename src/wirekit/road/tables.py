@@ -1,0 +1,182 @@
+"""A capture to the pipeline's tables: plain connections by the frame index, odd flows by objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.files import Capture, open_capture
+from wirekit.capture.follow import Item, Link
+from wirekit.capture.tcp import Segment, Settings
+from wirekit.conversation import ENDED_INSIDE, SIDES, Conversation, Description, Frame, Quarantined
+from wirekit.errors import WireError
+from wirekit.pipeline.flows import Batch, Writer, flow_batches
+from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.packets import note_rows, segment_row
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.summary import Summary
+from wirekit.registry import registry
+from wirekit.road.index import Index, index_frames
+from wirekit.road.packets import Packets, read_packets
+from wirekit.road.streams import REASONS, Streams, put_together
+from wirekit.tables.columns import PACKETS
+
+
+def captured(each: Input, job: Job, summary: Summary) -> Iterator[Batch] | None:
+    """The tables of one capture; None where the file as a whole is odd: damaged, cut, or not to be read.
+
+    Args:
+        each: the capture.
+        job: how protocols are chosen.
+        summary: is counted up.
+    """
+    try:
+        capture = open_capture(each.path)
+    except (OSError, WireError):
+        return None
+    packets = read_packets(capture)
+    if packets is None:
+        capture.close()
+        return None
+    return _tables(each, capture, packets, job, summary)
+
+
+def _tables(each: Input, capture: Capture, packets: Packets, job: Job, summary: Summary) -> Iterator[Batch]:
+    choice = job.choice
+    with capture:
+        data = capture.view()
+        streams = put_together(data, packets, Settings(server_ports=frozenset(choice.ports)))
+        index = index_frames(streams, choice, packets.endpoints.text)
+        writer = Writer(job, summary)
+        count = summary.file(each.name)
+        plain = _Plain(streams, index, packets)
+        for flow in range(streams.odd.size):
+            found = None if streams.odd[flow] else plain.connection(flow)
+            if found is None:
+                streams.odd[flow] = True
+                continue
+            rows = streams.order[streams.begins[flow] : streams.begins[flow + 1]]
+            count.seen_all(rows.size, int(packets.time[rows[0]]), int(packets.time[rows[-1]]))
+            link, items = found
+            yield from writer.connection(each.name, link, items)
+        yield from writer.rest()
+        yield from flow_batches(_odd(each, capture, data, packets, streams), job, summary)
+
+
+class _Plain:
+    """Plain connections as objects, of which the index says what each frame is."""
+
+    def __init__(self, streams: Streams, index: Index, packets: Packets) -> None:
+        self._streams, self._index, self._endpoints = streams, index, packets.endpoints
+        self._keys = {
+            name: {kind.layout: registry.protocol(name).key(kind.layout) for kind in index.kinds}
+            for name in {*index.protocols} - {""}
+        }
+
+    def connection(self, flow: int) -> tuple[Link, list[Item]] | None:
+        """A connection and what it carries; None where a frame does not decode, or is answered without asking."""
+        streams, index = self._streams, self._index
+        client, server = (self._endpoints.text(int(ends[flow])) for ends in (streams.client, streams.server))
+        link = Link(f"{client}>{server}#0", client, server, int(streams.opened[flow]), True)
+        link.protocol = index.protocols[flow]
+        link.closed_us, link.closed = int(streams.closed[flow]), REASONS[streams.reason[flow]]
+        begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
+        frames = self._frames(flow, begin, end)
+        if len(frames) < end - begin:
+            return None
+        items: list[Item] = [*frames]
+        for side, name in enumerate(SIDES):
+            again = int(streams.duplicates[flow, side])
+            tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
+            framed, left = tail - int(streams.starts[flow, side]), stop - tail
+            if left:
+                last = int(streams.times[np.searchsorted(streams.ends, stop)])
+                data = streams.stream[tail:stop].tobytes()
+                items.append(Quarantined(name, framed, data, last, ENDED_INSIDE))
+            sizes = {"captured": framed + left + again, "frames": framed, "quarantined": left, "duplicate": again}
+            link.bytes.update({(name, fate): size for fate, size in sizes.items() if size})
+        return link, items
+
+    def _frames(self, flow: int, begin: int, end: int) -> list[Frame]:
+        """The frames up to the first that is not usual."""
+        streams, index = self._streams, self._index
+        frames: list[Frame] = []
+        if begin == end:
+            return frames
+        name = index.protocols[flow]
+        conversation = Conversation(name)
+        first = streams.starts[flow].tolist()
+        columns = (index.side, index.start, index.stop, index.time, index.kind, index.number, index.version)
+        rows = zip(*(column[begin:end].tolist() for column in (*columns, index.request)), strict=True)
+        for side, start, stop, time_us, which, number, version, asked in rows:
+            kind = index.kinds[which]
+            request = frames[asked - begin] if asked >= 0 else None
+            if request is not None and not request.description.answered:
+                break
+            layout, api, context = kind.layout, kind.api, {}
+            known = kind.version if isinstance(kind.version, int) else version if kind.version else None
+            if request is not None:
+                api = api or request.description.api
+                layout = layout or index.kinds[index.kind[asked]].answer
+                known = known if kind.version is not None or kind.api else request.description.version
+                if kind.context and request.description.version:
+                    context = {kind.context: request.description.version}
+            frame = conversation.paired(
+                SIDES[side],
+                streams.stream[start:stop].tobytes(),
+                offset=start - first[side],
+                time_us=time_us,
+                key=registry.protocol(name).key(layout),
+                context=context,
+                description=Description(api, known, number if kind.number else None, kind.role),
+                request=request,
+            )
+            if frame.decoded.error is not None or frame.decoded.gaps:
+                break
+            if kind.silent is not None and _value(frame.value, kind.silent[0]) == kind.silent[1]:
+                frame.description = replace(frame.description, answered=False)
+            frames.append(frame)
+        return frames
+
+
+def _value(record: Any, path: str) -> Any:
+    """The value at a path of field names."""
+    for name in path.split("."):
+        record = record[name]
+    return record
+
+
+def _odd(
+    each: Input, capture: Capture, data: memoryview, packets: Packets, streams: Streams
+) -> Iterator[pa.RecordBatch]:
+    """Rows of the table ``packets``, sorted as ``flow_batches`` wants them: what is no segment, and the odd flows."""
+    rows = Rows(PACKETS.schema)
+    for row, size in note_rows(each, capture, packets.skipped):
+        yield from _full(rows.add(row, size))
+    text = packets.endpoints.text
+    for flow in np.flatnonzero(streams.odd).tolist():
+        for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
+            begin = int(packets.begin[row])
+            segment = Segment(
+                int(packets.time[row]),
+                text(int(packets.source[row])),
+                text(int(packets.target[row])),
+                int(packets.sequence[row]),
+                int(packets.acknowledgment[row]),
+                int(packets.flags[row]),
+                bytes(data[begin : begin + int(packets.size[row])]),
+                begin,
+                each.number,
+                int(packets.length[row]),
+            )
+            yield from _full(rows.add(segment_row(segment, each.capture), len(segment.payload)))
+    yield from _full(rows.flush())
+
+
+def _full(batch: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
+    if batch is not None:
+        yield batch

@@ -1,0 +1,92 @@
+"""The law of two roads: objects and columns give the same tables, of captures as they are and of damaged copies."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.capture.damage import DAMAGES
+from tests.capture.second_parser import packets, write
+from tests.conftest import FIXTURES
+from wirekit.capture.files import open_capture
+from wirekit.capture.follow import Choice
+from wirekit.capture.tcp import Settings
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.serial import captured_batches
+from wirekit.pipeline.summary import Summary
+from wirekit.road.index import index_frames
+from wirekit.road.packets import read_packets
+from wirekit.road.streams import put_together
+
+CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
+EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
+COPIES = 40 if EXHAUSTIVE else 1
+DAMAGED = (
+    CAPTURES if EXHAUSTIVE else [FIXTURES / "pcap" / f"{name}.pcap" for name in ("jmq4-consume", "pulsar-consume")]
+)
+KAFKA = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
+
+
+def tables(path: Path, **options: Any) -> tuple[dict[str, Counter[str]], Summary]:
+    """The rows of each table, and what was counted."""
+    job = Job(find_inputs([path]), **options)
+    summary = Summary()
+    rows: dict[str, Counter[str]] = {}
+    for table, batch in captured_batches(job.inputs[:1], job, summary):
+        rows.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
+    return rows, summary
+
+
+def assert_same(path: Path, **options: Any) -> None:
+    """The law, of one capture."""
+    objects, counted = tables(path, road="objects", **options)
+    columns, found = tables(path, road="columns", **options)
+    for table in objects.keys() | columns.keys():
+        assert not objects.get(table, Counter()) - columns.get(table, Counter()), table
+        assert not columns.get(table, Counter()) - objects.get(table, Counter()), table
+    assert counted == found
+
+
+def odd_packets(path: Path) -> tuple[int, int]:
+    """How many packets of a capture are in odd flows, and how many there are."""
+    with open_capture(path) as capture:
+        found = read_packets(capture)
+        assert found is not None
+        streams = put_together(capture.view(), found, Settings())
+        index_frames(streams, Choice(), found.endpoints.text)
+    sizes = streams.begins[1:] - streams.begins[:-1]
+    return int(sizes[streams.odd].sum()), int(sizes.sum())
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_captures(path: Path) -> None:
+    assert_same(path)
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_connections_that_begin_in_the_capture_are_plain(path: Path) -> None:
+    odd, _ = odd_packets(path)
+    assert path.stem.startswith("kafka") or not odd
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("path", DAMAGED, ids=lambda path: path.stem)
+def test_damaged_copies(path: Path, damage: str, tmp_path: Path) -> None:
+    whole = packets(path)
+    for seed in range(COPIES):
+        copy = DAMAGES[damage](whole, Random(zlib.crc32(f"{path.stem} {damage} {seed}".encode())))
+        assert_same(write(tmp_path / "copy.pcap", copy))
+
+
+def test_a_protocol_that_is_given(tmp_path: Path) -> None:
+    assert_same(KAFKA, protocol="kafka")
+    assert_same(KAFKA, protocol="pulsar")
+    assert_same(KAFKA, ports={29101: "kafka"})

@@ -63,9 +63,9 @@ def pieces(
         most = ratio * (end - begin)
         if not floor <= most <= size:
             most = min(max(most, floor), size)
-        piece = quick(bytes(data[begin:end]), min(most, allowance.left))
+        piece = quick(bytes(data[begin:end]), min(most, allowance.most))
         if piece is not None:
-            allowance.left -= len(piece)
+            allowance.take(len(piece))
         yield piece
 
 

@@ -9,12 +9,13 @@ of all fields, by generated code too.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wirekit.errors import Misfit, Misuse, Short, WireError, Wrong
+from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, to_json
 from wirekit.wire.composite import Struct
@@ -93,11 +94,18 @@ class Decoded:
 
     @property
     def spans(self) -> list[Span]:
-        """The bytes of every field (docs/spans.md); made when first asked for, by decoding once more."""
+        """The bytes of every field (docs/spans.md); made when first asked for, by decoding once more.
+
+        Raises:
+            Limit: for more spans than ``Limits.memory`` has room for beside the value, which is there all the same.
+        """
         if self._spans is None:
             again = self.schema, self.data, self.offset, self.context, self.limits
             generated = self.clean and _is_generated(self._asked, self.schema, _traced_times, DECODERS)
-            self._spans = _traced(*again, generated=generated, decrypt=self.decrypt)._spans or []
+            traced = _traced(*again, generated=generated, decrypt=self.decrypt)
+            if isinstance(traced.error, Limit) and self.error is None:
+                raise traced.error
+            self._spans = traced._spans or []
         return self._spans
 
     @property
@@ -220,10 +228,14 @@ def _traced(
         return _run(schema, data, offset, context, limits, trace=True, decrypt=decrypt)
     from wirekit.compiler import trace
 
-    state = trace.State(key, Params(context), limits, offset, decoded.sources)
-    trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
-    decoded._spans = state.spans
-    return decoded
+    assert decoded._state is not None
+    state = trace.State(key, Params(context), decoded._state.allowance, offset, decoded.sources)
+    with contextlib.suppress(trace.NoRoom):
+        trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
+        decoded._spans = state.spans
+        return decoded
+    del state, decoded  # or there would be two of all
+    return _run(schema, data, offset, context, limits, trace=True)
 
 
 _decoded_times: Counter[str] = Counter()

@@ -114,6 +114,13 @@ class Schema:
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 
+    @cached_property
+    def cost(self) -> int:
+        """Bytes of memory that a value takes, without what its bytes decide (see ``wirekit.compiler.costs``)."""
+        from wirekit.compiler.costs import cost
+
+        return cost(self.layout)
+
     def check(self, beside: Mapping[str, Schema] | None = None) -> None:
         """Refuses a layout that can never work.
 

@@ -90,13 +90,14 @@ class SymbolTable:
 class Symbol(int):
     """An integer of an enumeration, with its name and description where the table has them."""
 
-    symbol: str | None
-    description: str
+    symbol: str | None = None
+    description: str = ""
 
     def __new__(cls, value: int, symbol: str | None = None, description: str = "") -> Symbol:
         self = super().__new__(cls, value)
-        self.symbol = symbol
-        self.description = description
+        if symbol is not None:  # one without a name is common in damaged data, and small without attributes of its own
+            self.symbol = symbol
+            self.description = description
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

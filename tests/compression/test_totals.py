@@ -108,12 +108,16 @@ def test_payloads_that_columns_open_are_bounded_together() -> None:
     assert all("decompressed_total of 2000" in reason for reason in errors["reason"].to_pylist())
 
 
-def test_a_megabyte_does_not_become_a_gigabyte() -> None:
+@pytest.mark.parametrize("engine", DECODERS)
+def test_a_megabyte_does_not_become_a_gigabyte(engine: str) -> None:
     value = random.Random(1).randbytes(1000) + bytes(4 << 20)
     data = 190 * message_set(message([message(value)], codec="GZIP"))
     assert len(data) < 1 << 20
-    decoded = wirekit.decode(data, KEY)
+    decoded = wirekit.decode(data, KEY, engine=engine)
     assert sum(len(plain) for plain, _ in decoded.sources) <= wirekit.Limits().decompressed
+    assert isinstance(decoded.error, Limit)
+    assert (decoded.error.limit, decoded.error.path) == ("memory", "messages[31].message.value")
+    decoded = wirekit.decode(data, KEY, limits=wirekit.Limits(memory=1 << 30), engine=engine)
     assert isinstance(decoded.error, Limit)
     assert (decoded.error.limit, decoded.error.path) == ("decompressed_total", "messages[63].message.value")
 

@@ -14,14 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.costs import SPAN
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, conditional, fixed, is_large, trees_in
+from wirekit.errors import Limit
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
-from wirekit.wire.stream import Limits, Reader, Session
+from wirekit.wire.stream import Allowance, Reader, Session
 
 Unit = Callable[..., int]
+
+
+class NoRoom(Exception):
+    """The spans take more memory than there is room for; the reference engine says where."""
 
 
 class State:
@@ -33,21 +39,36 @@ class State:
         origin: absolute offset of its first byte.
         sources: decompressed data and their paths, in order.
         opened: how many of them were walked.
+        allowance: how much memory there is room for, beside the value.
     """
 
-    __slots__ = ("limits", "opened", "origin", "params", "protocol", "source", "sources", "spans")
+    __slots__ = ("_charged", "allowance", "opened", "origin", "params", "protocol", "source", "sources", "spans")
 
     def __init__(
-        self, protocol: str, params: Mapping[str, Any], limits: Limits, origin: int, sources: list[tuple[bytes, str]]
+        self,
+        protocol: str,
+        params: Mapping[str, Any],
+        allowance: Allowance,
+        origin: int,
+        sources: list[tuple[bytes, str]],
     ) -> None:
         self.protocol = protocol
         self.params = params
-        self.limits = limits
+        self.allowance = allowance
+        self._charged = 0
         self.origin = origin
         self.sources = sources
         self.source = 0
         self.opened = 0
         self.spans: list[Span] = []
+
+    def charge(self, path: str, more: int = 0) -> None:
+        """Counts the memory of the spans recorded since the last time, at this path, and of those that will be."""
+        number = len(self.spans) + more
+        self.allowance.room -= (number - self._charged) * (SPAN + len(path))
+        self._charged = number
+        if self.allowance.room < 0:
+            raise NoRoom
 
     def open(self, unit: Unit, q: str, content: Any, *above: Any) -> None:
         """Traces decompressed data."""
@@ -65,16 +86,21 @@ class State:
 
         known = len(self.spans)
         try:
-            trace_message(kind, b, p - self.origin, e - self.origin, q, self.source, self.origin, self.spans)
+            trace_message(kind, b, p - self.origin, e - self.origin, q, self)
         except Unusual:
             del self.spans[known:]
         else:
             return
-        session = Session(self.protocol, self.limits)
+        session = Session(self.protocol, self.allowance.limits)
+        session.allowance = self.allowance
         session.spans = self.spans
         session.path.append(q)
         reader = Reader(session, b, p - self.origin, e - self.origin, origin=self.origin, source=self.source)
-        parse_message(kind, reader)
+        try:
+            parse_message(kind, reader)
+        except Limit:
+            raise NoRoom from None
+        self._charged = len(self.spans)
 
 
 @dataclass(slots=True)
@@ -271,6 +297,7 @@ class Writer(Generator):
 
     @staticmethod
     def _numbers(code: Tracing, place: Place, items: str, end: str, size: int) -> None:
+        code.put(f'S.charge(f"{place.path}", len({items}))')
         code.put("extend([")
         code.put(f'    span((f"{place.path}[{{i}}]", {end} + i * {size}, {end} + i * {size} + {size}, n, None, None,')
         code.put(f'    "number")) for i in range(len({items}))')
@@ -286,6 +313,7 @@ class Writer(Generator):
         code.put(f'{path} = f"{place.path}[{{{index}}}]"')
         self._node(code, node.element, scope, Place(f"{{{path}}}", f"{{{path}}}."), e, item)
         code.flush()
+        code.put(f"S.charge({path})")
         if code.place() != end:
             code.put(f"{end} = {code.place()}")
         code.loops -= 1

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from wirekit.compiler.source import Unusual
 from wirekit.values import Span
 from wirekit.wire.protobuf import BYTES, FIXED64, LAST_BYTE, VARINT, Message
+
+if TYPE_CHECKING:
+    from wirekit.compiler.trace import State
 
 SIZES = {FIXED64: 8}
 span = functools.partial(tuple.__new__, Span)
@@ -34,14 +37,14 @@ def _fields(message: Message) -> dict[int, _Known]:
     return found
 
 
-def trace_message(
-    message: Message, b: bytes, p: int, e: int, path: str, source: int, origin: int, spans: list[Any]
-) -> None:
+def trace_message(message: Message, b: bytes, p: int, e: int, path: str, state: State) -> None:
     """Adds the spans of the message in b[p:e].
 
     Raises:
         Unusual: for packed numbers, and fields that the descriptor does not know.
+        NoRoom: for more spans than there is memory for.
     """
+    source, origin, spans = state.source, state.origin, state.spans
     fields, add, inner = _fields(message), spans.append, path and path + "."
     indexes: dict[str, int] = {}
     begin = p + origin
@@ -70,7 +73,8 @@ def trace_message(
         if below is None:
             add(span((where, start + origin, p + origin, source, None, None, kind)))
         else:
-            trace_message(below, b, start, p, where, source, origin, spans)
+            trace_message(below, b, start, p, where, state)
+        state.charge(where)
     add(span((path, begin, e + origin, source, None, None, "record")))
 
 

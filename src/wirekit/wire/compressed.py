@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from wirekit.compiler.costs import OPENED
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, record_type, shown
 from wirekit.wire.blobs import Bytes
@@ -71,6 +72,7 @@ class Compressed(Wrapping):
         plain = self._open(name, data, context, stream, start)
         if plain is None:
             return data
+        stream.charge(OPENED)
         names = stream.session.path
         depth = len(names)
         frames = len(stream.session.frames)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from wirekit.compiler import costs
 from wirekit.errors import Limit, Misfit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, shown, to_json
 from wirekit.wire.blobs import decode_text, encode_text
@@ -134,6 +135,11 @@ class Message:
         return [field.name for field in self.fields.values() if not field.repeated]
 
     @cached_property
+    def cost(self) -> int:
+        """Bytes of memory that a record takes, without the values in it."""
+        return costs.RECORD + costs.SLOT * len(self.fields) + costs.LIST * len(self.lists)
+
+    @cached_property
     def required(self) -> list[Field]:
         """The fields that it must have."""
         return [field for field in self.fields.values() if field.required]
@@ -167,6 +173,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
     Raises:
         Limit: for messages inside of more than ``DEEPEST`` others.
     """
+    stream.charge(message.cost)
     record = message.record()
     repeated: dict[str, list[Any]] = {name: [] for name in message.lists}
     for name in message.singles:
@@ -187,11 +194,13 @@ def parse_message(message: Message, stream: Reader) -> Record:
             if field_ is None or not _accepts(field_, wire_type):
                 stream.plain = False
                 stream.span(start, "tag", "$unknown", len(unknown), "$tag")
+                stream.charge(costs.UNKNOWN)
                 unknown.append(_unknown(number, wire_type, stream, len(unknown)))
                 continue
             if number < last or (number == last and not field_.repeated):
                 stream.plain = False
             last = number
+            stream.charge(costs.BYTES)
             names.append(field_.name)
             if field_.repeated:
                 _append(field_, wire_type, stream, repeated[field_.name], start)
@@ -218,12 +227,15 @@ def parse_message(message: Message, stream: Reader) -> Record:
         stream.check("required", stored, None, False, begin, f"readers refuse it: {wanted}")
         names.pop()
         extra.setdefault("keep", []).append(name)
+    if extra or not stream.plain:
+        stream.charge(costs.EXTRAS)
     record._extra = extra or None
     if not stream.plain:
         data = bytes(stream.buffer[begin : stream.position])
         writer = Writer(stream.session.protocol, stream.session.limits)
         writer.parsed = True
         if build_message(message, record, writer) != data:
+            stream.charge(len(data))
             extra["bytes"] = data
             record._extra = extra
     stream.plain = outer
@@ -269,6 +281,7 @@ def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], star
     while stream.position < end:
         names.append(len(items))
         items.append(_value(field, stream))
+        stream.charge(costs.NUMBER)
         names.pop()
     stream.limit = outer
 

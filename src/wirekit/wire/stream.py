@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from wirekit.compiler.costs import EXTRAS, SPAN, VERDICT
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
 
@@ -24,6 +25,11 @@ WITHIN = "$within"
 TOTAL = "decompressed_total"
 """The limit on all compressed data of an input together, as ``Limit`` names it."""
 
+COPIES = 2  # of decompressed data: as a whole, and as the values in it
+
+MEMORY = "memory"
+"""The limit on what decoded values take, as ``Limit`` names it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -34,12 +40,19 @@ class Limits:
     input is what one call is given: the bytes of ``decode``, the buffer of ``columns`` or ``scan``. Readers of captures
     and stored files decode a frame or a few MiB at a time, each with this allowance of its own.
 
+    What is decoded is counted by the memory that it takes, whichever engine decodes: records, list elements, protobuf
+    messages and their fields, decompressed bytes, verdicts, spans. It is an estimate, a little more than CPython takes
+    (``wirekit.compiler.costs``). With the defaults a process takes 300 MB and 20 times the input at most; a few hundred
+    thousand small records fit into any input. The libraries of ``columns`` and ``scan`` take 200 MiB of it.
+
     Attributes:
         frame: bytes that a frame's own length may announce.
         depth: how deep compressed data may lie inside compressed data, and a layout inside itself.
         decompressed: bytes that one piece of compressed data may grow to.
         ratio: how many times its size it may grow to (not applied below 64 KiB).
         total_ratio: how many times the input's size all its pieces may grow to (not applied below ``decompressed``).
+        memory: bytes of memory that the values decoded from one input may take, besides ``memory_ratio``.
+        memory_ratio: how many times the input's size they may take more.
     """
 
     frame: int = 100 * 1024 * 1024
@@ -47,10 +60,12 @@ class Limits:
     decompressed: int = 256 * 1024 * 1024
     ratio: int = 1000
     total_ratio: int = 100
+    memory: int = 240 * 1024 * 1024
+    memory_ratio: int = 16
 
 
 class Allowance:
-    """Opens the pieces of compressed data in one input, and keeps count of what they grow to.
+    """Opens the pieces of compressed data in one input; keeps count of what they grow to, and of memory.
 
     Args:
         limits: what the bytes may ask for.
@@ -59,6 +74,8 @@ class Allowance:
     Attributes:
         total: bytes that all pieces may grow to.
         left: those that no piece has taken yet.
+        memory: bytes of memory that all values may take.
+        room: those that no value has taken yet.
 
     >>> from wirekit.compression import compress
     >>> data = compress("gzip", bytes(800))
@@ -70,18 +87,33 @@ class Allowance:
     wirekit.errors.Limit: the start: 1001 exceeds the limit decompressed_total of 1000
     """
 
-    __slots__ = ("left", "limits", "total")
+    __slots__ = ("left", "limits", "memory", "room", "total")
 
     def __init__(self, limits: Limits, size: int) -> None:
         self.limits = limits
         self.total = self.left = max(limits.decompressed, limits.total_ratio * size)
+        self.memory = self.room = limits.memory + limits.memory_ratio * size
+
+    @property
+    def most(self) -> int:
+        """Bytes that may still be decompressed."""
+        return min(self.left, max(self.room, 0) // COPIES)
+
+    def take(self, size: int) -> None:
+        """Counts bytes that were decompressed."""
+        self.left -= size
+        self.room -= COPIES * size
+
+    def exceeded(self) -> Limit:
+        """The error for values that took more memory than there was room for."""
+        return Limit(MEMORY, self.memory, self.memory + max(1, -self.room))
 
     def decompress(self, codec: str, data: bytes | memoryview, size: int | None = None) -> bytes:
         """What ``wirekit.compression.decompress`` gives, within the limits of a piece and of all together."""
         from wirekit.compression import Decompression, decompress
 
-        limits = self.limits
-        bounds = Decompression(size=min(limits.decompressed, self.left), ratio=limits.ratio)
+        limits, most = self.limits, self.most
+        bounds = Decompression(size=min(limits.decompressed, most), ratio=limits.ratio)
         try:
             plain = decompress(codec, data, limits=bounds, size=size)
         except Limit as error:
@@ -89,8 +121,10 @@ class Allowance:
                 raise
             if error.actual > limits.decompressed:
                 raise Limit(error.limit, limits.decompressed, error.actual) from None
+            if most < self.left:  # memory is what there is too little of
+                raise Limit(MEMORY, self.memory, self.memory + COPIES) from None
             raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
-        self.left -= len(plain)
+        self.take(len(plain))
         return plain
 
 
@@ -120,6 +154,10 @@ class Scope(dict[str, Any]):
         return Scope(_=self, _params=self["_params"])
 
 
+Mark = tuple[int, int, int, int, int, int, int]
+"""How much of each kind a session has recorded, and what room for more it had."""
+
+
 class Session:
     """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits.
 
@@ -143,18 +181,19 @@ class Session:
         self.sources: list[tuple[bytes, str]] = []
         self.frames: list[tuple[int, dict[str, Any]]] = []
 
-    def mark(self) -> tuple[int, int, int, int, int, int]:
+    def mark(self) -> Mark:
         """A point to come back to with ``rewind``."""
         spans = len(self.spans) if self.spans is not None else 0
-        return len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
+        recorded = len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
+        return *recorded, self.allowance.room
 
-    def rewind(self, mark: tuple[int, int, int, int, int, int]) -> None:
+    def rewind(self, mark: Mark) -> None:
         """Forget all that was recorded since the mark."""
-        path, checks, gaps, _, sources, frames = mark
+        path, checks, gaps, _, sources, frames, self.allowance.room = mark
         del self.path[path:], self.checks[checks:], self.gaps[gaps:], self.sources[sources:], self.frames[frames:]
         self.forget_spans(mark)
 
-    def forget_spans(self, mark: tuple[int, int, int, int, int, int]) -> None:
+    def forget_spans(self, mark: Mark) -> None:
         """Forget the spans recorded since the mark, and nothing else."""
         if self.spans is not None:
             del self.spans[mark[3] :]
@@ -230,6 +269,13 @@ class Reader:
         """Bytes before the nearest limit."""
         return self.limit - self.position
 
+    def charge(self, size: int) -> None:
+        """Counts memory that a value takes, in bytes; Limit when there is no room for it."""
+        allowance = self.session.allowance
+        allowance.room -= size
+        if allowance.room < 0:
+            raise located(allowance.exceeded(), self)
+
     def where(self) -> dict[str, Any]:
         """Protocol, path, absolute offset and source of the position, as an error takes them."""
         session = self.session
@@ -261,6 +307,8 @@ class Reader:
         status = "ok" if ok else "bad"
         verdict = Check(path, kind, stored, computed, status, self.origin + position, self.source, note)
         self.session.checks.append(verdict)
+        if not ok:
+            self.charge(VERDICT + len(path) + len(note))
 
     def gap(self, start: int, end: int) -> None:
         """Records that no field explains [start, end), unless that is empty."""
@@ -268,6 +316,7 @@ class Reader:
             return
         path = join_path(self.session.path)
         self.session.gaps.append(Gap(self.origin + start, end - start, path, self.source))
+        self.charge(VERDICT + len(path))
 
     def trailing(self, start: int, end: int) -> None:
         """Records that what is left over inside the field at the path, [start, end), has no field of its own."""
@@ -283,6 +332,7 @@ class Reader:
             path = join_path([*self.session.path[:depth], *names])
             begin, end = self.origin + start, self.origin + self.position
             spans.append(Span(path, begin, end, self.source, None, None, kind))
+            self.session.allowance.room -= SPAN + len(path)
 
     def absent(self) -> None:
         """Records that the field at the path is not there, or null."""
@@ -295,6 +345,7 @@ class Reader:
             path = join_path([*self.session.path, name])
             begin, end = self.origin + start, self.origin + self.position
             spans.append(Span(path, begin, end, self.source, shift, width, "bit"))
+            self.session.allowance.room -= SPAN + len(path)
 
     def rename(self, kind: str, *names: str) -> None:
         """Says anew what the last span is, of which more is known by now."""
@@ -312,12 +363,14 @@ class Reader:
         if self.session.frames:
             depth, extra = self.session.frames[-1]
             extra.setdefault(kind, {})[join_path(self._place(depth, wrapped))] = value
+            self.charge(EXTRAS)
 
     def keep(self, *, wrapped: bool = False) -> None:
         """Has the field at the path written as it stands when the value is encoded; ``wrapped`` as for ``note``."""
         if self.session.frames:
             depth, extra = self.session.frames[-1]
             extra.setdefault("keep", []).append(join_path(self._place(depth, wrapped)))
+            self.charge(EXTRAS)
 
     def _place(self, depth: int, wrapped: bool) -> list[str | int]:
         path = self.session.path

@@ -131,6 +131,15 @@ def unopened(
     return which, made | {"at_depth": depth + deeper}
 
 
+def too_much(made: Kernel, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
+    """The error for a record that holds more than there is memory for, with the number of its range."""
+    which, holder = range_of(level, row), made.packing or made.contents
+    assert holder is not None
+    at, length = int(level.arrays["offset"][row] - level.begins[which]), int(level.arrays["length"][row])
+    reason, path = reference.allowance.exceeded().reason, made.columns[holder.column].path
+    return which, failure(at, length, "limit", path, at, reason, depth, level, which)
+
+
 def range_of(level: Level, row: int) -> int:
     """The number of the range that a row is in."""
     return int(np.searchsorted(level.arrays["first"], row, side="right")) - 1

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, refused, unopened
+from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, refused, too_much, unopened
 from wirekit.compiler.columns.plan import Ranges
 from wirekit.compiler.columns.protobuf import chosen
 from wirekit.compiler.columns.reference import of_held
-from wirekit.compiler.columns.run import Level, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.wire.stream import Reader, Session
 
@@ -158,14 +158,7 @@ class Opening:
         inner, plan = self.made.contents, self.made.held
         if inner is None or plan is None:
             return np.arange(self.level.rows), []
-        parents = np.array(list(self.lists), np.int64)
-        sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
-        ends = np.cumsum(sizes)
-        begins = ends - sizes
-        buffer = as_array(b"".join(self.lists.values()))
-        below = Level(buffer, Ranges.whole(begins, ends), begins, parents)
-        below.roots = self.level.arrays["offset"][parents]
-        run(inner, plan, below, self.limits, inside(self.fields, self.path))
+        below, parents = self._below(inner, plan)
         batch = batch_of(inner, below)
         if not self.lists:
             return np.arange(self.level.rows), self._nothing(batch.schema)
@@ -197,6 +190,26 @@ class Opening:
         number = np.zeros(len(outer), np.int32)
         number[~missing] = index
         return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+
+    def _below(self, inner: Program, plan: Records) -> tuple[Level, NDArray[Any]]:
+        """The level of the records inside, and the row that holds each range; of rows that there is memory for."""
+        while True:
+            parents = np.array(list(self.lists), np.int64)
+            sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
+            ends = np.cumsum(sizes)
+            begins = ends - sizes
+            below = Level(as_array(b"".join(self.lists.values())), Ranges.whole(begins, ends), begins, parents)
+            below.roots = self.level.arrays["offset"][parents]
+            fields, allowance = inside(self.fields, self.path), self.reference.allowance
+            try:
+                run(inner, plan, below, self.limits, fields, allowance)
+            except NoRoom as error:
+                for row in parents[error.range :].tolist():
+                    del self.lists[row]
+                    self.gone[row], self.verdict[row] = True, 0
+                    self.found.add(*too_much(self.made.kernel, self.reference, self.level, 0, row))
+            else:
+                return below, parents
 
     def _damaged(self, inner: Program, plan: Records, below: Level, parents: NDArray[Any]) -> None:
         """Tells of records inside that are not good.

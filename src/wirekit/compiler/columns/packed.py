@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirekit.compiler.columns.errors import unopened
+from wirekit.compiler.columns.errors import too_much, unopened
 from wirekit.compiler.columns.plan import Ranges, start
-from wirekit.compiler.columns.run import Level, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.errors import Limit, WireError
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ def opened_level(made: Program, level: Level, depth: int, reference: Reference, 
         reference: for the words of those that cannot be opened, and how many bytes may come out.
         found: takes those.
     """
-    limits = reference.limits
-    inner = made.inner
-    assert inner is not None
     packed = np.flatnonzero(level.arrays["k0"])
     if packed.size == 0:
         return None
@@ -40,11 +37,30 @@ def opened_level(made: Program, level: Level, depth: int, reference: Reference, 
     level.state[parents] = 1
     if not pieces:
         return None
+    below = _scanned(made, level, depth, pieces, parents, reference)
+    while isinstance(below, NoRoom):
+        for row in parents[below.range :].tolist():
+            level.state[row] = 2
+            found.add(*too_much(made.kernel, reference, level, depth, row))
+        pieces, parents = pieces[: below.range], parents[: below.range]
+        if not pieces:
+            return None
+        below = _scanned(made, level, depth, pieces, parents, reference)
+    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    level.left[parents] = below.begins + sizes - below.arrays["good"]
+    return below
+
+
+def _scanned(
+    made: Program, level: Level, depth: int, pieces: list[bytes], parents: NDArray[Any], reference: Reference
+) -> Level | NoRoom:
+    """The level of what was decompressed, or which piece its arrays have no room for."""
+    limits, inner = reference.limits, made.inner
+    assert inner is not None
     sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
     ends = np.cumsum(sizes)
     begins = ends - sizes
     buffer = as_array(b"".join(pieces))
-    pieces.clear()
     ranges = Ranges.whole(begins, ends)
     if inner.lead:
         places = zip(begins.tolist(), ends.tolist(), strict=True)
@@ -52,8 +68,10 @@ def opened_level(made: Program, level: Level, depth: int, reference: Reference, 
     below = Level(buffer, ranges, begins, parents)
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
-    run(made, inner, below, limits)
-    level.left[parents] = ends - below.arrays["good"]
+    try:
+        run(made, inner, below, limits, allowance=reference.allowance)
+    except NoRoom as error:
+        return error
     return below
 
 

@@ -273,6 +273,11 @@ class Tray:
         """Which of the columns a slot has; negative for none."""
         return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.made.places)) : SLOT_WIDTH]
 
+    def taken(self, rows: int) -> int:
+        """Bytes of the arrays that are filled when there are so many records."""
+        kept, columns = int(self.memory[1]), int(self.memory[5])
+        return self.items.itemsize * 5 * kept + (2 * self.dense.itemsize + 1) * columns * rows
+
     def grow(self, rows: int) -> None:
         """Makes room for rows, and for what the kernel came to the end of."""
         kept, used, columns = (int(self.memory[at]) for at in (1, 2, 5))

@@ -49,9 +49,10 @@ class Reference:
         return self.allowance.limits
 
     def session(self) -> Session:
-        """A session that may still decompress as much; what it does is not counted again."""
+        """A session that may still decompress as much, and take as much memory; what it does is not counted again."""
         session = Session(self.key, self.limits)
-        session.allowance.total, session.allowance.left = self.allowance.total, self.allowance.left
+        for name in Allowance.__slots__:
+            setattr(session.allowance, name, getattr(self.allowance, name))
         return session
 
     def read(

@@ -15,7 +15,7 @@ from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Program
 from wirekit.compiler.columns.protobuf import Tray
 from wirekit.errors import Misuse
-from wirekit.wire.stream import Limits
+from wirekit.wire.stream import Allowance, Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +26,7 @@ WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for
 SPARE = 3  # how many times what is used an array may take
 SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
 ELEMENT_GUESS = 32  # the same of an element of a list
+COPIES = 4  # of an array: while it grows, while levels become one batch, while rows are taken out
 ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
 
 
@@ -84,8 +85,37 @@ def as_array(buffer: Any) -> NDArray[Any]:
     return data
 
 
-def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tuple[str, ...] | None = None) -> None:
-    """Has the kernel scan the ranges of a level, and its arrays grow as they are filled."""
+class NoRoom(Exception):
+    """The arrays of a level would take more memory than there is room for.
+
+    Attributes:
+        range: the number of the range at work, or of one in the middle where all were read.
+        position: where its next record begins, in the buffer.
+    """
+
+    def __init__(self, state: NDArray[Any], level: Level) -> None:
+        super().__init__()
+        ranges = level.ranges.starts.size
+        self.range = int(state[0]) if state[0] < ranges else ranges // 2  # halves: few attempts for many ranges
+        self.position = int(state[1] if state[1] >= 0 else level.ranges.starts[self.range])
+
+
+def run(
+    made: Program,
+    plan: Records,
+    level: Level,
+    limits: Limits,
+    fields: tuple[str, ...] | None = None,
+    allowance: Allowance | None = None,
+) -> None:
+    """Has the kernel scan the ranges of a level, and its arrays grow as they are filled.
+
+    Args:
+        allowance: how much memory there is room for; what the arrays take is taken from it.
+
+    Raises:
+        NoRoom: they need more.
+    """
     total = int((level.ranges.ends - level.ranges.starts).sum())
     ranges = level.ranges.starts.size
     bound = total // made.least + 1
@@ -129,6 +159,10 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
             arrays.update({f"{name}{number}": array for name, array in tray.given().items()})
         full = _called(made.kernel, compiled, arrays, scalars)
         level.rows, level.errors = int(arrays["state"][3]), int(arrays["state"][4])
+        taken = COPIES * _taken(made, level, inside)
+        room = HIGHEST if allowance is None else allowance.room - taken
+        if room < 0 and (full or level.roots.size):  # of the buffer itself, what is there already may stay
+            raise NoRoom(arrays["state"], level)
         if not full:
             break
         if full == 2:  # byte strings
@@ -141,12 +175,13 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         if full >= FULL_LIST:
             number = full - FULL_LIST
             used, size = level.elements(made.kernel.lists[number]), 2 * int(arrays["room"][number]) + 1024
+            size = min(size, _fitting(int(arrays["room"][number]), room, inside[number]))
             arrays["room"][number] = size
             for name in inside[number]:
                 arrays[name] = _larger(arrays[name], used, size, _extra(name))
             continue
         if level.rows >= rows:
-            rows = 2 * rows + 1024
+            rows = min(2 * rows + 1024, _fitting(rows, room, kinds))
             for name in kinds:
                 arrays[name] = _larger(arrays[name], level.rows, rows, _extra(name))
         if level.errors >= arrays["error_at"].size:
@@ -161,6 +196,22 @@ def run(made: Program, plan: Records, level: Level, limits: Limits, fields: tupl
         if column.kind in ("bytes", "text"):
             arrays[f"d{column.slot}"] = _fitted(arrays[f"d{column.slot}"], level.used(column))
     level.state = np.zeros(level.rows, np.uint8)
+    if allowance is not None:
+        allowance.room -= taken
+
+
+def _taken(made: Program, level: Level, inside: tuple[dict[str, np.dtype[Any]], ...]) -> int:
+    """Bytes of the arrays of a level that are filled."""
+    found = level.rows * sum(dtype.itemsize for dtype in made.types.values()) + 8 * 4 * level.errors
+    for group, types in zip(made.kernel.lists, inside, strict=True):
+        found += level.elements(group) * sum(dtype.itemsize for dtype in types.values())
+    found += sum(level.used(column) for column in made.kernel.columns if column.kind in ("bytes", "text"))
+    return found + sum(tray.taken(level.rows) for tray in level.trays)
+
+
+def _fitting(size: int, room: int, types: dict[str, np.dtype[Any]]) -> int:
+    """To how many elements arrays may grow at the most, a few more than there is room for."""
+    return size + 1024 + room // (COPIES * max(sum(dtype.itemsize for dtype in types.values()), 1))
 
 
 def _shortened(types: dict[str, np.dtype[Any]]) -> dict[str, np.dtype[Any]]:

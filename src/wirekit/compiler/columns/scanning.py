@@ -32,7 +32,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,12 +51,18 @@ from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Program, led_program, program, source, without_columns
 from wirekit.compiler.columns.protobuf import chosen
 from wirekit.compiler.columns.reference import of_front, of_records
-from wirekit.compiler.columns.run import HIGHEST, Level, as_array, run
+from wirekit.compiler.columns.run import HIGHEST, Level, NoRoom, as_array, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Allowance, Limits
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["columns", "opened", "program", "scan", "source"]
+
+LIBRARIES = 200 << 20
+"""Bytes of memory that numba, Arrow and the compiled kernels take: part of what ``Limits.memory`` grants."""
 
 _blocks: dict[int, Block | None] = {}  # by the id of a program, which is kept
 
@@ -156,6 +163,7 @@ def scan(
             return batch, NO_ERRORS
     data = as_array(buffer)
     allowance = Allowance(bounds, data.size)
+    allowance.room -= LIBRARIES
     ahead = None
     if led:
         known, found, ahead = led_program(key, data, bounds)
@@ -166,11 +174,20 @@ def scan(
         made = program(key, context)
         reference = of_records(made.plan, allowance, context)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
-    whole = Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     wanted = None if fields is None else checked(key, made, fields)
-    run(made, made.plan, whole, bounds, wanted)
+    whole = _level(data, found)
+    beyond = None
+    try:
+        run(made, made.plan, whole, bounds, wanted, allowance)
+    except NoRoom as error:
+        beyond, whole = error.position, _level(data, replace(found, end=error.position, count=-1))
+        run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
     wrong = [refused(made.kernel, reference, whole, 0)]
+    if beyond is not None:
+        reason = allowance.exceeded().reason
+        wrong[0].add(0, failure(beyond, data.size - beyond, "limit", "", beyond, reason, 0, whole, 0))
+        allowance.room = 0
     while made.kernel.packing is not None and made.inner is not None:
         opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1])
         if opened is None:
@@ -245,11 +262,16 @@ def opened(
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), errors
 
 
+def _level(data: NDArray[Any], found: Start) -> Level:
+    """The level of the buffer itself."""
+    return Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
 def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Nothing but an error: what the records are is not known."""
     assert found.wrong is not None
     path, kind, at, length, reason = found.wrong
-    nowhere = Level(np.zeros(0, np.uint8), Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    nowhere = _level(np.zeros(0, np.uint8), found)
     row = failure(at, length, kind, path, at, reason, 0, nowhere, 0)
     told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)

@@ -70,7 +70,7 @@ class Writer(Structures, Lists, Blobs):
             case ir.Reference():
                 value = code.fresh("v")
                 code.records = True
-                code.put(f"{value}, p = S.refer(resolve({node.key!r}), b, p, {e}, {_prefix(path)})")
+                code.put(f"{value}, p = S.refer({node.key!r}, resolve({node.key!r}), b, p, {e}, {_prefix(path)})")
                 return value
             case ir.Packed():
                 return self._packed(code, node, scope, path, e)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from wirekit.compiler import ir
+from wirekit.compiler.costs import cost, grows
 from wirekit.compiler.rows.code import Decoding, Together, template
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.rows.state import Prefix, Site
@@ -35,6 +36,7 @@ class Lists(Numbers):
         least = max(ir.minimum(node.element), 1)
         code.put(f"if {count} < 0: raise Unusual")
         code.short(f"{count} * {least} > {e} - p", e)
+        code.put(f"S.charge({count} * {cost(node.element)})")
         if isinstance(node.element, ir.Number) and not node.element.real:
             number = node.element
             form = "<" if number.little else ">"
@@ -68,13 +70,16 @@ class Lists(Numbers):
     ) -> None:
         index, start = f"len({items})", code.fresh("s")
         outer_list = self._begun(code, node, index, path)
+        each, most = cost(node.element), code.fresh("m")
         code.put(f"{items} = []")
+        code.put(f"{most} = S.allowance.room // {each}")
         code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         code.depth += 1
         code.put(f"if p >= {e}: break")
         code.loops += 1
         if node.until:
             code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
+        code.put(f"if len({items}) > {most}: raise Unusual")
         code.put(f"{start} = p")
         if node.stop:
             self._may_be_cut(code, node, items, index, start, scope, path, e)
@@ -88,6 +93,7 @@ class Lists(Numbers):
         code.loops -= 1
         code.depth -= 1
         self._ended(code, outer_list)
+        code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")
             code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")
@@ -109,6 +115,9 @@ class Lists(Numbers):
         outer = code.leave, code.records, code.rewinds
         code.leave, code.records, code.rewinds = e, False, False
         known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
+        room = code.fresh("r") if grows(node.element) else ""
+        if room:
+            code.put(f"{room} = S.allowance.room")
         code.put("try:")
         code.depth += 1
         value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
@@ -116,6 +125,8 @@ class Lists(Numbers):
         code.depth -= 1
         code.put("except Cut:")
         code.put(f"    p = {start}")
+        if room:
+            code.put(f"    S.allowance.room = {room}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
             if code.together is not None:  # what it opened has ended an entry that holds elements before it

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wirekit.compiler.costs import OPENED
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record
@@ -117,6 +118,13 @@ class State:
                 found.append(Check(path, site.kind, stored, stored, site.status, start + end - size, source))
         return found
 
+    def charge(self, size: int) -> None:
+        """Counts memory that values take, in bytes; Unusual when there is no room for it."""
+        allowance = self.allowance
+        allowance.room -= size
+        if allowance.room < 0:
+            raise Unusual
+
     def open(
         self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: Prefix, *above: Any
     ) -> Record:
@@ -127,6 +135,7 @@ class State:
             plain = self.allowance.decompress(codec, data, size)
         except WireError:
             raise Unusual from None
+        self.charge(OPENED)
         path = (*path, "content")
         self.sources.append((plain, join_path(list(path))))
         outer, self.source = self.source, len(self.sources)
@@ -141,8 +150,11 @@ class State:
         record.content = content
         return record
 
-    def refer(self, unit: Unit, b: bytes, p: int, e: int, q: Prefix) -> tuple[Any, int]:
+    def refer(self, key: str, unit: Unit, b: bytes, p: int, e: int, q: Prefix) -> tuple[Any, int]:
         """A value of another schema, which may be the one at work."""
+        from wirekit.registry import registry
+
+        self.charge(registry[key].cost)
         if self.nested >= self.limits.depth:
             raise Unusual
         self.nested += 1
@@ -155,6 +167,7 @@ class State:
         from wirekit.wire.protobuf import parse_message
 
         session = Session(self.protocol, self.limits)
+        session.allowance = self.allowance
         session.path.extend(q)
         try:
             record = parse_message(kind, Reader(session, b, p, e))

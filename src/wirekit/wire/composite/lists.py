@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from wirekit.errors import Short, WireError
@@ -17,6 +18,14 @@ class _Elements(Node):
     def __init__(self, element: Node) -> None:
         super().__init__()
         self.element = element
+
+    @cached_property
+    def cost(self) -> int:
+        """Bytes of memory that an element takes."""
+        from wirekit.compiler.costs import cost
+        from wirekit.compiler.lower import lower
+
+        return cost(lower(self.element))
 
     def parts(self) -> list[tuple[str, Node]]:
         return [("element", self.element)]
@@ -42,6 +51,7 @@ class _Elements(Node):
             for index in range(number):
                 names.append(index)
                 items.append(self.element._parse(stream, context, ""))
+                stream.charge(self.cost)
                 names.pop()
         except WireError as error:
             error.partial = items if error.partial is None else [*items, error.partial]
@@ -158,6 +168,7 @@ class RecordsToEnd(_Elements):
             session.path.append(len(items))
             try:
                 items.append(self.element._parse(stream, context, ""))
+                stream.charge(self.cost)
             except WireError as error:
                 if self.short_tail == "stop" and isinstance(error, Short) and error.bounded == bounded:
                     session.rewind(mark)

@@ -102,10 +102,18 @@ class Ref(Node):
 
         return registry[self.key].node
 
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that a value takes."""
+        from wirekit.registry import registry
+
+        return registry[self.key].cost
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         limits = stream.session.limits
         if stream.nested >= limits.depth:
             raise Limit("depth", limits.depth, stream.nested + 1, **stream.where())
+        stream.charge(self.cost)
         stream.nested += 1
         value = self.target._parse(stream, context, path)
         stream.nested -= 1

@@ -1,0 +1,75 @@
+"""How much memory decoded values take in Python, estimated from the layout: what ``Limits.memory`` is held against.
+
+The figures are those of CPython on 64 bits, rounded up. Both engines charge the same for the same value, so that they
+give up at the same one. What is not told by the layout is charged when it is met: elements of lists, protobuf fields,
+decompressed bytes, verdicts that are bad.
+"""
+
+from __future__ import annotations
+
+from wirekit.compiler import ir
+
+SLOT = 8
+NUMBER = 40  # with the slot or element that holds it
+SYMBOL = 72
+BYTES = 80  # without the bytes themselves, which are those of the input or are charged when they are decompressed
+RECORD = 64
+LIST = 64
+OPENED = 400  # the record of compressed data, and the entry in the sources
+VERDICT = 208
+SPAN = 240  # without its path
+UNKNOWN = 640  # a protobuf field without a name
+EXTRAS = 320  # what a record has beside its fields
+
+
+def cost(node: ir.Node) -> int:
+    """Bytes of memory that a value takes, without elements of lists, protobuf messages and other schemas inside.
+
+    >>> from wirekit.registry import registry
+    >>> cost(registry["kafka.offset_index"].layout) == RECORD + LIST + 2 * SLOT
+    True
+    """
+    return _cost(node, {})
+
+
+def _cost(node: ir.Node, known: dict[int, int]) -> int:
+    if id(node) not in known:
+        known[id(node)] = _estimated(node, known)
+    return known[id(node)]
+
+
+def _estimated(node: ir.Node, known: dict[int, int]) -> int:
+    match node:
+        case ir.Number():
+            return NUMBER
+        case ir.Boolean():
+            return SLOT
+        case ir.Named():
+            return SYMBOL
+        case ir.BitFields(fields=fields):
+            return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
+        case ir.Blob() | ir.Delimited():
+            return BYTES
+        case ir.Structure(members=members, measures=measures, sums=sums):
+            verdicts = len(sums) + sum(not each.bounds or each.last < each.at for each in measures)
+            inside = sum(SLOT + _cost(member.node, known) for member in members)
+            return RECORD + SLOT + VERDICT * verdicts + inside
+        case ir.Several():
+            return LIST
+        case ir.Either(then=then, otherwise=otherwise):
+            return max(_cost(then, known), _cost(otherwise, known))
+        case ir.Choice(cases=cases, otherwise=otherwise):
+            inside = max((_cost(case, known) for _, case in cases), default=0)
+            return inside if otherwise is None else max(inside, _cost(otherwise, known))
+        case ir.Packed(blob=blob, node=inner):
+            return _cost(blob, known) + _cost(inner, known)
+        case ir.Constant(node=inner, fatal=False):
+            return VERDICT + _cost(inner, known)
+        case ir.Reference() | ir.Protobuf():
+            return 0
+    return _cost(node.node, known)
+
+
+def grows(node: ir.Node) -> bool:
+    """Whether a value takes more than its ``cost``: lists, messages, other schemas or compressed data lie in it."""
+    return any(isinstance(each, ir.Several | ir.Protobuf | ir.Reference | ir.Packed) for _, each in ir.walk(node))

@@ -1,0 +1,239 @@
+"""Memory follows the input: 20 times its size and 300 MB at most, or decoding ends with ``Limit``. On every engine.
+
+Each bomb is decoded in a process of its own, whose peak is measured. Bombs take next to no bytes for a value: empty
+records, messages, lists, strings, nulls written oddly, symbols without a name; as they stand, or compressed to a few
+thousandths. With the default limits the whole process stays in bound, libraries included; with small ones, what is
+decoded stays in what they say.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+import wirekit
+from wirekit.engine import DECODERS
+from wirekit.registry import Layout, Protocol, registry
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Compressed,
+    RecordsToEnd,
+    Ref,
+    String,
+    Struct,
+    Symbols,
+    int8,
+    int16,
+    int32,
+    this,
+    uint8,
+)
+
+ENGINES = [*DECODERS, *(["columns"] if importlib.util.find_spec("numba") else [])]
+RATIO, FIXED = 20, 300_000_000
+MEMORY = 12 << 20  # of the small limits
+SLACK = 8 << 20  # what a process takes besides, such as code that is imported late
+MEASURED = """
+import json, resource, sys
+import wirekit
+from tests.compression import test_memory as test
+key, engine, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
+test.declare()
+data = sys.stdin.buffer.read()
+limits = wirekit.Limits(memory=memory, memory_ratio=0) if memory else None
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+for piece in (data[:300], data):
+    before = peak()
+    ended = test.decoded(key, engine, piece, limits)
+print(json.dumps([peak(), peak() - before, len(data), *ended]))
+"""
+
+
+def declare() -> None:
+    """Lists of each kind of element: counted, up to the end, inside each other, inside compressed data."""
+    kinds = {
+        "numbers": int8,
+        "larger": int16,
+        "symbols": Symbols(int16, SymbolTable("colour", {0: "RED"})),
+        "bits": Bits(uint8, "x" / Bit(4), "y" / Bit(4), order="msb"),
+        "texts": String(int8),
+        "nulls": Bytes(int8, null=-1),
+        "lists": Array(int8, int8),
+        "records": Struct("n" / int8),
+        "pairs": Struct("a" / int8, "b" / Array(int8, int8)),
+        "wide": Struct(*(f"f{number}" / Array(int8, int8, null=-1) for number in range(20))),
+    }
+    layouts = {name: Layout(Struct("items" / Array(int32, kind))) for name, kind in kinds.items()}
+    layouts |= {f"{name}_to_end": Layout(Struct("items" / RecordsToEnd(kind))) for name, kind in kinds.items()}
+    packed = Compressed(Bytes(int32), this.codec, {1: "gzip"}, Ref("bomb.records_to_end"))
+    layouts["packed"] = Layout(Struct("codec" / int8, "value" / packed))
+    registry.register(Protocol("bomb", "a test", layouts))
+
+
+def decoded(key: str, engine: str, data: bytes, limits: Any) -> tuple[list[str], int]:
+    """The limits that were met, and how many values came out at the top."""
+    if engine == "columns":
+        from wirekit.compiler.columns import scan
+        from wirekit.compiler.columns.scanning import LIBRARIES
+
+        if limits is not None:
+            limits = wirekit.Limits(memory=LIBRARIES + limits.memory, memory_ratio=0)
+        batch, errors = scan(key, data, limits=limits)
+        assert set(errors["kind"].to_pylist()) <= {"limit", "short"}
+        return [reason.split()[4] for reason in errors["reason"].to_pylist() if "limit" in reason], batch.num_rows
+    result = wirekit.decode(data, key, engine=engine, limits=limits)
+    if not isinstance(result.error, wirekit.Limit):
+        assert len(result.checks) >= 0
+        return [], len(result.value)
+    assert result.value is not None
+    return [result.error.limit], len(result.value)
+
+
+def varint(number: int) -> bytes:
+    return bytes([number & 127 | 128]) + varint(number >> 7) if number > 127 else bytes([number])
+
+
+def small_message(value: bytes = b"", codec: int = 0) -> bytes:
+    """An entry of a message set of Kafka, of 26 bytes if it is empty."""
+    body = struct.pack(">bbii", 0, codec, -1, len(value) if value else -1) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+def sets(number: int, depth: int, times: int = 1) -> bytes:
+    """A message set, so many times compressed inside another; several of them."""
+    data = small_message() * number
+    for _ in range(depth):
+        data = small_message(zlib.compress(data, 9, 31), 1)
+    return data * times
+
+
+def plain(size: int) -> bytes:
+    """A wrapper of one message of zeros."""
+    return small_message(zlib.compress(small_message(bytes(size)), 9, 31), 1)
+
+
+def frame(field: bytes, number: int) -> bytes:
+    """A frame of Pulsar that asks for a producer, with a field many times."""
+    command = b"\x0a\x00\x10\x00\x18\x00" + field * number
+    body = b"\x08\x05\x2a" + varint(len(command)) + command
+    return struct.pack(">ii", len(body) + 4, len(body)) + body
+
+
+def counted(element: bytes, number: int) -> bytes:
+    return struct.pack(">i", number) + element * number
+
+
+def repeated(element: bytes) -> bytes:
+    return element * NUMBER
+
+
+def packed() -> bytes:
+    data = zlib.compress(bytes(NUMBER), 9, 31)
+    return b"\x01" + struct.pack(">i", len(data)) + data
+
+
+ELEMENTS = {
+    "numbers": b"\x01",
+    "larger": b"\x7f\x01",
+    "symbols": b"\x7f\x01",
+    "bits": b"\x12",
+    "texts": b"\x01\xff",
+    "nulls": b"\xfe",
+    "lists": b"\x00",
+    "records": b"\x01",
+    "pairs": b"\x01\x00",
+    "wide": b"\xff" * 20,
+}
+NUMBER = 350_000
+Bomb = tuple[str, Callable[[], bytes]]
+BOMBS: dict[str, Bomb] = {name: (f"bomb.{name}", partial(counted, each, NUMBER)) for name, each in ELEMENTS.items()}
+BOMBS |= {f"{name} to the end": (f"bomb.{name}_to_end", partial(repeated, each)) for name, each in ELEMENTS.items()}
+BOMBS |= {
+    "packed": ("bomb.packed", packed),
+    "messages": ("kafka.message_set", partial(sets, 50_000, 0)),
+    "wrapped": ("kafka.message_set", partial(sets, 50_000, 1)),
+    "wrapped thrice": ("kafka.message_set", partial(sets, 50_000, 3)),
+    "many wrappers": ("kafka.message_set", partial(sets, 500, 1, 200)),
+    "empty properties": ("pulsar.frame", partial(frame, b"\x32\x00", 30_000)),
+    "unknown fields": ("pulsar.frame", partial(frame, b"\xf8\x07\x00", 30_000)),
+    "nested messages": ("pulsar.frame", partial(frame, b"\x32\x06\x32\x04\x32\x02\x32\x00", 30_000)),
+    "plain bytes": ("kafka.message_set", partial(plain, 30 << 20)),
+}
+LARGE: dict[str, Bomb] = {
+    "rows": ("kafka.message_set", partial(sets, 1_600_000, 1)),
+    "columns": ("kafka.message_set", partial(sets, 3_000_000, 1)),
+    "reference": ("pulsar.frame", partial(frame, b"\x32\x00", 400_000)),
+    "trace": ("kafka.message_set", partial(sets, 150_000, 0)),
+}
+
+
+def measured(bomb: Bomb, engine: str, memory: int = 0) -> tuple[int, int, int, list[str], int]:
+    key, make = bomb
+    command = [sys.executable, "-c", MEASURED, key, engine, str(memory)]
+    done = subprocess.run(command, input=make(), capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    peak, growth, size, limits, values = json.loads(done.stdout)
+    return peak, growth, size, limits, values
+
+
+@pytest.mark.parametrize("engine", DECODERS)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_is_decoded_stays_in_the_limits(bomb: str, engine: str) -> None:
+    _, growth, size, limits, _ = measured(BOMBS[bomb], engine, MEMORY)
+    assert set(limits) <= {"memory"}
+    assert growth < MEMORY * 1.1 + 2 * size + SLACK
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine == "columns"])
+@pytest.mark.parametrize(
+    "bomb", ["messages", "wrapped", "wrapped thrice", "many wrappers", "plain bytes", "empty properties"]
+)
+def test_columns_stay_in_the_limits_too(bomb: str, engine: str) -> None:
+    _, growth, size, limits, rows = measured(BOMBS[bomb], engine, MEMORY)
+    assert set(limits) <= {"memory"}
+    assert limits or bomb == "empty properties"  # a count is all that columns have of them
+    assert growth < MEMORY * 1.1 + 4 * size + 4 * SLACK  # libraries work in steps of some MiB
+    assert rows == 0 or bomb in ("messages", "many wrappers", "empty properties")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_process_stays_in_bound_with_the_default_limits(engine: str) -> None:
+    peak, _, size, limits, _ = measured(LARGE[engine], engine)
+    assert set(limits) == {"memory"}
+    assert peak < RATIO * size + FIXED
+
+
+@pytest.mark.parametrize("engine", DECODERS)
+def test_what_came_before_the_limit_is_kept_and_the_place_is_named(engine: str) -> None:
+    data = small_message(b"first") + sets(20_000, 1)
+    decoded = wirekit.decode(data, "kafka.message_set", engine=engine, limits=wirekit.Limits(memory=1 << 20))
+    error = decoded.error
+    assert isinstance(error, wirekit.Limit)
+    assert (error.limit, error.source) == ("memory", 1)
+    assert error.path.startswith("messages[1].message.value.content.messages[")
+    assert decoded.value.messages[0].message.value == b"first"
+    assert len(decoded.value.messages[1].message.value.messages) > 100
+
+
+def test_spans_alone_may_be_too_many() -> None:
+    data = sets(2000, 0)
+    limits = wirekit.Limits(memory=3 << 20, memory_ratio=0)
+    for engine in ("rows", "reference"):
+        decoded = wirekit.decode(data, "kafka.message_set", engine=engine, limits=limits)
+        assert decoded.error is None
+        with pytest.raises(wirekit.Limit, match="memory"):
+            _ = decoded.spans
+    assert isinstance(wirekit.decode(data, "kafka.message_set", engine="trace", limits=limits).error, wirekit.Limit)

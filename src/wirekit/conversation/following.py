@@ -154,6 +154,8 @@ class Conversation:
                 elif len(direction.buffer) < LARGEST_HEADER:
                     return
             direction.headed = True
+        from wirekit.compiler.heading import heading
+
         while direction.buffer:
             if direction.lost:
                 found = self._search(side, direction)
@@ -164,9 +166,14 @@ class Conversation:
                     return
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
+            head = bytes(direction.buffer[:LARGEST_HEAD])
+            key, limits = self.dialogue.frame_key(side), self._framing()
+            begin = heading(key, limits.frame)
             try:
-                head = bytes(direction.buffer[:LARGEST_HEAD])
-                size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+                if begin.number is not None and begin.pattern.match(head):
+                    size = begin.frame_size(head, 0)
+                else:
+                    size = frame_size(head, key, limits=limits)
             except WireError as error:
                 hint = foreign(head)
                 self._lose(direction, f"{error.path} {error.reason}{'; ' if hint else ''}{hint}")

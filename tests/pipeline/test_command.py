@@ -6,13 +6,20 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows
 from wirekit.cli import main
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from wirekit.pipeline.inputs import Job
 
 BATCH = FIXTURES / "pcap" / "pulsar-batch.pcap"
 KAFKA = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
@@ -131,3 +138,18 @@ def test_on_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: obj
     assert (status, err) == (0, "")
     assert "messages       pulsar ×10" in out
     assert len(rows(tmp_path, "messages")) == 10
+
+
+@pytest.mark.spark
+def test_a_failure_on_spark_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wirekit.spark import pipeline
+
+    def broken(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pipeline, "follow_partition", broken)
+    status, out, err = run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark")
+    assert (status, out, err) == (1, "", "wirekit: Spark failed: OSError: [Errno 28] No space left on device\n")
+    assert not (tmp_path / "out").exists()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from wirekit.errors import Misuse
-from wirekit.spark.session import _environment, session, settings
+from wirekit.spark.session import SparkFailed, _environment, _submitted, in_one_line, session, settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +52,36 @@ def test_the_active_session_is_returned_with_its_meaning_restored(spark: SparkSe
     assert again is spark
     assert again.conf.get("spark.sql.session.timeZone") == "UTC"
     assert again.sparkContext.appName == "wirekit tests"
+
+
+@pytest.mark.spark
+def test_another_master_than_that_of_the_active_session_is_refused(spark: SparkSession) -> None:
+    assert session("local[2,4]") is spark
+    with pytest.raises(Misuse, match=re.escape("Spark runs on local[2,4] already, and cannot change to local[3]")):
+        session("local[3]")
+
+
+@pytest.mark.spark
+def test_what_a_task_raises_is_said_in_one_line(spark: SparkSession) -> None:
+    def full(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        error = OSError(28, "No space left on device")
+        error.add_note("in a.pcap, between x and y")
+        raise error
+
+    with pytest.raises(SparkFailed) as caught, in_one_line():
+        spark.range(1).mapInArrow(full, "id long").collect()
+    assert str(caught.value) == "Spark failed: OSError: [Errno 28] No space left on device; in a.pcap, between x and y"
+    with pytest.raises(SparkFailed, match=r"^Spark failed: \[TABLE_OR_VIEW_NOT_FOUND\].*") as caught, in_one_line():
+        spark.table("nowhere")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_master_of_spark_submit_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _submitted() == ""
+    monkeypatch.setattr("wirekit.spark.session._submitted", lambda: "spark://host:7077")
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(Misuse, match=r"Spark runs on spark://host:7077 already, and cannot change to local\[2\]"):
+        session("local[2]")
 
 
 @pytest.mark.spark

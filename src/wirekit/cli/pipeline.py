@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 )
 @separate_option
 @click.option("--values", is_flag=True, help="Give the table frames the value of each frame, as JSON without messages.")
+@click.option("--debug", is_flag=True, help="Show all that Spark says when it fails.")
 @click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
 def command(
     inputs: tuple[str, ...],
@@ -52,6 +53,7 @@ def command(
     ports: tuple[str, ...],
     strict: bool,
     separate: bool,
+    debug: bool,
     values: bool,
     no_raw: bool,
 ) -> int:
@@ -76,7 +78,7 @@ def command(
     choice = parse_choice(protocol, ports)
     with _found(inputs, separate=separate) as found:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
-        result = _on_spark(job, output, master) if engine == "spark" or master else _here(job, output)
+        result = _on_spark(job, output, master, debug=debug) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
 
 
@@ -99,13 +101,15 @@ def _here(job: Job, output: str) -> Result:
         return serial.run(job, output, progress)
 
 
-def _on_spark(job: Job, output: str, master: str | None) -> Result:
+def _on_spark(job: Job, output: str, master: str | None, *, debug: bool) -> Result:
     need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
     from wirekit.spark import pipeline
-    from wirekit.spark.session import session
+    from wirekit.spark.session import LOUD, in_one_line, session
 
     with _progress("starting Spark", "{:.0f} tasks".format) as progress:
-        return pipeline.run(job, output, session(master, "wirekit pipeline"), progress)
+        spark = session(master, "wirekit pipeline", LOUD if debug else None)
+        with nullcontext() if debug else in_one_line():
+            return pipeline.run(job, output, spark, progress)
 
 
 @contextmanager

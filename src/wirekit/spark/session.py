@@ -15,10 +15,11 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wirekit.errors import Misuse, lacking
+from wirekit.errors import Misuse, WirekitError, lacking
 from wirekit.spark.java import SCRUBBED, find_java, shimmed
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 _LOOPBACK = "127.0.0.1"
 _ATTEMPTS = 4
+_TRACEBACK = "Traceback (most recent call last):"
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 # What a developer's shell may hold and what would make Spark another one than this package was tested with.
@@ -43,9 +45,16 @@ _MEANING = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+LOUD = {"spark.driver.extraJavaOptions": "-Dwirekit.tasks=error"}
+"""Settings with which Spark logs on standard error what its tasks raise, each attempt."""
+
 # Loggers of Python's logging, not of log4j: each failed query is one JSON line of many kilobytes on standard error,
 # and the same text is in the exception.
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+class SparkFailed(WirekitError):
+    """A job on Spark failed; the text says why in one line, the cause is Spark's own error."""
 
 
 def cores() -> int:
@@ -64,14 +73,16 @@ def session(
     results depend on and those of ``extra_conf`` that can still be changed.
 
     Args:
-        master: a Spark master; by default ``local[n,4]``: one thread a core, and a failed task is tried four times. One
-            that is not local keeps the network, Spark and Python settings of the environment.
+        master: a Spark master; by default that of the active session, or of ``spark-submit``, or else ``local[n,4]``:
+            one thread a core, and a failed task is tried four times. One that is not local keeps the network, Spark and
+            Python settings of the environment.
         app_name: the name that Spark shows.
         extra_conf: Spark settings that are added, and win. ``spark.driver.extraJavaOptions`` is appended instead.
 
     Raises:
         JavaMissing: no Java of version 17 or later.
-        Misuse: pyspark is not installed, ``master`` is none that Spark knows, or Spark does not start on it.
+        Misuse: pyspark is not installed, ``master`` is none that Spark knows or not that of the active session or of
+            ``spark-submit``, or Spark does not start on it.
     """
     try:
         from py4j.protocol import Py4JError
@@ -80,11 +91,14 @@ def session(
         from pyspark.sql import SparkSession
     except ModuleNotFoundError as error:
         raise lacking("a Spark session", error) from error
-    if master is None:
-        master = f"local[{cores()},{_ATTEMPTS}]"
-    _check(master)
-    conf = settings(master, extra_conf)
+    if master is not None:
+        _check(master)
     spark = SparkSession.getActiveSession()
+    running = spark.sparkContext.master if spark is not None else _submitted()
+    if running and master and running != master:
+        raise Misuse(f"Spark runs on {running} already, and cannot change to {master}: leave the master out")
+    master = master or running or f"local[{cores()},{_ATTEMPTS}]"
+    conf = settings(master, extra_conf)
     if spark is None:
         with _environment(master, conf):
             builder = SparkSession.builder.master(master).appName(app_name)
@@ -104,6 +118,16 @@ def session(
     return spark
 
 
+def _submitted() -> str:
+    """The master that ``spark-submit`` was given, whose JVM runs already; "" without one."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return ""
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return SparkConf().get("spark.master") or ""
+
+
 def _check(master: str) -> None:
     """Refuses what no Spark takes for a master: Java would say it in forty lines, and only after it has started."""
     if master.startswith("sc://"):
@@ -115,9 +139,26 @@ def _check(master: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """The first line of what Spark says of an error."""
+    """What Spark says of an error, on one line: of an error in a worker the last lines of its traceback."""
     thrown = getattr(error, "java_exception", None)
-    return str(error if thrown is None else thrown.toString()).strip().partition("\n")[0]
+    text = str(error if thrown is None else thrown.toString()).strip()
+    _, found, trace = text.rpartition(_TRACEBACK)
+    if not found:
+        return text.partition("\n")[0]
+    lines = takewhile(lambda line: line.strip() and not line.startswith("\tat "), trace.splitlines()[1:])
+    return "; ".join(line.strip() for line in lines if not line.startswith(" "))
+
+
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Raises what fails in Spark as a ``SparkFailed`` that says it in one line."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise SparkFailed(f"Spark failed: {_said(error)}") from error
 
 
 def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[str, str]:

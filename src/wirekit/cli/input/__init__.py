@@ -1,7 +1,8 @@
 """What an engineer pastes or pipes, turned into bytes.
 
 One entry, ``read_input``. It knows raw bytes, base64 and every usual way to write bytes as hex: plain hex with any
-separators, C arrays, escaped strings, and the dumps of xxd, hexdump, od, Wireshark and tcpdump. Nothing here knows a
+separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od, Wireshark, tcpdump and gdb.
+Nothing here knows a
 protocol, a file or a terminal.
 
 A dump is read in two steps. Its first lines are measured: base of the offsets, bytes in a word, bytes in a line,
@@ -12,6 +13,7 @@ not a guess. Text is only ever blanked, never shortened, before it is read, so t
 
 from __future__ import annotations
 
+from wirekit.cli.input.debuggers import read_gdb, read_literal
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
 from wirekit.cli.input.measures import measure
@@ -84,6 +86,8 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", "text taken as raw bytes: it is not all ASCII" if beyond else None)
     if not text.strip():
         return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
+    if printed := read_gdb(text) or read_literal(text):
+        return printed
     if layout := measure(text):
         return read_dump(text, layout, limit)
     try:
@@ -97,5 +101,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
 
 
 def _read_hex(text: str, limit: int) -> Input:
+    if printed := read_gdb(text) or read_literal(text):
+        return printed
     layout = measure(text)
     return read_dump(text, layout, limit) if layout else read_plain(text)

@@ -109,7 +109,7 @@ class Damage:
                 if unknown is not None and closed:
                     yield self._replaced("unknown symbol", number, unknown, steps)
                 elif unknown is not None:
-                    yield self._set("unknown symbol", steps, unknown)
+                    yield self._unknown(number, unknown, steps)
             case ir.BitFields(fields=fields):
                 for field in fields:
                     yield from self._bit_field(field, value, (*steps, field.name))
@@ -199,6 +199,12 @@ class Damage:
             return None if place is None else _over(self.data, place[0], data)
 
         return name, join_path(list(steps)), change
+
+    def _unknown(self, number: ir.Number, unknown: int, steps: tuple[str | int, ...]) -> Recipe:
+        """A number without a name; in the bytes where it selects a layout, as no value with it can be encoded."""
+        name, path, by_value = self._set("unknown symbol", steps, unknown)
+        in_bytes = self._replaced(name, number, unknown, steps)[2]
+        return name, path, lambda: by_value() or in_bytes()
 
     def _repacked(self, path: str, data: bytes, steps: tuple[str | int, ...], codec: str) -> bytes | None:
         """The bytes with others in the place of a number that lies in compressed data, which is compressed again."""

@@ -2,8 +2,7 @@
 
 One entry, ``read_input``. It knows raw bytes, base64 and every usual way to write bytes as hex: plain hex with any
 separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od, Wireshark, tcpdump and gdb.
-Nothing here knows a
-protocol, a file or a terminal.
+Nothing here knows a protocol, a file or a terminal.
 
 A dump is read in two steps. Its first lines are measured: base of the offsets, bytes in a word, bytes in a line,
 whether a text column follows. Then each line is cut by these measures and by the distance to the next offset, so that

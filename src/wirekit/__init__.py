@@ -3,7 +3,7 @@
 ``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
 ``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
 batch and ``build_columns`` turns it back, ``rows`` walks over a batch, ``example`` gives a value to start from,
-``registry`` holds the layouts.
+``read`` gives a table of captures as Arrow batches, ``registry`` holds the layouts.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wirekit.compiler.columns.rows import rows
     from wirekit.conversation import NEED_DATA, Conversation
     from wirekit.examples import example
+    from wirekit.pipeline.reading import read
 
 __all__ = [
     "NEED_DATA",
@@ -50,6 +51,7 @@ __all__ = [
     "example",
     "frames",
     "from_json",
+    "read",
     "register",
     "registry",
     "rows",
@@ -65,6 +67,7 @@ _LATER = {
     "NEED_DATA": "wirekit.conversation",
     "build_columns": "wirekit.compiler.building",
     "example": "wirekit.examples",
+    "read": "wirekit.pipeline.reading",
     "columns": "wirekit.compiler.columns",
     "rows": "wirekit.compiler.columns.rows",
 }

@@ -23,6 +23,7 @@ class Dialogue:
         protocol: the protocol.
         effort: what searching has cost so far; a look at ``FEW`` bytes or less costs ``CALL``, each byte beyond
             ``BYTE``; one that says what is wrong with them ``THOROUGH`` times that.
+        names: what declared names stand for (see ``wirekit.tables.Names``), where messages are declared.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
         frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
             protocol's own limit allows is framed all the same, and has a Limit error.
@@ -33,6 +34,7 @@ class Dialogue:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.requests = Requests()
+        self.names: dict[str, dict[Any, dict[str, Any]]] = {}
         self.effort = 0
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
@@ -93,8 +95,14 @@ class Dialogue:
         """Takes note that bytes are missing, or that nobody could decode some."""
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The application messages in a frame; called after ``observe``."""
-        return iter(())
+        """The application messages in a frame, by default those that are declared; called after ``observe``."""
+        if not self.protocol.declared.messages:
+            return iter(())
+        from wirekit.tables.records import Frames, records
+
+        request = None if frame.request is None else frame.request.value
+        frames = Frames(frame.value, request, self.names)
+        return records(self.protocol.name).declared_messages(frame, frames)
 
     def summary(self) -> dict[str, Any]:
         """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""

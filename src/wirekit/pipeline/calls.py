@@ -12,13 +12,11 @@ from typing import Any
 
 from wirekit.capture.follow import Link
 from wirekit.conversation import Description, Frame, Message
+from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.tables.columns import CALL_TOPICS, CALLS, CONNECTIONS, DECLARED, FATES, GROUP_EVENTS, OFFSETS, SIDES
 from wirekit.tables.records import FrameRows, Frames, MessageFacts, Records, Row, records
-
-MOST_WAITING = 100_000
-"""Requests of a connection that wait for an answer; the oldest then count as unanswered."""
 
 Emitted = tuple[str, Row, int]
 """Name of a table, a row of it, bytes of its long values."""

@@ -33,18 +33,21 @@ PART_BYTES = 1 << 20
 Batch = tuple[str, pa.RecordBatch]
 
 
-def flow_batches(batches: Iterable[pa.RecordBatch], job: Job, summary: Summary | None = None) -> Iterator[Batch]:
+def flow_batches(
+    batches: Iterable[pa.RecordBatch], job: Job, summary: Summary | None = None, tables: Iterable[str] = FROM_INPUTS
+) -> Iterator[Batch]:
     """The tables of packets.
 
     Args:
         batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, position); all rows of a flow.
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
+        tables: those that are wanted.
 
     Yields:
         (table name, batch of about 16 MiB or less), each as soon as it is full.
     """
-    writer = Writer(job, Summary() if summary is None else summary)
+    writer = Writer(job, Summary() if summary is None else summary, tables)
     for _, rows in groupby(_rows(batches), key=itemgetter(0)):
         yield from writer.flow(rows)
     yield from writer.rest()
@@ -59,11 +62,11 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
 class Writer:
     """Turns items into rows of the tables and counts them."""
 
-    def __init__(self, job: Job, summary: Summary) -> None:
+    def __init__(self, job: Job, summary: Summary, tables: Iterable[str]) -> None:
         self._job = job
         self._choice = job.choice
         self._summary = summary
-        self._tables = {name: Rows(table.schema) for name, table in FROM_INPUTS.items()}
+        self._tables = {name: Rows(FROM_INPUTS[name].schema) for name in tables}
         self._ready: list[Batch] = []
         self._calls: dict[int, Calls] = {}
 
@@ -108,7 +111,8 @@ class Writer:
         yield from ready
 
     def _add(self, table: str, row: Row, size: int = 0) -> None:
-        batch = self._tables[table].add(row, size)
+        rows = self._tables.get(table)
+        batch = None if rows is None else rows.add(row, size)
         if batch is not None:
             self._ready.append((table, batch))
 
@@ -160,9 +164,9 @@ class Writer:
             for table, row, size in emitted:
                 self._place(table, name, link, row, size)
             failed = failure(item)
-            if failed is None:
+            if failed is None and "frames" in self._tables:
                 self._frame(name, calls, call_id, item)
-            else:
+            elif failed is not None:
                 self._quarantine(name, calls, failed, item.schema)
         elif isinstance(item, Quarantined):
             self._quarantine(name, calls, item, None)

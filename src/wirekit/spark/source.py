@@ -25,21 +25,17 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.serial import sorted_packets
-from wirekit.pipeline.stored import stored_batches
-from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.registry import registry
-from wirekit.tables.columns import FROM_INPUTS, PACKETS
+from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
-TABLES = {PACKETS.name: PACKETS, **FROM_INPUTS}
 OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
@@ -65,7 +61,7 @@ class CapturePartition(InputPartition):
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
     _check_names(options)
-    return from_arrow_schema(TABLES[_table(options)].schema)
+    return from_arrow_schema(READABLE[_table(options)].schema)
 
 
 class CaptureReader(DataSourceReader):
@@ -83,7 +79,7 @@ class CaptureReader(DataSourceReader):
         _check_names(options)
         self._table = _table(options)
         self._schema = schema
-        known = TABLES[self._table].schema.names
+        known = READABLE[self._table].schema.names
         for name in schema.names:
             if name not in known:
                 raise Misuse(f"the table {self._table} has no column {name!r}; it has {', '.join(known)}")
@@ -132,15 +128,7 @@ class CaptureReader(DataSourceReader):
             yield from packet_batches(files, ports=ports)
             return
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        job = Job(_renumbered(files), self._protocol, hints)
-        for parts in captures(job.inputs):
-            if parts[0].kind == CAPTURE:
-                found = flow_batches(sorted_packets(parts, ports), job)
-            else:
-                found = stored_batches(parts[0], job, Summary())
-            for table, batch in found:
-                if table == self._table:
-                    yield batch
+        yield from table_batches(Job(_renumbered(files), self._protocol, hints), self._table, ports=ports)
 
 
 def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
@@ -197,8 +185,8 @@ def _matching(paths: Iterable[str]) -> Iterator[str]:
 
 def _table(options: Mapping[str, str]) -> str:
     table = options.get("table", PACKETS.name)
-    if table not in TABLES:
-        raise Misuse(f"no table {table!r}; there are {', '.join(TABLES)}")
+    if table not in READABLE:
+        raise Misuse(f"no table {table!r}; there are {', '.join(READABLE)}")
     return table
 
 

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, expression
+from wirekit.conversation.events import Frame, Message
 from wirekit.engine import decode
 from wirekit.registry import registry
 from wirekit.tables.columns import (
@@ -105,9 +106,17 @@ class Records:
             frames: its value and what is known around it.
         """
         plan = self._plan(schema, frames)
-        for names in plan.names:
-            names.remember(frames)
+        plan.remember(frames)
         return [rows.of(frames) for rows in plan.rows]
+
+    def declared_messages(self, frame: Frame, frames: Frames) -> Iterator[Message]:
+        """The messages of a frame where the declaration alone gives them; its names are remembered in ``frames``."""
+        plan = self._plan(frame.schema, frames)
+        plan.remember(frames)
+        facts = plan.messages
+        if facts is not None and facts.whole and facts.applies(frames):
+            statuses = {check.path: check.status for check in frame.decoded.checks}
+            yield from facts.messages(frame, frames, statuses)
 
     def messages(self, schema: str, frames: Frames) -> MessageFacts | None:
         """What is declared of the messages in a frame; None where it has no messages."""
@@ -162,6 +171,11 @@ class _Plan:
         found = [MessageFacts(compiler, each) for each in tables.messages if applies(each)]
         self.messages = found[0] if found else None
 
+    def remember(self, frames: Frames) -> None:
+        """Takes note of the names that a frame gives."""
+        for names in self.names:
+            names.remember(frames)
+
 
 class _DeclaredRows:
     def __init__(self, compiler: _Compiler, declared: Rows) -> None:
@@ -213,6 +227,7 @@ class MessageFacts:
     def __init__(self, compiler: _Compiler, declared: Messages) -> None:
         self.whole = bool(declared.each) or "value" in declared.columns
         self.payloads = [parse(path) for path in declared.payloads]
+        self._crc = declared.columns.get("crc")
         self._each = parse(declared.each) if declared.each else ()
         self._when = compiler.condition(declared.when)
         self._columns = compiler.columns(declared.columns, self._each, MESSAGES.types)
@@ -225,6 +240,37 @@ class MessageFacts:
         """The declared columns: of every message, or once for all where the dialogue gives them."""
         for around in elements(frames.value, self._each):
             yield row_of(self._columns, frames, around)
+
+    def messages(self, frame: Frame, frames: Frames, statuses: Mapping[str, str]) -> Iterator[Message]:
+        """The messages, where the declaration alone gives them.
+
+        Args:
+            statuses: of the frame's checks, by path.
+        """
+        crcs = self._crc_paths(frame.value)
+        for row in self.rows(frames):
+            offset, message_id = row.pop("log_offset", None), row.pop("message_id", None)
+            yield Message(
+                topic=row.pop("topic", None),
+                partition=row.pop("partition", None),
+                offset=message_id if offset is None else offset,
+                timestamp=row.pop("timestamp_ms", None),
+                timestamp_type=row.pop("timestamp_type", None),
+                key=row.pop("key", None),
+                value=row.pop("value", None),
+                attributes=row.pop("attributes", None),
+                codec=row.pop("codec", "none"),
+                crc=row.pop("crc", None),
+                check=statuses.get(next(crcs, ""), "absent"),
+                schema=frame.schema,
+                protocol=frame.protocol,
+                facts=row,
+            )
+
+    def _crc_paths(self, value: Any) -> Iterator[str]:
+        """Where the checksum of each message stands in the frame, with indexes; nothing where none is declared."""
+        if isinstance(self._crc, str):
+            yield from indexed(value, parse(self._crc))
 
 
 class _EmbeddedRows:
@@ -283,6 +329,18 @@ def elements(value: Any, each: tuple[Step, ...]) -> Iterator[list[Any]]:
             yield from inside([*around, item], depth + 1)
 
     yield from inside([value], 0)
+
+
+def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str]:
+    """The path of each element that a path with ``[]`` leads to, with its indexes, as checks have it."""
+    at = steps.index(ALL) if ALL in steps else len(steps)
+    here = "".join([path, *(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps[:at])]).lstrip(".")
+    if at == len(steps):
+        yield here
+        return
+    items = _followed(value, steps[:at])
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        yield from indexed(item, steps[at + 1 :], f"{here}[{number}]")
 
 
 def _followed(value: Any, steps: tuple[Step, ...]) -> Any:

@@ -1,0 +1,110 @@
+"""One table of captures and stored files as a stream of Arrow batches; nothing is written."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from wirekit.errors import Misuse
+from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.inputs import CAPTURE, Job, captures, find_inputs
+from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.serial import sorted_packets
+from wirekit.pipeline.stored import stored_batches
+from wirekit.pipeline.summary import Summary
+from wirekit.registry import registry
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
+
+READABLE = {PACKETS.name: PACKETS, **FROM_INPUTS}
+"""The tables that can be read without a run."""
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def read(
+    paths: Paths,
+    table: str = "calls",
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
+    *,
+    protocol: str = "",
+    ports: Mapping[int, str] | None = None,
+    separate: bool = False,
+    values: bool = False,
+) -> pa.RecordBatchReader:
+    """A table of captures and log segments, read as its batches are asked for.
+
+    Args:
+        paths: a capture, a stored file, a directory of them, or several of these.
+        table: its name (docs/tables.md); not ``runs`` and ``inputs``, which only a run of the pipeline has.
+        columns: those that are wanted, in this order; by default all.
+        filter: rows that are wanted, as a ``pyarrow.compute`` expression over any columns of the table.
+        protocol: of every connection; by default it is found from the bytes.
+        ports: {server port: protocol} of connections on known ports.
+        separate: whether each file is a capture of its own, even if it is a part of a rotation.
+        values: whether ``frames`` has the values of frames.
+
+    Returns:
+        A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark take. The packets of one capture are
+        held in memory while it is read. A file that cannot be read, or not to its end, is a warning when it comes up.
+
+    Raises:
+        Misuse: for a table or column that does not exist, or when there is nothing to read.
+        OSError: for a path that does not exist.
+
+    >>> import wirekit
+    >>> reader = wirekit.read("fixtures/pcap/pulsar-batch.pcap", columns=["api", "outcome", "topics"])
+    >>> reader.read_all().to_pylist()[0]
+    {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
+    """
+    if table not in READABLE:
+        raise Misuse(f"no table {table!r} can be read; there are {', '.join(READABLE)}")
+    schema = READABLE[table].schema
+    for name in columns or ():
+        if name not in schema.names:
+            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(schema.names)}")
+    for each in (protocol, *(ports or {}).values()):
+        if each:
+            registry.protocol(each).stream("client")
+    inputs = find_inputs([paths] if isinstance(paths, (str, os.PathLike)) else paths, separate=separate)
+    job = Job(inputs, protocol, dict(ports or {}), values=values)
+    chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        summary = Summary()
+        for batch in table_batches(job, table, summary=summary):
+            rows = pa.Table.from_batches([batch])
+            yield from (rows if filter is None else rows.filter(filter)).select(chosen.names).to_batches()
+        for name, reason in summary.unreadable.items():
+            warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
+
+    return pa.RecordBatchReader.from_batches(chosen, batches())
+
+
+def table_batches(
+    job: Job, table: str, *, ports: frozenset[int] = frozenset(), summary: Summary | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one table, file by file, in batches of about 16 MiB.
+
+    Args:
+        job: the files, and how protocols are chosen.
+        table: ``packets``, or one that captures and stored files give.
+        ports: if there are any, only segments from or to one of these.
+        summary: is counted up.
+    """
+    summary = Summary() if summary is None else summary
+    for files in captures(job.inputs):
+        if files[0].kind != CAPTURE:
+            found: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary)
+        elif table == PACKETS.name:
+            found = ((table, batch) for batch in packet_batches(files, ports=ports))
+        else:
+            found = flow_batches(sorted_packets(files, ports), job, summary, (table,))
+        yield from (batch for name, batch in found if name == table)

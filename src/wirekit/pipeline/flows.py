@@ -62,7 +62,7 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
 class Writer:
     """Turns items into rows of the tables and counts them."""
 
-    def __init__(self, job: Job, summary: Summary, tables: Iterable[str]) -> None:
+    def __init__(self, job: Job, summary: Summary, tables: Iterable[str] = FROM_INPUTS) -> None:
         self._job = job
         self._choice = job.choice
         self._summary = summary

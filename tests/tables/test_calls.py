@@ -1,0 +1,303 @@
+"""Calls, what they give, and the keys between the tables: laws for any capture, and a protocol of one's own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import follow_rows, stream
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.tcp import Segment
+from wirekit.conversation import Description, Dialogue
+from wirekit.engine import Decoded
+from wirekit.errors import Misuse
+from wirekit.registry import Layout, Protocol, register, registry
+from wirekit.tables import Asked, Except, Messages, Named, Names, Rows, Tables
+from wirekit.tables.columns import FROM_INPUTS
+from wirekit.values import SymbolTable
+from wirekit.wire import Array, Bytes, Checked, Length, String, Struct, Symbols, int16, uint32
+
+Tabled = dict[str, list[dict[str, Any]]]
+CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
+
+
+def read(path: Path) -> list[Segment]:
+    with open_capture(path) as capture:
+        return [each for each in segments(capture) if isinstance(each, Segment)]
+
+
+def assert_keys(found: Tabled) -> None:
+    """What is in one table has its row in the other, and sums agree."""
+    calls = {row["call_id"]: row for row in found["calls"]}
+    connections = {row["connection_id"]: row for row in found["connections"]}
+    assert len(calls) == len(found["calls"])
+    assert len(connections) == len(found["connections"])
+    frames = {row["frame_id"]: row for row in found["frames"]}
+    assert len(frames) == len(found["frames"])
+    for table in ("call_topics", "messages", "group_events", "offsets", "frames"):
+        assert {row["call_id"] for row in found[table]} <= calls.keys(), table
+    for table in ("calls", "messages", "frames", "quarantine", "gaps"):
+        assert {row["connection_id"] for row in found[table]} <= connections.keys(), table
+    for name, connection in connections.items():
+        mine = [row for row in found["calls"] if row["connection_id"] == name]
+        assert connection["calls"] == len(mine)
+        assert connection["errors"] == sum(row["error"] is not None for row in mine)
+    assert Counter(row["call_id"] for row in found["messages"]) == Counter(
+        {key: row["messages"] for key, row in calls.items() if row["messages"]}
+    )
+    for row in found["calls"]:
+        times = [row["request_time"], row["response_time"]]
+        asked, answered = (time is not None for time in times)
+        expected = {"answered": (True, True), "unasked": (False, True), "repeated": (False, True)}
+        assert (asked, answered) == expected.get(row["outcome"], (True, False)), row
+        assert (row["latency_us"] is None) == (row["outcome"] not in ("answered", "repeated"))
+    for row in found["frames"]:
+        call = calls[row["call_id"]]
+        if row["role"] == "response":
+            assert call["response_bytes"] == row["length"]
+            assert call["response_time"] == row["time"]
+        else:
+            assert row["frame_id"] == row["call_id"]
+            assert (call["request_bytes"], call["request_time"]) == (row["length"], row["time"])
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_keys_of_real_captures(path: Path) -> None:
+    assert_keys(follow_rows(read(path))[0])
+
+
+SOME = read(FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng")[:600]
+
+
+@given(st.data())
+def test_keys_of_captures_with_losses(data: st.DataObject) -> None:
+    lost = data.draw(st.sets(st.integers(0, len(SOME) - 1), max_size=60))
+    assert_keys(follow_rows([each for number, each in enumerate(SOME) if number not in lost])[0])
+
+
+def only(found: Tabled, table: str, **wanted: Any) -> dict[str, Any]:
+    (row,) = [row for row in found[table] if all(row[name] == value for name, value in wanted.items())]
+    return row
+
+
+def test_a_request_and_its_answer_are_one_row_of_a_topic() -> None:
+    request = {"acks": 1, "timeout": 9, "topic_data": []}
+    for topic in ("a", "b"):
+        message = {"offset": 0, "message": {"magic": 1, "timestamp": 5, "value": "6869"}}
+        partitions = [{"partition": number, "record_set": {"messages": [message] * 2}} for number in (1, 0)]
+        request["topic_data"].append({"topic": topic, "data": partitions})
+    answers = [{"partition": number, "error_code": 6 * number, "base_offset": 40 + number} for number in (0, 1)]
+    answer = {"responses": [{"topic": topic, "partition_responses": answers} for topic in ("b", "a")]}
+    client = wirekit.encode("kafka.produce.request.v2", {"correlation_id": 7, "client_id": "me", "body": request})
+    for responses in answer["responses"]:
+        responses["partition_responses"] = [{**each, "log_append_time": -1} for each in answers]
+    server = wirekit.encode(
+        "kafka.produce.response.v2", {"correlation_id": 7, "body": {**answer, "throttle_time_ms": 3}}
+    )
+    found, _ = follow_rows(stream(client, server))
+    topics = {(row["topic"], row["partition"]): row for row in found["call_topics"]}
+    assert topics.keys() == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
+    size = 2 * (12 + 24)  # two messages: entry head, and crc to value
+    for (_, partition), row in topics.items():
+        assert row["error"] == (None if partition == 0 else "NOT_LEADER_FOR_PARTITION")
+        assert (row["log_offset"], row["messages"], row["bytes"]) == (40 + partition, 2, size)
+    call = only(found, "calls")
+    assert (call["client"], call["acks"], call["throttle_ms"], call["topics"], call["topic"]) == ("me", 1, 3, 2, None)
+    assert (call["messages"], call["error_code"], call["outcome"], call["latency_us"]) == (8, 6, "answered", 1)
+    assert {row["direction"] for row in found["messages"]} == {"produced"}
+
+
+@pytest.mark.parametrize(("replica", "direction"), [(-1, "fetched"), (2, "replicated")])
+def test_a_follower_replicates_and_a_consumer_fetches(replica: int, direction: str) -> None:
+    partitions = [{"partition": 3, "fetch_offset": 17, "max_bytes": 100}]
+    body = {
+        "replica_id": replica,
+        "max_wait_time": 1,
+        "min_bytes": 1,
+        "topics": [{"topic": "t", "partitions": partitions}],
+    }
+    message = {"offset": 17, "message": {"magic": 0, "value": "6869"}}
+    answer = {"partition": 3, "error_code": 0, "high_watermark": 20, "record_set": {"messages": [message]}}
+    client = wirekit.encode("kafka.fetch.request.v0", {"correlation_id": 1, "client_id": "c", "body": body})
+    server = wirekit.encode(
+        "kafka.fetch.response.v0",
+        {"correlation_id": 1, "body": {"responses": [{"topic": "t", "partition_responses": [answer]}]}},
+    )
+    found, _ = follow_rows(stream(client, server))
+    row = only(found, "call_topics")
+    assert (row["log_offset"], row["high_watermark"], row["messages"]) == (17, 20, 1)
+    assert only(found, "messages")["direction"] == direction
+    assert only(found, "calls")["is_replica"] is (replica >= 0)
+
+
+# A protocol of one's own
+
+KINDS = SymbolTable("kind", {1: "OPEN", 2: "PUT", 3: "PUT_DONE", 4: "NEWS"})
+ERRORS = SymbolTable("error", {0: "NONE", 5: "FULL"})
+ITEM = Struct("crc" / Checked(uint32, "crc32c", covers="text"), "key" / String(int16), "text" / Bytes(int16))
+FRAME = Struct(
+    "size" / Length(int16, frame=True),
+    "kind" / Symbols(int16, KINDS, closed=True),
+    "number" / int16,
+    "error" / Symbols(int16, ERRORS),
+    "name" / String(int16),
+    "items" / Array(int16, ITEM),
+)
+SHELF = Named("shelf", "number", "topic")
+TABLES = Tables(
+    kinds={"frame": "kind"},
+    rows=(
+        Rows("calls", "frame", {"client": "name"}, kinds=("PUT",)),
+        Rows("calls", "frame", {"error": Except("error", 0), "error_code": Except("error", 0)}, kinds=("PUT_DONE",)),
+        Rows("call_topics", "frame", {"topic": SHELF}, kinds=("PUT",)),
+        Rows("call_topics", "frame", {"topic": Named("shelf", Asked("number"), "topic")}, kinds=("PUT_DONE",)),
+        Rows("connections", "frame", {"client_software": "name"}, kinds=("OPEN",)),
+    ),
+    names=(Names("shelf", "frame", "number", {"topic": "name"}, kinds=("OPEN",)),),
+    messages=(
+        Messages(
+            "frame",
+            "items[]",
+            {"topic": SHELF, "key": "items[].key", "value": "items[].text", "crc": "items[].crc"},
+            kinds=("PUT", "NEWS"),
+            payloads=("items",),
+        ),
+    ),
+)
+
+
+class StoreDialogue(Dialogue):
+    """PUT is answered; all else is an event."""
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        kind = decoded.value.kind.symbol
+        role = {"PUT": "request", "PUT_DONE": "response"}.get(kind, "event")
+        return Description(kind, None, decoded.value.number, role)
+
+
+@pytest.fixture
+def store() -> Iterator[None]:
+    for name, tables in (("store", TABLES), ("bare", "")):
+        layouts = {"frame": Layout(FRAME)}
+        dialogue = {"dialogue": lambda: StoreDialogue} if name == "store" else {}
+        register(Protocol(name, "A store", layouts, "frame", "frame", ("frame",), tables=tables, **dialogue))  # type: ignore[arg-type]
+    yield
+    for name in ("store", "bare"):
+        registry.unregister(name)
+
+
+def frame(kind: str, number: int, name: str = "", items: list[dict[str, Any]] | None = None, error: int = 0) -> bytes:
+    value = {"kind": kind, "number": number, "error": error, "name": name, "items": items or []}
+    return wirekit.encode("store.frame", value)
+
+
+@pytest.mark.usefixtures("store")
+def test_a_protocol_of_ones_own_fills_the_tables() -> None:
+    items = [{"key": f"k{number}", "text": b"text%d" % number} for number in range(2)]
+    damaged = bytearray(frame("PUT", 3, "me", items))
+    damaged[-1] ^= 1
+    client = frame("OPEN", 3, "shelf three") + frame("PUT", 3, "me", items) + bytes(damaged)
+    server = frame("PUT_DONE", 3) + frame("NEWS", 3, "", items[:1])
+    found, _ = follow_rows(stream(client, server), protocol="store", values=True)
+    assert_keys(found)
+    puts = [row for row in found["calls"] if row["api"] == "PUT"]
+    assert {(row["client"], row["topic"], row["messages"]) for row in puts} == {("me", "shelf three", 2)}
+    assert [row["outcome"] for row in puts] == ["answered", "unanswered"]  # the second one has the first one's number
+    assert only(found, "connections")["client_software"] == "shelf three"
+    shown = [(row["key"], row["value"], row["crc_status"], row["direction"]) for row in found["messages"]]
+    assert sorted(shown) == sorted(
+        [
+            (b"k0", b"text0", "ok", "produced"),
+            (b"k1", b"text1", "ok", "produced"),
+            (b"k0", b"text0", "ok", "produced"),
+            (b"k1", b"text0", "bad", "produced"),
+            (b"k0", b"text0", "ok", "pushed"),
+        ]
+    )
+    assert {row["topic"] for row in found["messages"]} == {"shelf three"}
+    assert {row["api"] for row in found["frames"] if "items" in row["value"]} == {"OPEN", "PUT_DONE"}
+    bad = [row for row in found["frames"] if row["checks_bad"]]
+    assert [check["path"] for row in bad for check in row["checks"]] == ["items[1].crc"]
+
+
+@pytest.mark.usefixtures("store")
+def test_messages_that_are_declared_are_those_of_the_library() -> None:
+    conversation = wirekit.Conversation("store")
+    conversation.receive("client", frame("OPEN", 3, "s"))
+    (put,) = conversation.receive("client", frame("PUT", 3, "me", [{"key": "k", "text": b"t"}]))
+    (message,) = put.messages  # type: ignore[union-attr]
+    assert (message.topic, message.key, message.value, message.check) == ("s", b"k", b"t", "ok")
+
+
+@pytest.mark.usefixtures("store")
+def test_a_protocol_that_declares_nothing_has_its_generic_rows() -> None:
+    found, _ = follow_rows(stream(frame("PUT", 3, "me"), b""), protocol="bare")
+    assert only(found, "frames")["schema"] == "bare.frame"
+    assert only(found, "connections")["protocol"] == "bare"
+    assert only(found, "connections")["client_frames"] == only(found, "frames")["length"]
+
+
+# Reading without a run
+
+
+@pytest.mark.parametrize("table", FROM_INPUTS)
+def test_read_gives_what_a_run_writes(table: str) -> None:
+    path = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+    found = wirekit.read(path, table).read_all()
+    assert found.schema == FROM_INPUTS[table].schema
+    expected, _ = follow_rows(read(path))
+    ids = dict.fromkeys(("file", "connection_id", "call_id", "frame_id"))
+    assert [row | ids for row in found.to_pylist()] == [row | ids for row in expected[table]]
+
+
+def test_read_takes_columns_and_a_filter() -> None:
+    path = FIXTURES / "pcap" / "pulsar-batch.pcap"
+    reader = wirekit.read([path], columns=["topics", "api"], filter=pc.field("outcome") == "answered")
+    assert reader.schema.names == ["topics", "api"]
+    assert [row["api"] for row in reader.read_all().to_pylist()].count("LOOKUP") > 0
+    assert wirekit.read(path, filter=pc.field("api") == "nothing").read_all().num_rows == 0
+
+
+def test_read_streams_file_by_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes((FIXTURES / "pcap" / "pulsar-batch.pcap").read_bytes())
+    (tmp_path / "b.pcap").write_bytes(b"no capture")
+    reader = wirekit.read([path, tmp_path / "b.pcap"], "connections")
+    assert reader.read_next_batch().num_rows == 1
+    with pytest.warns(RuntimeWarning, match=r"b\.pcap: .* expected a pcap"), pytest.raises(StopIteration):
+        reader.read_next_batch()
+
+
+def test_other_libraries_take_the_reader() -> None:
+    import duckdb
+
+    path = FIXTURES / "pcap" / "pulsar-batch.pcap"
+    calls = wirekit.read(path)
+    (count,) = duckdb.sql("SELECT count(*) FROM calls WHERE protocol = 'pulsar'").fetchall()[0]
+    assert count == len(wirekit.read(path).read_pandas()) == wirekit.read(path).read_all().num_rows > 0
+    assert calls is not None
+    polars = pytest.importorskip("polars")
+    assert polars.from_arrow(wirekit.read(path, "messages")).shape == (10, len(FROM_INPUTS["messages"].names))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("x", "call"), "no table 'call' can be read; there are packets, calls, "),
+        (("x", "inputs"), "no table 'inputs'"),
+        (("x", "calls", ["latency"]), "the table calls has no column 'latency'"),
+    ],
+)
+def test_what_there_is_not_is_misuse(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(Misuse) as caught:
+        wirekit.read(*arguments)
+    assert text in str(caught.value)

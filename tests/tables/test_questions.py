@@ -1,0 +1,234 @@
+"""The questions of docs/lake.md: DuckDB and Spark SQL answer them alike, and the answers are true."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import wirekit
+from tests.conftest import FIXTURES
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import follow
+from wirekit.capture.tcp import Segment
+from wirekit.conversation import Frame
+from wirekit.pipeline import serial
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.protocols.kafka.reading import pieces_of_file
+from wirekit.tables.columns import OUTPUTS
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
+
+PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text(encoding="utf-8")
+QUESTIONS = re.findall(r"\n\n((?:[^\n]+\n)+)\n```sql\n(.*?)```", PAGE, re.DOTALL)
+RELEASE = "0.10.2.2"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Captures of one Kafka cluster with the segments of its broker, of Pulsar and of JMQ4."""
+    folder = tmp_path_factory.mktemp("files")
+    for pattern in (f"kafka-{RELEASE}-*", "pulsar-*", "jmq4-*"):
+        for path in (FIXTURES / "pcap").glob(f"{pattern}.pcap*"):
+            shutil.copy(path, folder)
+    for log in (FIXTURES / "kafka" / "disk").glob(f"{RELEASE}-*.log"):
+        partition = folder / log.stem.removeprefix(f"{RELEASE}-")
+        partition.mkdir()
+        shutil.copy(log, partition / f"{0:020}.log")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lake(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lake")
+    serial.run(Job(find_inputs([files])), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def duck(lake: Path) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    for table in OUTPUTS:
+        connection.execute(f"CREATE VIEW {table} AS FROM '{lake}/{table}/*.parquet'")
+    return connection
+
+
+@pytest.fixture(scope="module")
+def frames(files: Path) -> list[Frame]:
+    """The frames of all captures, by the library itself."""
+    found = []
+    for path in sorted(files.glob("*.pcap*")):
+        with open_capture(path) as capture:
+            packets = [each for each in segments(capture) if isinstance(each, Segment)]
+        found += [item for _, item in follow(packets) if isinstance(item, Frame)]
+    return found
+
+
+def question(start: str) -> str:
+    """The statement below the line that begins so."""
+    (found,) = [statement for text, statement in QUESTIONS if text.startswith(start)]
+    return found
+
+
+def rows(duck: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
+    found = duck.sql(statement)
+    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+def answers(duck: duckdb.DuckDBPyConnection, start: str) -> list[dict[str, Any]]:
+    return rows(duck, question(start))
+
+
+@pytest.mark.parametrize(
+    "statement", [statement for _, statement in QUESTIONS], ids=[text[:30] for text, _ in QUESTIONS]
+)
+def test_every_question_has_an_answer(duck: duckdb.DuckDBPyConnection, statement: str) -> None:
+    assert duck.execute(statement).fetchall()
+
+
+@pytest.mark.spark
+def test_spark_answers_alike(duck: duckdb.DuckDBPyConnection, lake: Path, spark: SparkSession) -> None:
+    for table in OUTPUTS:
+        spark.read.parquet(str(lake / table)).createOrReplaceTempView(table)
+    for text, statement in QUESTIONS:
+        found = spark.sql(statement).toArrow().to_pylist()
+        # Where values are equal, or null, the engines order rows each in its own way.
+        assert sorted(map(plain, found), key=repr) == sorted(map(plain, rows(duck, statement)), key=repr), text
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without the differences of the engines' types: times as seconds, all numbers rounded alike."""
+
+    def number(value: Any) -> Any:
+        value = value.timestamp() if isinstance(value, datetime) else value
+        return round(float(value), 6) if isinstance(value, (int, float, Decimal)) else value
+
+    return {name: number(value) for name, value in row.items()}
+
+
+def test_no_name_needs_quoting(duck: duckdb.DuckDBPyConnection) -> None:
+    for name, table in OUTPUTS.items():
+        columns = ", ".join(table.names)
+        found = duck.sql(f"SELECT {columns} FROM (SELECT {columns} FROM {name} ORDER BY {columns}) AS again LIMIT 1")
+        assert found.columns == list(table.names)
+        assert len(found.fetchall()) <= 1
+
+
+@pytest.mark.spark
+def test_no_name_needs_quoting_in_spark(lake: Path, spark: SparkSession) -> None:
+    for name, table in OUTPUTS.items():
+        spark.read.parquet(str(lake / name)).createOrReplaceTempView(name)
+        columns = ", ".join(table.names)
+        assert spark.sql(f"SELECT {columns} FROM (SELECT {columns} FROM {name}) AS again").columns == list(table.names)
+
+
+# What the answers say, against what the library says of the same bytes.
+
+
+def test_requests_per_client(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+    asked = Counter(
+        frame.value.client_id
+        for frame in frames
+        if frame.protocol == "kafka" and frame.description.role == "request" and "client_id" in frame.value
+    )
+    found: Counter[str | None] = Counter()
+    for row in answers(duck, "Requests per client"):
+        found[row["client"]] += row["requests"] if row["protocol"] == "kafka" else 0
+    tokens = sum(frame.schema == "kafka.sasl_token" for frame in frames)
+    assert +found - Counter({None: tokens}) == asked
+
+
+def test_latency_of_each_api(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+    taken: dict[tuple[str, str | None, int | None], list[int]] = {}
+    for frame in frames:
+        if frame.request is not None and frame.latency_us is not None:
+            about = frame.request.description
+            taken.setdefault((frame.protocol, about.api, about.version), []).append(frame.latency_us)
+    found = {(row["protocol"], row["api"], row["version"]): row for row in answers(duck, "Latency of each API")}
+    assert {key: (row["answered"], row["max_us"]) for key, row in found.items()} == {
+        key: (len(each), max(each)) for key, each in taken.items()
+    }
+
+
+def test_errors_by_topic(duck: duckdb.DuckDBPyConnection) -> None:
+    found = {(row["topic"], row["api"], row["error"]): row["errors"] for row in answers(duck, "Errors by topic")}
+    assert found["made-by-api", "create_topics", "TOPIC_ALREADY_EXISTS"] == 1
+    assert found["missing", "FETCH_CLUSTER", "FW_TOPIC_NOT_EXIST"] == 1
+    assert found["t2", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"] == 1
+
+
+def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
+    found = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Calls that failed without")}
+    assert found["sasl_handshake", "sasl-bad", "UNSUPPORTED_SASL_MECHANISM"]["calls"] == 2
+    assert found["api_versions", "rdkafka", "UNSUPPORTED_VERSION"]["calls"] == 12
+    assert found["ADD_CONNECTION", "demo", "FW_CONNECTION_NOT_EXISTS"]["error_text"] == "连接不存在"
+    assert found["fetch", "rdkafka", None]["outcome"] == "unanswered"
+
+
+def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+    expected = Counter(message.topic for frame in frames for message in frame.messages)
+    found: Counter[str | None] = Counter()
+    for row in answers(duck, "Messages and bytes per topic"):
+        found[row["topic"]] += row["messages"]
+    assert found == expected
+
+
+def test_what_was_produced_and_never_delivered(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+    by_direction: dict[str, Counter[tuple[Any, ...]]] = {"client": Counter(), "server": Counter()}
+    for frame in frames:
+        body = frame.request.value.get("body") if frame.request is not None and frame.protocol == "kafka" else None
+        follower = frame.schema.startswith("kafka.fetch.response") and body is not None and body.replica_id >= 0
+        for each in () if follower else frame.messages:
+            by_direction[frame.side][each.topic, each.key, each.value] += 1
+    delivered = by_direction["server"]
+    expected = sum(count for each, count in by_direction["client"].items() if each not in delivered)
+    found = answers(duck, "Produced and never delivered")
+    assert sum(row["messages"] for row in found) == expected > 0
+
+
+def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnection, files: Path) -> None:
+    for row in answers(duck, "The same message on the wire"):
+        log = files / f"{row['topic']}-{row['partition']}" / f"{0:020}.log"
+        stored = {m.offset for piece in pieces_of_file(str(log)) for m in piece.messages} if log.exists() else set()
+        assert row["stored"] == row["same"] == (row["messages"] if stored else 0)
+
+
+def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) -> None:
+    ends: dict[tuple[str, int], int] = {}
+    for frame in frames:
+        if frame.schema.startswith("kafka.fetch.response"):
+            for topic in frame.value.body.responses:
+                for each in topic.partition_responses:
+                    key = topic.topic, each.partition
+                    ends[key] = max(ends.get(key, -1), each.high_watermark)
+    committed: dict[tuple[str, str, int], int] = {}
+    for piece in pieces_of_file(str(files / "__consumer_offsets-0" / f"{0:020}.log")):
+        for message in piece.messages:
+            key = wirekit.decode(message.key or b"", "kafka.consumer_offsets.key").value
+            if key.version <= 1 and message.value is not None:
+                value = wirekit.decode(message.value, "kafka.consumer_offsets.offset_value").value
+                committed[key.group, key.topic, key.partition] = value.offset
+    found = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "Lag of each group")}
+    for (group, topic, partition), offset in committed.items():
+        row = found[group, topic, partition]
+        assert (row["log_offset"], row["log_end"]) == (offset, ends.get((topic, partition)))
+    assert found["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
+
+
+def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:
+    found = answers(duck, "Positions as clients committed them")
+    assert len(found) == 4
+    for row in found:
+        assert (row["stored_at"] - row["time"]).total_seconds() < 0.1
+        assert (row["forgotten_at"] - row["stored_at"]).days == 1

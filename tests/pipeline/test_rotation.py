@@ -107,7 +107,7 @@ def lines(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) 
     found = [json.loads(line) for line in out.splitlines()]
     for each in found:
         each.pop("file", None)
-    return found, [line.split(": ", 2)[2] for line in err.splitlines()]
+    return found, [line.split(": ", 2)[-1] for line in err.splitlines()]
 
 
 @pytest.mark.parametrize("command", ["frames", "messages"])

@@ -219,7 +219,7 @@ def test_a_process_stays_in_bound_with_the_default_limits(engine: str) -> None:
 @pytest.mark.parametrize("engine", DECODERS)
 def test_what_came_before_the_limit_is_kept_and_the_place_is_named(engine: str) -> None:
     data = small_message(b"first") + sets(20_000, 1)
-    decoded = wirekit.decode(data, "kafka.message_set", engine=engine, limits=wirekit.Limits(memory=1 << 20))
+    decoded = wirekit.decode(data, "kafka.message_set", engine=engine, limits=wirekit.Limits(memory=2 << 20))
     error = decoded.error
     assert isinstance(error, wirekit.Limit)
     assert (error.limit, error.source) == ("memory", 1)

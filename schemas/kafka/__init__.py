@@ -5,6 +5,8 @@ Keys under ``kafka.``:
 ``request``, ``response``             any frame; a response needs context ``api`` and ``version``
 ``<api>.request.v<N>``, ``<api>.response.v<N>``    the frame of one API version, size and header included
 ``offset_commit.request.v0.beta``     what 0.8.2-beta sent as v0
+``message_set.untimed``, ``produce.request.v<N>.untimed``, ``fetch.response.v<N>.untimed``
+                                      magic 1 in front of the layout of magic 0, which 0.9 reads
 ``request_header``, ``response_header``    the fixed fields at the head of a frame
 ``sasl_token``                        a raw token between SaslHandshake and the first request after it
 ``message_set``, ``message``          magic 0 and 1
@@ -22,11 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wirekit.registry import Layout, Note, Protocol
 from wirekit.schemas.kafka import disk, embedded, frames, messages
 from wirekit.schemas.kafka.apis import APIS
+from wirekit.schemas.kafka.client_apis import PRODUCE, UNTIMED_FETCHED, UNTIMED_PRODUCED
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT, OFFSET_COMMIT_BETA
 from wirekit.wire import Limits
 
@@ -38,6 +41,12 @@ TABLES = "Kafka 0.10.2 Protocol.java"
 GROUPS = "Kafka 0.10.2 GroupMetadataManager.scala"
 CONSUMER = "Kafka 0.10.2 ConsumerProtocol.java"
 
+UNTIMED = (
+    Note(
+        "magic 1 without a timestamp: kafka-php's clients wrote it, and 0.8 and 0.9, which look at no magic, read it",
+        "Kafka 0.9.0.1 Message.scala; weiboad/kafka-php tests/Protocol/FetchTest.php",
+    ),
+)
 NOTES = {
     "api_versions.request.v0": (
         Note("librdkafka 0.9 to 1.3 writes an empty array behind the header: a gap of four bytes", "rdkafka_request.c"),
@@ -55,6 +64,17 @@ def _api_layouts() -> Iterator[tuple[str, Layout]]:
             ):
                 name = f"{api.name}.{kind}.v{number}"
                 yield name, Layout(node, f"{api.title}; {kind} v{number}, {about}", TABLES, NOTES.get(name, ()))
+
+
+def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
+    """Sets in which magic 1 stands in front of the layout of magic 0, and the frames that may hold them."""
+    nodes: dict[str, Any] = {"message_set": messages.UNTIMED_MESSAGE_SET}
+    for number in (0, 1):
+        nodes[f"produce.request.v{number}"] = partial(frames.request, PRODUCE, number, UNTIMED_PRODUCED)
+        nodes[f"fetch.response.v{number}"] = partial(frames.response, UNTIMED_FETCHED[number])
+    for name, node in nodes.items():
+        about = f"{name} with magic 1 in front of the layout of magic 0"
+        yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
 
 
 def _dialogue() -> type[Dialogue]:
@@ -79,7 +99,9 @@ PROTOCOL = Protocol(
             partial(frames.request, OFFSET_COMMIT, 0, OFFSET_COMMIT_BETA),
             "OffsetCommit; request v0 as 0.8.2-beta alone has it: with a timestamp",
             "Kafka 0.8.2-beta OffsetCommitRequest.scala",
+            variant_of="offset_commit.request.v0",
         ),
+        **dict(_untimed_layouts()),
         "message_set": Layout(
             messages.MESSAGE_SET, "messages of magic 0 and 1 up to the end", "Kafka 0.10.2 MemoryRecords.java"
         ),

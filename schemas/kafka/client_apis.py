@@ -5,8 +5,10 @@ Source: Kafka 0.10.2 ``Protocol.java`` and the specification page.
 
 from __future__ import annotations
 
+from typing import Any
+
 from wirekit.schemas.kafka.api import BROKER, PARTITION_ERROR, Api, Version
-from wirekit.schemas.kafka.messages import record_set
+from wirekit.schemas.kafka.messages import record_set, untimed_record_set
 from wirekit.schemas.kafka.types import (
     array,
     array_of,
@@ -17,7 +19,7 @@ from wirekit.schemas.kafka.types import (
     per_topic,
     string,
 )
-from wirekit.wire import Struct, Timestamp, int16, int32, int64
+from wirekit.wire import Node, Struct, Timestamp, int16, int32, int64
 
 THROTTLE = "throttle_time_ms" / int32 * "how long a quota delayed the response"
 
@@ -26,15 +28,20 @@ THROTTLE = "throttle_time_ms" / int32 * "how long a quota delayed the response"
 
 PRODUCED = (*PARTITION_ERROR, "base_offset" / int64 * "of the first message; -1 on error")
 
+
+def _produced(record_set: Node) -> Struct:
+    return Struct(
+        "acks" / int16 * "0 none, 1 the leader, -1 all in-sync replicas; 0.8 also takes more than 1",
+        "timeout" / int32 * "milliseconds",
+        "topic_data" / array(per_topic("data", "partition" / int32, "record_set" / record_set)),
+    )
+
+
 PRODUCE = Api(
     0,
     Version(
         "0.8.0",
-        request=Struct(
-            "acks" / int16 * "0 none, 1 the leader, -1 all in-sync replicas; 0.8 also takes more than 1",
-            "timeout" / int32 * "milliseconds",
-            "topic_data" / array(per_topic("data", "partition" / int32, "record_set" / record_set)),
-        ),
+        request=_produced(record_set),
         response=Struct("responses" / array(per_topic("partition_responses", *PRODUCED))),
     ),
     Version(
@@ -72,14 +79,20 @@ FETCHER = (
 FETCHED = "topics" / array(
     per_topic("partitions", "partition" / int32, "fetch_offset" / int64, "max_bytes" / int32 * "of the record_set")
 )
-FETCHES = "responses" / array(
-    per_topic(
-        "partition_responses",
-        *PARTITION_ERROR,
-        "high_watermark" / int64 * "-1 on error",
-        "record_set" / record_set,
+
+
+def _fetches(record_set: Node) -> Any:
+    return "responses" / array(
+        per_topic(
+            "partition_responses",
+            *PARTITION_ERROR,
+            "high_watermark" / int64 * "-1 on error",
+            "record_set" / record_set,
+        )
     )
-)
+
+
+FETCHES = _fetches(record_set)
 
 FETCH = Api(
     1,
@@ -182,3 +195,7 @@ METADATA = Api(
         ),
     ),
 )
+
+UNTIMED_PRODUCED = _produced(untimed_record_set)
+UNTIMED_FETCHED = (Struct(_fetches(untimed_record_set)), Struct(THROTTLE, _fetches(untimed_record_set)))
+"""Of version 0 and 1."""

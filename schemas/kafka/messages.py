@@ -75,36 +75,54 @@ ATTRIBUTES = Bits(
     order="lsb",
 )
 
-MESSAGE = Struct(
-    "crc" / Checked(uint32, "crc32"),
-    "magic" / Symbols(int8, MAGICS, closed=True),
-    "attributes" / ATTRIBUTES,
-    "timestamp" / If(this.magic >= 1, Timestamp(int64)) * "milliseconds since the epoch; -1: none",
-    "key" / Bytes(int32, null=-1) * "null in a wrapper",
-    "value"
-    / Compressed(
-        Bytes(int32, null=-1),
-        (this.magic, this.attributes.codec),
-        COMPRESSIONS,
-        Ref("kafka.message_set"),
-    ),
-    name="Message",
-    doc="one message of magic 0 or 1; a compressed value opens as a message set",
-)
 
-ENTRY = Struct(
-    "offset" / int64,
-    "message_size" / Length(int32, minimum=14),
-    "message" / MESSAGE,
-    name="Entry",
-    doc="a message with its offset, as message sets and segments hold it",
-)
+def _message(timed_from: int, message_set: str) -> Struct:
+    """A message with a time from a magic on; a compressed value holds a set of such messages."""
+    return Struct(
+        "crc" / Checked(uint32, "crc32"),
+        "magic" / Symbols(int8, MAGICS, closed=True),
+        "attributes" / ATTRIBUTES,
+        "timestamp" / If(this.magic >= timed_from, Timestamp(int64)) * "milliseconds since the epoch; -1: none",
+        "key" / Bytes(int32, null=-1) * "null in a wrapper",
+        "value"
+        / Compressed(
+            Bytes(int32, null=-1),
+            (this.magic, this.attributes.codec),
+            COMPRESSIONS,
+            Ref(message_set),
+        ),
+        name="Message",
+        doc="one message of magic 0 or 1; a compressed value opens as a message set",
+    )
 
-MESSAGE_SET = Struct(
-    "messages" / RecordsToEnd(ENTRY, short_tail="stop"),
-    "partial" / rest() * "a last message that a fetch's max_bytes cut anywhere, or the overflow stub of later brokers",
-    name="MessageSet",
-    doc="messages up to the end of the enclosing length",
-)
 
+def _entry(message: Struct) -> Struct:
+    return Struct(
+        "offset" / int64,
+        "message_size" / Length(int32, minimum=14),
+        "message" / message,
+        name="Entry",
+        doc="a message with its offset, as message sets and segments hold it",
+    )
+
+
+def _message_set(entry: Struct) -> Struct:
+    return Struct(
+        "messages" / RecordsToEnd(entry, short_tail="stop"),
+        "partial"
+        / rest()
+        * "a last message that a fetch's max_bytes cut anywhere, or the overflow stub of later brokers",
+        name="MessageSet",
+        doc="messages up to the end of the enclosing length",
+    )
+
+
+MESSAGE = _message(1, "kafka.message_set")
+ENTRY = _entry(MESSAGE)
+MESSAGE_SET = _message_set(ENTRY)
 record_set = Sized(int32, MESSAGE_SET, null=-1)
+
+UNTIMED_MESSAGE_SET = _message_set(_entry(_message(2, "kafka.message_set.untimed")))
+untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1)
+"""With magic 1 in front of the layout of magic 0. Brokers of 0.8 and 0.9 look at no magic: they take such messages,
+store them, and give them to consumers."""

@@ -164,12 +164,14 @@ class Layout:
     Attributes:
         node: the node, or a function that makes it when the layout is first used: a protocol with many layouts is then
             no slower to load.
+        variant_of: another layout (rest of its key): what does not fit that one, and fits this, is taken as this.
     """
 
     node: Node | Callable[[], Node]
     description: str = ""
     source: str = ""
     notes: tuple[Note, ...] = ()
+    variant_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,15 @@ class Protocol:
             return Tables()
         module, name = self.tables.split(":")
         found: Tables = getattr(importlib.import_module(module), name)
+        return found
+
+    @cached_property
+    def variants(self) -> dict[str, list[str]]:
+        """{key of a layout: keys of those that are declared as variants of it}."""
+        found: dict[str, list[str]] = {}
+        for name, layout in self.layouts.items():
+            if layout.variant_of:
+                found.setdefault(self.key(layout.variant_of), []).append(self.key(name))
         return found
 
     def key(self, name: str) -> str:
@@ -509,6 +520,15 @@ def _schemas(protocol: Protocol) -> list[Schema]:
 
 
 registry = Registry()
+
+
+def variants(key: str) -> list[str]:
+    """The keys of the layouts that are declared as variants of one, in the order of their declaration.
+
+    >>> variants("kafka.offset_commit.request.v0")
+    ['kafka.offset_commit.request.v0.beta']
+    """
+    return registry.protocol(key).variants.get(key, [])
 
 
 def register(protocol: Protocol) -> Protocol:

@@ -17,9 +17,9 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.input import read_input
-from wirekit.engine import Decoded, foreign, frames
+from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
-from wirekit.registry import registry
+from wirekit.registry import registry, variants
 
 
 @click.command("decode")
@@ -149,6 +149,9 @@ def _complain(decoded: Decoded, strict: bool) -> int:
         if said:
             pairs = " ".join(f"--context {name}={value}" for name, value in said.items())
             say(f"{decoded.schema} decodes cleanly with {pairs}")
+        for key in variants(decoded.schema):
+            if decode(decoded.data, key, context=decoded.context).clean:
+                say(f"it decodes cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.expressions import contexts_of
 

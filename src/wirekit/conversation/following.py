@@ -11,7 +11,7 @@ from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, foreign, frame_size, header
 from wirekit.errors import Misuse, WireError
-from wirekit.registry import registry
+from wirekit.registry import registry, variants
 from wirekit.wire.stream import Decrypt, Limits
 
 LARGEST_SEARCH = 1024 * 1024
@@ -216,6 +216,8 @@ class Conversation:
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
         decoded = self._decoded(data, key, context, direction.offset)
+        if decoded.error is not None or decoded.gaps:
+            decoded = self._as_variant(decoded)
         what = self.dialogue.describe(side, decoded)
         frame = Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
         pair = what.correlation_id if what.pair is None else what.pair
@@ -252,6 +254,14 @@ class Conversation:
         decoded = decode(data, key, offset=offset, **said)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
+        return decoded
+
+    def _as_variant(self, decoded: Decoded) -> Decoded:
+        """What does not fit a layout, as the variant of it that it fits, if there is one."""
+        for key in variants(decoded.schema):
+            other = self._decoded(decoded.data, key, decoded.context, decoded.offset)
+            if other.error is None and not other.gaps:
+                return other
         return decoded
 
     def _observed(self, frame: Frame) -> Frame:

@@ -22,18 +22,16 @@ from typing import Any
 
 from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message
 from wirekit.engine import Decoded, decode
-from wirekit.registry import Protocol
+from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
-from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT
 from wirekit.values import Record
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
 ANY_RESPONSE = "kafka.response"
-BETA = "kafka.offset_commit.request.v0.beta"
 
 GSSAPI_TAG = b"\x60"
 MOST_CALLS = 1_000
@@ -91,8 +89,6 @@ class KafkaDialogue(Dialogue):
             key = f"kafka.{api.name}.request.v{version}"
             if expected == "tokens" and not _clean(data, key):
                 return TOKEN, {}, None
-            if api is OFFSET_COMMIT and version == 0 and not _clean(data, key) and _clean(data, BETA):
-                return BETA, {}, None
             return key, {}, None
         headed = _headed(data, number, version)
         if expected == "tokens" and (api is None or not headed):
@@ -166,7 +162,7 @@ class KafkaDialogue(Dialogue):
         if key == ANY_RESPONSE:
             pair, what = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
             return Description(what.api, what.version, number, "response", pair=pair)
-        _, name, _, version = key.split(".")
+        _, name, _, version, *_ = key.split(".")
         pair = next((pair for pair, request in waiting if request.description.api == name), None)
         return Description(name, int(version[1:]), number, "response", pair=pair)
 
@@ -327,7 +323,7 @@ def _requests(header: Record) -> list[str]:
     if api is None or not _speaks(api, version):
         return []
     key = f"kafka.{api.name}.request.v{version}"
-    return [key, BETA] if api is OFFSET_COMMIT and version == 0 else [key]
+    return [key, *variants(key)]
 
 
 def _acks(body: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +138,26 @@ def test_a_follower_replicates_and_a_consumer_fetches(replica: int, direction: s
     assert (row["log_offset"], row["high_watermark"], row["messages"]) == (17, 20, 1)
     assert only(found, "messages")["direction"] == direction
     assert only(found, "calls")["is_replica"] is (replica >= 0)
+
+
+def test_time_of_a_call_rises_as_its_topics_do() -> None:
+    def spent(topics: int) -> float:
+        message = {"offset": 0, "message": {"magic": 0, "value": "6869"}}
+        data = [{"partition": 0, "record_set": {"messages": [message]}}]
+        body = {
+            "acks": 1,
+            "timeout": 1,
+            "topic_data": [{"topic": f"t{number}", "data": data} for number in range(topics)],
+        }
+        client = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 1, "client_id": "c", "body": body})
+        packets = stream(client, size=60_000)
+        begin = time.process_time()
+        found, _ = follow_rows(packets, protocol="kafka")
+        assert [row["messages"] for row in found["call_topics"]] == [1] * topics
+        return time.process_time() - begin
+
+    spent(500)
+    assert spent(16_000) < 12 * spent(4_000)
 
 
 # A protocol of one's own

@@ -21,7 +21,7 @@ from wirekit.conversation import Frame
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.protocols.kafka.reading import pieces_of_file
-from wirekit.tables.columns import OUTPUTS
+from wirekit.tables.columns import FROM_INPUTS, OUTPUTS
 
 if TYPE_CHECKING:
     import duckdb
@@ -131,6 +131,13 @@ def test_no_name_needs_quoting_in_spark(lake: Path, spark: SparkSession) -> None
         spark.read.parquet(str(lake / name)).createOrReplaceTempView(name)
         columns = ", ".join(table.names)
         assert spark.sql(f"SELECT {columns} FROM (SELECT {columns} FROM {name}) AS again").columns == list(table.names)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("table", FROM_INPUTS)
+def test_spark_takes_what_read_gives(files: Path, lake: Path, spark: SparkSession, table: str) -> None:
+    found = spark.createDataFrame(wirekit.read(files, table).read_all())
+    assert found.count() == spark.read.parquet(str(lake / table)).count()
 
 
 # What the answers say, against what the library says of the same bytes.

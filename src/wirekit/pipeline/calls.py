@@ -48,16 +48,11 @@ class Calls:
     def __init__(self, file: str, link: Link) -> None:
         self.file = file
         self.link = link
+        self.connection_id = connection_id(file, link.client, link.server, link.ordinal)
         self._waiting: dict[tuple[str, int], _Call] = {}
         self._names: dict[str, dict[Any, Row]] = {}
         self._facts: Row = {}
         self._number = self._errors = 0
-
-    @property
-    def connection_id(self) -> str:
-        """The id of the connection."""
-        link = self.link
-        return connection_id(self.file, link.client, link.server, link.ordinal)
 
     def frame(self, frame: Frame) -> tuple[str | None, list[Emitted]]:
         """The id of the call that a frame belongs to, None if it cannot be told, and the rows that it completes."""
@@ -174,11 +169,14 @@ class Calls:
         topics = rows.get(CALL_TOPICS.name, [])
         failed = {(each.get("topic"), each.get("partition")): each for each in topics if "error" in each}
         rows_of = Counter(each.get("topic") for each in topics)
+        messages_of: Counter[str | None] = Counter()
+        for (topic, _), count in (call.messages or {}).items():
+            messages_of[topic] += count
         for each in topics:
             if call.messages is not None:
                 topic, place = each.get("topic"), (each.get("topic"), each.get("partition"))
                 alone = rows_of[topic] == 1
-                each["messages"] = _of_topic(call.messages, topic) if alone else call.messages[place]
+                each["messages"] = messages_of[topic] if alone else call.messages[place]
             yield CALL_TOPICS.name, self._with_call(each, row, own), 0
         for each in rows.get(GROUP_EVENTS.name, ()):
             yield GROUP_EVENTS.name, self._with_call(each, row, own), 0
@@ -224,10 +222,6 @@ def _direction(about: Description, side: str, is_replica: bool | None) -> str:
 
 def _size(message: Message) -> int:
     return len(message.key or b"") + len(message.value or b"")
-
-
-def _of_topic(messages: Counter[tuple[str | None, int | None]], topic: str | None) -> int:
-    return sum(count for (name, _), count in messages.items() if name == topic)
 
 
 def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:

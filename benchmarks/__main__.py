@@ -13,6 +13,7 @@ NAMES = [
     "trace_against_reference",
     "produce_request_against_kafka_python",
     "capture_to_frames",
+    "road_against_tshark",
     "search_for_frames",
     "hostile_input_over_size",
     "crc_against_libraries",

@@ -9,6 +9,7 @@ from tests.capture.second_parser import Packet, tcp
 
 _PORTS = 34  # offset of the two ports in a packet; the TCP header is 20 bytes or more from there on
 _SEQUENCE = range(_PORTS + 4, _PORTS + 12)
+_NUMBERS = (_PORTS + 4, _PORTS + 8)  # sequence and acknowledgment
 _FLAGS = _PORTS + 13
 _HEADERS = 66  # bytes; up to the payload with the options that Linux sends
 _LONGEST_HEADERS = 94  # bytes; with as many options as there can be
@@ -102,6 +103,23 @@ def one_address_pair(packets: list[Packet], random: Random) -> list[Packet]:
     return [_with_ports(each, ports if tcp(each).target in servers else ports[2:] + ports[:2]) for each in packets]
 
 
+def wrapped(packets: list[Packet], random: Random) -> list[Packet]:
+    """The sequence numbers of each side go through 2³² and on from 0, early in its stream."""
+    firsts: dict[tuple[str, str], int] = {}
+    for each in packets:
+        firsts.setdefault((tcp(each).source, tcp(each).target), tcp(each).sequence)
+    shifts = {pair: -first - random.randrange(3_000) for pair, first in firsts.items()}
+    found = []
+    for each in packets:
+        pair = tcp(each).source, tcp(each).target
+        data = bytearray(each.data)
+        for at, key in zip(_NUMBERS, (pair, pair[::-1]), strict=True):
+            number = int.from_bytes(data[at : at + 4], "big") + shifts.get(key, 0)
+            data[at : at + 4] = (number % (1 << 32)).to_bytes(4, "big")
+        found.append(each._replace(data=bytes(data)))
+    return found
+
+
 def several(packets: list[Packet], random: Random) -> list[Packet]:
     """More than one damage."""
     for damage in random.sample(sorted(SINGLE), 3):
@@ -136,6 +154,7 @@ SINGLE: Mapping[str, Damage] = {
         misnumbered,
         ports_exchanged,
         one_address_pair,
+        wrapped,
     )
 }
 DAMAGES: Mapping[str, Damage] = {**SINGLE, several.__name__: several}

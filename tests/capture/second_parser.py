@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _ETHERNET = 14  # bytes
+_NUMBERS = 1 << 32  # sequence numbers go on from 0 behind the last one
 _PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
 _PCAPNG, _INTERFACE, _ENHANCED = 0x0A0D0D0A, 1, 6
 _RESOLUTION = 9  # option of an interface
@@ -83,13 +84,17 @@ class Stream:
             if segment.payload or segment.syn:
                 self._starts[first] = None
             for number, byte in enumerate(segment.payload, first):
-                self._bytes.setdefault(number, byte)
+                self._bytes.setdefault(number % _NUMBERS, byte)
 
     def holds(self, pieces: list[tuple[int, bytes]]) -> bool:
         """Whether pieces at stream offsets, of which the first begins a segment, are what was sent."""
         first = pieces[0][0]
         return any(
-            all(self._bytes.get(start + offset + at) == byte for offset, data in pieces for at, byte in enumerate(data))
+            all(
+                self._bytes.get((start + offset + at) % _NUMBERS) == byte
+                for offset, data in pieces
+                for at, byte in enumerate(data)
+            )
             for start in (each - first for each in self._starts)
         )
 

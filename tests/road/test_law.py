@@ -56,14 +56,15 @@ def assert_same(path: Path, **options: Any) -> None:
 
 
 def odd_packets(path: Path) -> tuple[int, int]:
-    """How many packets of a capture are in odd flows, and how many there are."""
+    """How many packets of a capture are in flows that are no plain connections, and in those that are not indexed."""
     with open_capture(path) as capture:
         found = read_packets(capture)
         assert found is not None
         streams = put_together(capture.view(), found, Settings())
-        index_frames(streams, Choice(), found.endpoints.text)
+        index = index_frames(streams, Choice(), found.endpoints.text)
     sizes = streams.begins[1:] - streams.begins[:-1]
-    return int(sizes[streams.odd].sum()), int(sizes.sum())
+    assert not (streams.odd & ~index.odd).any()
+    return int(sizes[streams.odd].sum()), int(sizes[index.odd].sum())
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
@@ -72,9 +73,10 @@ def test_captures(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_connections_that_begin_in_the_capture_are_plain(path: Path) -> None:
-    odd, _ = odd_packets(path)
-    assert path.stem.startswith("kafka") or not odd
+def test_the_captures_are_plain(path: Path) -> None:
+    odd, not_indexed = odd_packets(path)
+    assert not odd
+    assert path.stem.startswith("kafka") or not not_indexed
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

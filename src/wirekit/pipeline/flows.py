@@ -7,7 +7,7 @@ one after the other. Its state lives and dies here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -89,7 +89,7 @@ class Writer:
 
     def connection(self, name: str, link: Link, items: Iterable[Item]) -> Iterator[Batch]:
         """Takes a whole connection in the named capture; gives the batches that are full."""
-        for item in (*items, None):
+        for item in chain(items, (None,)):
             yield from self._item(name, link, item)
         self._calls.clear()
 

@@ -6,7 +6,7 @@
 - ``index``: streams to the frame index: schema, API, request of each frame, without work in Python for any of them.
 - ``tables``: the index to rows of the pipeline's tables; odd flows take ``wirekit.pipeline.flows``.
 
-Usual is a connection with its handshake and all of its bytes, in order or repeated, of a protocol that declares its
-pairing, with frames that decode and responses that have a request. Every other flow is odd. Objects are the reference:
-both roads give the same rows.
+A connection is plain when all of its bytes are there, in order or repeated. It is indexed when the handshake is there
+too, its protocol declares its pairing, its frames decode and its responses have requests; else its bytes are followed
+by ``wirekit.conversation``. Every other flow is odd. Objects are the reference: both roads give the same rows.
 """

@@ -48,6 +48,7 @@ class Index:
         number: its correlation id.
         version: its version where a field says it.
         request: of a response, the place of its request in the index; else -1.
+        odd: of each flow, whether it is not in the index.
         begins: where the frames of each flow begin.
         tails: (flow, side) where in ``Streams.stream`` a frame begins that is not all there; or the end.
     """
@@ -63,6 +64,7 @@ class Index:
     number: NDArray[Any]
     version: NDArray[Any]
     request: NDArray[Any]
+    odd: NDArray[Any]
     begins: NDArray[Any]
     tails: NDArray[Any]
 
@@ -78,20 +80,21 @@ def pairing_of(protocol: str) -> Pairing | None:
 
 
 def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]) -> Index:
-    """The frame index; ``streams.odd`` gets the flows that are odd by what they carry.
+    """The frame index of the plain connections whose handshake is in the capture.
 
     Args:
         streams: the flows.
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
     """
-    protocols = _recognised(streams, choice, address)
+    odd = streams.odd | ~streams.known
+    protocols = recognised(streams, choice, address, odd)
     names = sorted({name for name in protocols if name})
     pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}
     for flow, name in enumerate(protocols):
         if name and name not in pairings:
-            streams.odd[flow] = True
-    (connection, side, start, stop, time), tails = _cut(streams, protocols)
+            odd[flow] = True
+    (connection, side, start, stop, time), tails = cut_frames(streams, protocols, odd)
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -103,35 +106,35 @@ def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]
             if name in pairings and rows.size:
                 heads = _Heads(name, pairings[name], word, kinds, kind, numbers)
                 heads.read(streams.stream, rows, start[rows], stop[rows])
-    streams.odd[np.unique(connection[kind < 0])] = True
-    request = _paired(streams, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
-    begins = np.searchsorted(connection, np.arange(streams.odd.size + 1))
+    odd[np.unique(connection[kind < 0])] = True
+    request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
+    begins = np.searchsorted(connection, np.arange(odd.size + 1))
     return Index(
         protocols, kinds, connection, side, start, stop, time, kind, numbers["number"], numbers["version"], request,
-        begins, tails,
+        odd, begins, tails,
     )  # fmt: skip
 
 
-def _recognised(streams: Streams, choice: Choice, address: Callable[[int], str]) -> list[str]:
-    """The protocol of each flow, "" for those that carry nothing; the others become odd."""
+def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], odd: NDArray[Any]) -> list[str]:
+    """The protocol of each flow that is not odd, "" for those that carry nothing; the others become odd."""
     remembered = lru_cache(_REMEMBERED)(recognise)
 
     def asked(client: bytes, server: bytes) -> Recognised:
         ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise
         return ask(client, server)
 
-    protocols = [""] * streams.odd.size
-    for flow in np.flatnonzero(~streams.odd).tolist():
+    protocols = [""] * odd.size
+    for flow in np.flatnonzero(~odd).tolist():
         starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
         name = choice.of(address(int(streams.client[flow])), address(int(streams.server[flow])))
         if not name and starts != stops:
             found = _asked(streams, flow, starts, stops, asked)
             name = "" if found.swapped else found.protocol
-            streams.odd[flow] = not name
+            odd[flow] = not name
         protocols[flow] = name
         for begin, end in zip(starts, stops, strict=True):
             if begin < end and header(streams.stream[begin : begin + 1].tobytes()) is not None:
-                streams.odd[flow] = True
+                odd[flow] = True
     return protocols
 
 
@@ -142,13 +145,18 @@ def _asked(
     first = streams.pieces[flow].tolist()
     reached = list(starts)
     found = Recognised("", False, False, "")
-    for _ in range(ATTEMPTS_PER_SEGMENT):
-        more = [side for side in range(2) if reached[side] < stops[side]]
-        if not more or sum(reached) - sum(starts) >= RECOGNISE_WITHIN:
-            break
+    count = next_count = next_size = 0
+    while more := [side for side in range(2) if reached[side] < stops[side]]:
         side = min(more, key=lambda each: int(streams.ranks[first[each]]))
         reached[side] = int(streams.ends[first[side]])
         first[side] += 1
+        count += 1
+        size = sum(reached) - sum(starts)
+        if size >= RECOGNISE_WITHIN:
+            break
+        if count > ATTEMPTS_PER_SEGMENT and count < next_count and size < next_size:
+            continue
+        next_count, next_size = 2 * count, 2 * size
         heads = [streams.stream[begin:end].tobytes() for begin, end in zip(starts, reached, strict=True)]
         found = ask(*heads)
         if found.protocol or found.certain:
@@ -156,9 +164,11 @@ def _asked(
     return found
 
 
-def _cut(streams: Streams, protocols: list[str]) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
+def cut_frames(
+    streams: Streams, protocols: list[str], odd: NDArray[Any]
+) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
     """Connection, side, start, stop and time of each frame, by connection and arrival; and the tails."""
-    flows = np.array([flow for flow, name in enumerate(protocols) if name and not streams.odd[flow]], np.int64)
+    flows = np.array([flow for flow, name in enumerate(protocols) if name and not odd[flow]], np.int64)
     lengths = {
         (name, side): _length(name, side) for name in {protocols[flow] for flow in flows.tolist()} for side in SIDES
     }
@@ -177,10 +187,10 @@ def _cut(streams: Streams, protocols: list[str]) -> tuple[tuple[NDArray[Any], ..
             break
         room *= 2
     start, stop, number, piece = (array[:count] for array in found)
-    streams.odd[flows[np.flatnonzero(~(fits & framed)) // 2]] = True
+    odd[flows[np.flatnonzero(~(fits & framed)) // 2]] = True
     connection = flows[number // 2] if flows.size else number
     order = np.argsort(streams.ranks[piece], kind="stable")
-    order = order[~streams.odd[connection[order]]]
+    order = order[~odd[connection[order]]]
     columns = (connection, number % 2, start, stop, streams.times[piece])
     ends = streams.stops.copy()
     ends[flows] = tails.reshape(-1, 2)
@@ -277,7 +287,7 @@ def _signed(value: int) -> int:
 
 
 def _paired(
-    streams: Streams,
+    odd: NDArray[Any],
     connection: NDArray[Any],
     side: NDArray[Any],
     kinds: list[Kind],
@@ -298,6 +308,6 @@ def _paired(
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
     loop("pair_frames")(
         connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered, MOST_WAITING,
-        streams.odd, request, table,
+        odd, request, table,
     )  # fmt: skip
     return request

@@ -61,70 +61,80 @@ def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def follow_streams(
-    order: Any,
-    begins: Any,
-    time: Any,
-    source: Any,
-    sequence: Any,
-    acknowledgment: Any,
-    flags: Any,
-    length: Any,
-    size: Any,
-    idle: Any,
-    hold: Any,
-    odd: Any,
-    sender: Any,
-    opened: Any,
-    closed: Any,
-    reason: Any,
-    sizes: Any,
-    duplicates: Any,
-    counts: Any,
-    kept: Any,
-    skipped: Any,
-) -> Any:
-    """Follows each flow that is one plain connection: a handshake, then bytes in order or again the same.
+    order: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any, length: Any,
+    size: Any, idle: Any, hold: Any, odd: Any, client: Any, known: Any, opened: Any, closed: Any, reason: Any,
+    sizes: Any, duplicates: Any, counts: Any, released: Any, ended: Any, kept: Any, skipped: Any,
+) -> Any:  # fmt: skip
+    """Follows each flow that is one plain connection: bytes in order or again the same, without another handshake.
+
+    Ranks order what happens: four times the place in ``order`` of the packet that brings it, and 2 for bytes that come
+    in order, 3 for an end; 0 and 1 for bytes that were held until then.
 
     Args:
         order, begins: the rows of each flow, by time.
         time to size: of each packet, in the order of the capture; ``size`` is what of ``length`` was captured.
         idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
         odd: of each flow, gets whether it is none of this kind.
-        sender: gets the client's endpoint.
+        client: of each flow, the endpoint that is the client if there is no handshake; gets who is.
+        known: gets whether there is a handshake.
         opened, closed, reason: get the times of begin and end, and why it ended: 0 end of capture, 1 FIN, 2 RST.
         sizes, duplicates, counts: (flow, side) get bytes in order, bytes seen before, pieces.
+        released: (flow, side) gets the rank at which the first bytes were given that had to wait for earlier ones.
+        ended: (flow, side) gets rank and time of the side's FIN, or -1.
         kept, skipped: of each place in ``order``, get the bytes that are new, and how many of the packet are before.
     """
     following = np.zeros(2, np.int64)  # sequence number of the next byte
     start = np.zeros(2, np.int64)
     acked = np.zeros(2, np.int64)
-    ended = np.zeros(2, np.bool_)
+    begun = np.zeros(2, np.bool_)
+    unseen = np.zeros(2, np.int64)  # what was acknowledged first of a side of which nothing is captured, or -1
+    heard = np.zeros(2, np.int64)  # bytes acknowledged from there on
+    settle = np.zeros(2, np.int64)  # until then a lower sequence number may still come, -1 when none may
     for flow in range(begins.size - 1):
         row = order[begins[flow]]
-        client = source[row]
-        sender[flow] = client
         opened[flow] = last = time[row]
-        plain = flags[row] & (SYN | ACK | RST | FIN) == SYN and not length[row] and not size[row] and last >= 0
-        start[0] = following[0] = sequence[row] + 1 & MASK
-        answered = False
+        first = begins[flow]
+        plain = last >= 0
+        known[flow] = flags[row] & (SYN | ACK | RST | FIN) == SYN and not length[row] and not size[row]
+        if known[flow]:
+            client[flow] = source[row]
+            first += 1
+            start[0] = following[0] = sequence[row] + 1 & MASK
+            begun[0], begun[1] = True, False
+        else:
+            begun[:] = False
+            plain = plain and not flags[row] & (SYN | RST | FIN)
+        sender = 0 if source[row] == client[flow] else 1  # side of the first packet
+        settle[:] = unseen[:] = -1
+        heard[:] = 0
         reset = np.int64(-1)
         acked[:] = 0
-        ended[:] = False
         over = np.int64(0)
-        for at in range(begins[flow] + 1, begins[flow + 1]):
+        for at in range(first, begins[flow + 1]):
             if not plain:
                 break
             row = order[at]
             now, bits, here = time[row], flags[row], np.int64(size[row])
-            side = 0 if source[row] == client else 1
+            side = 0 if source[row] == client[flow] else 1
             if now - last > idle or length[row] != here:
                 plain = False
                 break
             last = now
-            both = ended[0] and ended[1]
+            for turn in range(2):
+                waiting = sender if turn == 0 else 1 - sender
+                other = 1 - waiting
+                if settle[other] >= 0 and (settle[waiting] < 0 or settle[other] < settle[waiting]):
+                    waiting = other
+                if 0 <= settle[waiting] < now:
+                    settle[waiting] = -1
+                    released[flow, waiting] = 4 * at + turn
+            both = ended[flow, 0, 0] >= 0 and ended[flow, 1, 0] >= 0
             distance = (sequence[row] - following[side] + HALF & MASK) - HALF
+            if bits & (RST | SYN | FIN) and (settle[0] >= 0 or settle[1] >= 0):
+                plain = False
+                break
             if bits & RST:
-                near = (side == 1 and not answered) or sequence[row] == 0 or abs(distance) <= WINDOW
+                near = not begun[side] or sequence[row] == 0 or abs(distance) <= WINDOW
                 plain = not here and not bits & SYN and near
                 if reset < 0 and not both:
                     reset = now
@@ -133,24 +143,40 @@ def follow_streams(
                 plain = False
             elif bits & SYN:
                 begin = sequence[row] + 1 & MASK
-                if here or bits & FIN:
+                if here or bits & FIN or not known[flow]:
                     plain = False
                 elif side == 0:
                     plain = not bits & ACK and begin == start[0]
                 elif not bits & ACK or acknowledgment[row] != start[0]:
                     plain = False
-                elif answered:
+                elif begun[1]:
                     plain = begin == start[1]
                 else:
-                    answered = True
+                    begun[1] = True
                     start[1] = following[1] = begin
                 continue
-            elif not answered:
-                plain = False
+            elif known[flow]:
+                plain = begun[1]
+            elif not begun[side]:
+                if here:
+                    missing = sequence[row] - unseen[side] & MASK
+                    plain = unseen[side] < 0 or not 0 < missing <= heard[side]
+                    begun[side] = True
+                    following[side] = sequence[row]
+                    settle[side] = now + hold
+                    distance = 0
+                elif bits & FIN:
+                    plain = False
             if not plain:
                 break
             if here:
-                if distance > 0 or sizes[flow, side] + distance < 0 or both or (ended[side] and here + distance > 0):
+                if (
+                    distance > 0
+                    or sizes[flow, side] + distance < 0
+                    or (distance < 0 and settle[side] >= 0)
+                    or both
+                    or (ended[flow, side, 0] >= 0 and here + distance > 0)
+                ):
                     plain = False
                     break
                 again = min(-distance, here)
@@ -161,22 +187,32 @@ def follow_streams(
                     counts[flow, side] += 1
                     sizes[flow, side] += kept[at]
                     following[side] = following[side] + kept[at] & MASK
-            if bits & FIN and not ended[side]:
+            if bits & FIN and ended[flow, side, 0] < 0:
                 if distance + here != (kept[at] if here else 0):
                     plain = False
                     break
-                ended[side] = True
+                ended[flow, side, 0], ended[flow, side, 1] = 4 * at + 3, now
                 over = now
-            if bits & ACK and (reset < 0 or now <= reset + hold):
-                peer = 1 - side
+            peer = 1 - side
+            if bits & ACK and not begun[peer]:
+                if unseen[peer] < 0:
+                    unseen[peer] = acknowledgment[row]
+                more = acknowledgment[row] - unseen[peer] & MASK
+                if heard[peer] < more <= WINDOW:
+                    heard[peer] = more
+            elif bits & ACK and (reset < 0 or now <= reset + hold):
                 ahead = (acknowledgment[row] - following[peer] + HALF & MASK) - HALF
                 if 0 < ahead <= WINDOW:
                     acked[peer] = max(acked[peer], sizes[flow, peer] + ahead)
-        for side in range(2):
-            if not ended[side] and acked[side] > sizes[flow, side] + 1:
+        for turn in range(2):
+            side = sender if turn == 0 else 1 - sender
+            if settle[side] >= 0:
+                released[flow, side] = 4 * begins[flow + 1] + turn
+            missed = acked[side] > sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
+            if ended[flow, side, 0] < 0 and missed:
                 plain = False
         odd[flow] = not plain
-        if ended[0] and ended[1]:
+        if ended[flow, 0, 0] >= 0 and ended[flow, 1, 0] >= 0:
             closed[flow], reason[flow] = over, 1
         elif reset >= 0:
             closed[flow], reason[flow] = reset, 2
@@ -186,29 +222,15 @@ def follow_streams(
 
 @njit(nogil=True, cache=True)
 def copy_streams(
-    data: Any,
-    order: Any,
-    begins: Any,
-    time: Any,
-    source: Any,
-    begin: Any,
-    odd: Any,
-    sender: Any,
-    places: Any,
-    pieces: Any,
-    kept: Any,
-    skipped: Any,
-    stream: Any,
-    ends: Any,
-    times: Any,
-    ranks: Any,
-) -> Any:
+    data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
+    places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any,
+) -> Any:  # fmt: skip
     """Puts the bytes of plain connections together: one side's in one piece of ``stream``.
 
     Args:
         data: the capture, of which ``begin`` says where each packet's payload begins.
         places, pieces: (flow, side) where its bytes begin in ``stream``, and its pieces in the next three.
-        ends, times, ranks: of each piece, get where it ends in ``stream``, its time, its place in ``order``.
+        ends, times, ranks: of each piece, get where it ends in ``stream``, its time and its rank.
     """
     place = np.zeros(2, np.int64)
     piece = np.zeros(2, np.int64)
@@ -222,14 +244,14 @@ def copy_streams(
             if not count:
                 continue
             row = order[at]
-            side = 0 if source[row] == sender[flow] else 1
+            side = 0 if source[row] == client[flow] else 1
             first, to = begin[row] + skipped[at], place[side]
             for index in range(count):
                 stream[to + index] = data[first + index]
             place[side] = to + count
             ends[piece[side]] = to + count
             times[piece[side]] = time[row]
-            ranks[piece[side]] = at
+            ranks[piece[side]] = max(4 * at + 2, released[flow, side])
             piece[side] += 1
 
 

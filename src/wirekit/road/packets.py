@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
-_PORT = 16  # bits of a port
+PORT_BITS = 16
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = [
@@ -51,25 +51,25 @@ class Endpoints:
         places = np.frombuffer(offsets, np.int32)[addresses.offset :][: len(addresses) + 1]
         values = np.frombuffer(data, np.uint8)[places[0] : places[-1]]
         if values.size == 4 * len(addresses):
-            return values.view(">u4").astype(np.int64) << _PORT | ports
+            return values.view(">u4").astype(np.int64) << PORT_BITS | ports
         unique, which = np.unique(values.reshape(-1, 16), axis=0, return_inverse=True)
         mapped = np.array([self._number(each.tobytes()) for each in unique], np.int64)
-        return mapped[which.ravel()] << _PORT | ports | _IPV6
+        return mapped[which.ravel()] << PORT_BITS | ports | _IPV6
 
     def number(self, text: str) -> int:
         """The endpoint of an address with its port, as segments have it."""
         host, _, port = text.rpartition(":")
         address = ipaddress.ip_address(host.strip("[]"))
         if address.version == 4:
-            return int(address) << _PORT | int(port)
-        return self._number(address.packed) << _PORT | int(port) | _IPV6
+            return int(address) << PORT_BITS | int(port)
+        return self._number(address.packed) << PORT_BITS | int(port) | _IPV6
 
     def text(self, number: int) -> str:
         """An endpoint as segments have it."""
-        port = number & (1 << _PORT) - 1
+        port = number & (1 << PORT_BITS) - 1
         if number & _IPV6:
-            return f"[{ipaddress.IPv6Address(self._list[(number ^ _IPV6) >> _PORT])}]:{port}"
-        return f"{ipaddress.IPv4Address(number >> _PORT)}:{port}"
+            return f"[{ipaddress.IPv6Address(self._list[(number ^ _IPV6) >> PORT_BITS])}]:{port}"
+        return f"{ipaddress.IPv4Address(number >> PORT_BITS)}:{port}"
 
     def _number(self, address: bytes) -> int:
         if address not in self._known:

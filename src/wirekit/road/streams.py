@@ -9,7 +9,7 @@ import numpy as np
 
 from wirekit.capture.tcp import ClosedReason, Settings
 from wirekit.road.compiled import loop
-from wirekit.road.packets import Packets
+from wirekit.road.packets import PORT_BITS, Packets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,15 +23,18 @@ class Streams:
 
     Attributes:
         order, begins: the rows of ``Packets``, by flow and time; flow ``n`` has ``order[begins[n]:begins[n + 1]]``.
-        odd: of each flow, whether it is anything but one connection with handshake and all its bytes in order. Of an
-            odd flow, nothing of what follows counts.
+        odd: of each flow, whether it is anything but one connection with all its bytes in order. Of an odd flow,
+            nothing of what follows counts.
         client, server: of each flow, its endpoints.
+        known: of each flow, whether it has a handshake.
         opened, closed, reason: times in microseconds since the epoch, and the place in ``REASONS``.
         stream: the bytes of all sides, one after the other.
         starts, stops: (flow, side) where a side's bytes lie in it; side 0 is the client's.
         duplicates: (flow, side) bytes that came again.
         pieces: (flow, side) the first of a side's pieces: what a packet had that was new.
-        ends, times, ranks: of each piece, where it ends in ``stream``, its time, and its place in ``order``.
+        ends, times, ranks: of each piece, where it ends in ``stream``, its time, and a number that orders all pieces
+            and ends of a flow as objects give them.
+        ended: (flow, side) rank and time of the side's FIN, or -1.
     """
 
     order: NDArray[Any]
@@ -39,6 +42,7 @@ class Streams:
     odd: NDArray[Any]
     client: NDArray[Any]
     server: NDArray[Any]
+    known: NDArray[Any]
     opened: NDArray[Any]
     closed: NDArray[Any]
     reason: NDArray[Any]
@@ -50,6 +54,7 @@ class Streams:
     ends: NDArray[Any]
     times: NDArray[Any]
     ranks: NDArray[Any]
+    ended: NDArray[Any]
 
 
 def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
@@ -70,14 +75,17 @@ def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
         rows = np.argsort(packets.time, kind="stable")
     begins, order = np.zeros(flows + 1, np.int64), np.zeros(count, np.int64)
     loop("group_rows")(rows, numbers, begins, order)
-    odd = np.zeros(flows, bool)
-    client, opened, closed, reason = (np.zeros(flows, np.int64) for _ in range(4))
-    sizes, duplicates, counts = (np.zeros((flows, 2), np.int64) for _ in range(3))
+    odd, known = np.zeros(flows, bool), np.zeros(flows, bool)
+    first = order[begins[:-1]]
+    client = _likely_clients(packets.source[first], packets.target[first], settings.server_ports)
+    opened, closed, reason = (np.zeros(flows, np.int64) for _ in range(3))
+    sizes, duplicates, counts, released = (np.zeros((flows, 2), np.int64) for _ in range(4))
+    ended = np.full((flows, 2, 2), -1, np.int64)
     kept, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
     loop("follow_streams")(
-        order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us,
-        odd, client, opened, closed, reason, sizes, duplicates, counts, kept, skipped,
+        order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, odd, client, known,
+        opened, closed, reason, sizes, duplicates, counts, released, ended, kept, skipped,
     )  # fmt: skip
     sizes[odd] = counts[odd] = 0
     starts, pieces = _begins(sizes), _begins(counts)
@@ -85,14 +93,21 @@ def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
     ends, times, ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
     loop("copy_streams")(
         np.frombuffer(data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
-        starts, pieces, kept, skipped, stream, ends, times, ranks,
+        released, starts, pieces, kept, skipped, stream, ends, times, ranks,
     )  # fmt: skip
-    first = order[begins[:-1]]
     server = packets.source[first] + packets.target[first] - client
     return Streams(
-        order, begins, odd, client, server, opened, closed, reason, stream, starts, starts + sizes, duplicates,
-        pieces, ends, times, ranks,
+        order, begins, odd, client, server, known, opened, closed, reason, stream, starts, starts + sizes, duplicates,
+        pieces, ends, times, ranks, ended,
     )  # fmt: skip
+
+
+def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: frozenset[int]) -> NDArray[Any]:
+    """Which endpoint is the client where no handshake tells, from the first packet of each flow; as objects guess."""
+    ports = [ends & (1 << PORT_BITS) - 1 for ends in (source, target)]
+    known = [np.isin(each, list(server_ports)) for each in ports]
+    from_server = np.where(known[0] != known[1], known[0], ports[0] < ports[1])
+    return np.where(from_server, target, source)
 
 
 def _begins(sizes: NDArray[Any]) -> NDArray[Any]:

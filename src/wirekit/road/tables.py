@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.files import Capture, open_capture
-from wirekit.capture.follow import Item, Link
-from wirekit.capture.tcp import Segment, Settings
-from wirekit.conversation import ENDED_INSIDE, SIDES, Conversation, Description, Frame, Quarantined
+from wirekit.capture.follow import Choice, Follower, Item, Link
+from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Segment, Settings, Side
+from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame, Quarantined
 from wirekit.errors import WireError
 from wirekit.pipeline.flows import Batch, Writer, flow_batches
 from wirekit.pipeline.inputs import Input, Job
@@ -24,6 +25,8 @@ from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Packets, read_packets
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.tables.columns import PACKETS
+
+SIDES: tuple[Side, Side] = ("client", "server")
 
 
 def captured(each: Input, job: Job, summary: Summary) -> Iterator[Batch] | None:
@@ -54,21 +57,18 @@ def _tables(each: Input, capture: Capture, packets: Packets, job: Job, summary: 
         writer = Writer(job, summary)
         count = summary.file(each.name)
         plain = _Plain(streams, index, packets)
-        for flow in range(streams.odd.size):
-            found = None if streams.odd[flow] else plain.connection(flow)
-            if found is None:
-                streams.odd[flow] = True
-                continue
+        for flow in np.flatnonzero(~streams.odd).tolist():
+            found = None if index.odd[flow] else plain.connection(flow)
             rows = streams.order[streams.begins[flow] : streams.begins[flow + 1]]
             count.seen_all(rows.size, int(packets.time[rows[0]]), int(packets.time[rows[-1]]))
-            link, items = found
+            link, items = found or plain.followed(flow, choice)
             yield from writer.connection(each.name, link, items)
         yield from writer.rest()
         yield from flow_batches(_odd(each, capture, data, packets, streams), job, summary)
 
 
 class _Plain:
-    """Plain connections as objects, of which the index says what each frame is."""
+    """Plain connections as objects: by the index, or followed from their bytes where they carry what is unusual."""
 
     def __init__(self, streams: Streams, index: Index, packets: Packets) -> None:
         self._streams, self._index, self._endpoints = streams, index, packets.endpoints
@@ -80,8 +80,7 @@ class _Plain:
     def connection(self, flow: int) -> tuple[Link, list[Item]] | None:
         """A connection and what it carries; None where a frame does not decode, or is answered without asking."""
         streams, index = self._streams, self._index
-        client, server = (self._endpoints.text(int(ends[flow])) for ends in (streams.client, streams.server))
-        link = Link(f"{client}>{server}#0", client, server, int(streams.opened[flow]), True)
+        link = self._link(flow)
         link.protocol = index.protocols[flow]
         link.closed_us, link.closed = int(streams.closed[flow]), REASONS[streams.reason[flow]]
         begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
@@ -100,6 +99,46 @@ class _Plain:
             sizes = {"captured": framed + left + again, "frames": framed, "quarantined": left, "duplicate": again}
             link.bytes.update({(name, fate): size for fate, size in sizes.items() if size})
         return link, items
+
+    def followed(self, flow: int, choice: Choice) -> tuple[Link, Iterator[Item]]:
+        """A connection and what a follower makes of its bytes."""
+        link = self._link(flow)
+        link.protocol = choice.of(link.client, link.server)
+        return link, self._items(flow, Follower(link))
+
+    def _link(self, flow: int) -> Link:
+        streams = self._streams
+        client, server = (self._endpoints.text(int(ends[flow])) for ends in (streams.client, streams.server))
+        opened_us = int(streams.opened[flow])
+        return Link(f"{client}>{server}#0", client, server, opened_us, bool(streams.known[flow]), opened_us)
+
+    def _items(self, flow: int, follower: Follower) -> Iterator[Item]:
+        for _, event in sorted(self._events(flow), key=itemgetter(0)):
+            yield from follower.take(event)
+        for side in SIDES:
+            again = int(self._streams.duplicates[flow, SIDES.index(side)])
+            if again:
+                follower.take(Duplicate(side, again, 0, 0))
+        streams = self._streams
+        left = [side for side, name in zip(SIDES, streams.ended[flow, :, 0].tolist(), strict=True) if name < 0]
+        if left:
+            reason, time_us = REASONS[streams.reason[flow]], int(streams.closed[flow])
+            yield from follower.take(Closed("both" if len(left) == 2 else left[0], reason, time_us))
+
+    def _events(self, flow: int) -> Iterator[tuple[int, Event]]:
+        """Bytes and ends of both sides, each with its rank."""
+        streams = self._streams
+        for side, name in enumerate(SIDES):
+            first = begin = int(streams.starts[flow, side])
+            stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
+            while begin < stop:
+                end, time_us = int(streams.ends[piece]), int(streams.times[piece])
+                data = streams.stream[begin:end].tobytes()
+                yield int(streams.ranks[piece]), Data(name, data, begin - first, time_us, 0, 0)
+                begin, piece = end, piece + 1
+            rank, time_us = streams.ended[flow, side].tolist()
+            if rank >= 0:
+                yield rank, Closed(name, "fin", time_us)
 
     def _frames(self, flow: int, begin: int, end: int) -> list[Frame]:
         """The frames up to the first that is not usual."""

@@ -40,6 +40,7 @@ EXTRA_OF = {
     "numba": "columns",
     "numpy": "columns",
     "pyarrow": "columns",
+    "duckdb": "sql",
     "hypothesis": "fuzz",
     "pandas": "spark",
     "pyspark": "spark",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,9 +14,9 @@ from wirekit.capture.files import Capture, Damaged, open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import plural, reopenable, say
+from wirekit.cli.common import STANDARD_INPUT, plural, reopenable, say
 from wirekit.errors import WireError
-from wirekit.pipeline.inputs import CAPTURE, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, stored_kind
 from wirekit.registry import registry
 
 LARGEST_PORT = 1 << 16
@@ -55,17 +57,28 @@ separate_option = click.option(
 
 def captures_of(paths: Sequence[str], *, separate: bool) -> list[Parts]:
     """The captures that files are parts of; says on standard error which files are read as one."""
-    captures: list[Parts] = [(path,) for path in paths] if separate else rotations(paths)
-    for parts in captures:
+    parted: list[Parts] = [(path,) for path in paths] if separate else rotations(paths)
+    for parts in parted:
         if len(parts) > 1:
             say_joined(parts)
-    return captures
+    return parted
 
 
 def say_joined(parts: Parts) -> None:
     """Says that files are read as one capture."""
     more = plural(len(parts) - 1, "file")
     say(f"{parts[0]}: read as one capture with {more} up to {parts[-1]}; --separate reads each by itself")
+
+
+@contextmanager
+def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, ...]]:
+    """The captures and stored files of files and directories, while they last: standard input is copied to a file."""
+    with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
+        inputs = find_inputs((copy if name == STANDARD_INPUT else name for name in names), separate=separate)
+        for parts in captures(inputs):
+            if len(parts) > 1:
+                say_joined(tuple(each.name for each in parts))
+        yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in inputs)
 
 
 class FollowedCapture:

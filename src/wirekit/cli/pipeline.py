@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
-from wirekit.cli.captures import choice_options, parse_choice, say_joined, separate_option
-from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, reopenable, say
-from wirekit.pipeline.inputs import Input, Job, captures, find_inputs
+from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
+from wirekit.cli.common import console, failed, need, once, plural, say
+from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.summary import show, size_text
 
 if TYPE_CHECKING:
@@ -76,21 +75,10 @@ def command(
         need("the road of columns", "pyarrow", "numba")
     once(inputs)
     choice = parse_choice(protocol, ports)
-    with _found(inputs, separate=separate) as found:
+    with inputs_of(inputs, separate=separate) as found:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         result = _on_spark(job, output, master, debug=debug) if engine == "spark" or master else _here(job, output)
     return _report(result, output, strict)
-
-
-@contextmanager
-def _found(names: tuple[str, ...], *, separate: bool) -> Iterator[tuple[Input, ...]]:
-    """The files to read, while they last: standard input is copied to one."""
-    with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
-        found = find_inputs((copy if name == STANDARD_INPUT else name for name in names), separate=separate)
-        for parts in captures(found):
-            if len(parts) > 1:
-                say_joined(tuple(each.name for each in parts))
-        yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in found)
 
 
 def _here(job: Job, output: str) -> Result:

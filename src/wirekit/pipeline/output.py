@@ -159,6 +159,11 @@ class Output:
             raise
 
 
+def is_lake(path: str | os.PathLike[str]) -> bool:
+    """Whether a directory has the tables of a run that is complete."""
+    return _is_manifest(Path(path) / MANIFEST)
+
+
 def _refuse_foreign(path: Path) -> None:
     """The directory must be empty or a run's, and what a new run would replace must be what a run writes."""
     if not path.exists():

@@ -1,0 +1,231 @@
+"""``wirekit sql``: queries over the tables of captures, stored files and lakes, through DuckDB."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from datetime import date, datetime, time
+from decimal import Decimal
+from itertools import chain, islice
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
+from wirekit.cli.common import need, on_terminal, once, say
+from wirekit.errors import Misuse
+from wirekit.pipeline.inputs import Job
+from wirekit.values import json_text, printable, readable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST_CELL = 200
+"""Characters of a value that a table shows."""
+FIRST_ROWS = 1000
+"""Rows of which the widths of a table's columns are taken."""
+EXACT = 1e15
+"""Below it, six digits of a fraction tell enough."""
+SETTINGS = {"TimeZone": "UTC", "python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
+FORMS = ("table", "json", "csv", "parquet")
+
+
+@click.command("sql")
+@click.argument("query")
+@click.argument("paths", nargs=-1, required=True, metavar="CAPTURE|SEGMENT|DIRECTORY...")
+@choice_options
+@click.option(
+    "--output",
+    type=click.Choice(FORMS),
+    help="By default what the name of --to ends with, else a table on a terminal and a line of JSON a row on a pipe.",
+)
+@click.option("--to", metavar="FILE", help="Write to FILE; Parquet needs one.")
+@separate_option
+def command(
+    query: str,
+    paths: tuple[str, ...],
+    protocol: str,
+    ports: tuple[str, ...],
+    output: str | None,
+    to: str | None,
+    separate: bool,
+) -> int:
+    """Answer QUERY, SQL as DuckDB speaks it, from the tables of captures, log segments and directories of them, and
+    from those that `wirekit pipeline` wrote.
+
+    Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps, packets. Only
+    those that QUERY names are read. `DESCRIBE calls` lists the columns of one.
+
+    \b
+    wirekit sql "SELECT api, count(*), quantile_cont(latency_us, 0.99) FROM calls GROUP BY 1" trace.pcap
+    wirekit sql "FROM messages WHERE topic = 'orders'" tables/ --to orders.parquet
+    """
+    once(paths)
+    choice = parse_choice(protocol, ports)
+    form = output or _form_of(to)
+    if form == "parquet" and not to:
+        raise click.UsageError("--output parquet needs --to FILE")
+    need("wirekit sql", "duckdb", "pyarrow")
+    from wirekit.pipeline.output import is_lake
+
+    lakes = [Path(path) for path in paths if is_lake(path)]
+    others = [path for path in paths if Path(path) not in lakes]
+    with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:
+        return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to)
+
+
+def _form_of(to: str | None) -> str:
+    ending = Path(to or "").suffix[1:]
+    if ending in FORMS:
+        return ending
+    return "table" if on_terminal() and not to else "json"
+
+
+def _answer(query: str, job: Job, lakes: list[Path], form: str, to: str | None) -> int:
+    import duckdb
+    import pyarrow as pa
+
+    from wirekit.pipeline.views import create_views
+
+    with (
+        tempfile.TemporaryDirectory(prefix="wirekit_") as spilled,
+        duckdb.connect(config={**SETTINGS, "temp_directory": spilled}) as connection,
+    ):
+        try:
+            summary = create_views(connection, job, lakes)
+            relation = connection.sql(query)
+            if relation is not None:
+                with pa.RecordBatchReader.from_stream(relation) as reader:
+                    _write(reader, form, to)
+        except duckdb.Error as error:
+            raise Misuse(_in_one_line(str(error))) from None
+    for name, reason in summary.unreadable.items():
+        say(f"{name}: {reason}")
+    return 1 if summary.unreadable else 0
+
+
+def _in_one_line(text: str) -> str:
+    """An error of DuckDB without the lines that quote the query: they come behind an empty one."""
+    return re.sub(r"\s*\n\s*", " ", text.partition("\n\n")[0]).strip()
+
+
+def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
+    names = _distinct(reader.schema.names)
+    if to and form == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
+        with pq.ParquetWriter(to, schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch.rename_columns(names))
+        return
+    rows = (row for batch in reader for row in zip(*map(_values, batch.columns), strict=True))
+    with open(to, "wb") if to else nullcontext(sys.stdout.buffer) as file:
+        for line in LINES[form](names, rows):
+            file.write(line.encode() + b"\n")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Names of columns; those that stand twice get a number."""
+    counts: Counter[str] = Counter()
+    distinct = []
+    for name in names:
+        counts[name] += 1
+        distinct.append(name if counts[name] == 1 else f"{name}_{counts[name]}")
+    return distinct
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """The values of a column; as text those that Python has no type for, such as times after the year 9999."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        values = column.cast("string").to_pylist()
+    return values
+
+
+def _json_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    for row in rows:
+        yield json_text(dict(zip(names, map(_plain, row), strict=True)))
+
+
+def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    line = io.StringIO()
+    writer = csv.writer(line, lineterminator="")
+    for row in chain([names], rows):
+        writer.writerow(
+            [json_text(value) if isinstance(value, (list, dict, bool)) else value for value in map(_plain, row)]
+        )
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    """Columns as wide as their first values; numbers stand to the right."""
+    remaining = iter(rows)
+    first = list(islice(remaining, FIRST_ROWS))
+    cells = [names, *(list(map(_cell, row)) for row in first)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    right = [any(map(_is_number, column)) for column in zip(*first, strict=True)] or [False] * len(names)
+    for row in chain(cells, (list(map(_cell, row)) for row in remaining)):
+        aligned = (
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, right, strict=True)
+        )
+        yield "  ".join(aligned).rstrip()
+
+
+LINES = {"table": _table_lines, "json": _json_lines, "csv": _csv_lines}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
+def _cell(value: Any) -> str:
+    """A value for readers, in a line and not longer than ``LONGEST_CELL``."""
+    match value:
+        case None:
+            return "null"
+        case bytes():
+            text = readable(value)
+            shown = value.hex() if text is None else text
+        case datetime():
+            shown = value.replace(tzinfo=None).isoformat(" ")
+        case float():
+            shown = f"{value:.6g}" if abs(value) < EXACT else repr(value)
+        case list() | dict() | tuple() | bool():
+            shown = json_text(_plain(value))
+        case _:
+            shown = printable(str(value))
+    return shown if len(shown) <= LONGEST_CELL else f"{shown[:LONGEST_CELL]}… ({len(shown):,} characters)"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON: bytes in hex, times in ISO 8601, null for numbers that JSON lacks."""
+    match value:
+        case bytes():
+            return value.hex()
+        case date() | time():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {str(name): _plain(item) for name, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+        case None | int() | str():
+            return value
+    return str(value)

@@ -1,0 +1,71 @@
+"""The tables of captures, stored files and lakes as views in DuckDB; each is read when a query scans it."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.reading import READABLE, table_batches
+from wirekit.pipeline.summary import Summary
+from wirekit.tables.columns import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class _Scanned:
+    """A table of captures and stored files as an Arrow stream, which every scan reads anew."""
+
+    def __init__(self, job: Job, name: str, summary: Summary) -> None:
+        self._job = job
+        self._name = name
+        self._schema = READABLE[name].schema
+        self._summary = summary
+
+    def __arrow_c_schema__(self) -> Any:
+        return self._schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        summary = Summary()
+        yield from table_batches(self._job, self._name, summary=summary)
+        self._summary.files.update(summary.files)
+
+
+def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequence[Path]) -> Summary:
+    """Makes a view of each table that there is; a table that a query names twice is read twice.
+
+    Args:
+        connection: where to.
+        job: captures and stored files, or none.
+        lakes: directories that the pipeline wrote; a view has their rows and those of ``job``.
+
+    Returns:
+        What scans found in the files of ``job``, filled by those that come to their end.
+    """
+    summary = Summary()
+    for name in TABLES:
+        parts = [sorted(map(str, (lake / name).rglob("*.parquet"))) for lake in lakes]
+        sources = [f"read_parquet([{', '.join(map(_literal, paths))}])" for paths in parts if paths]
+        if job.inputs and name in READABLE:
+            scanned = f"read_{name}" if sources else name
+            connection.register(scanned, _Scanned(job, name, summary))
+            if scanned == name:
+                continue
+            sources.append(scanned)
+        if sources:
+            connection.execute(f"CREATE TEMP VIEW {name} AS FROM {' UNION ALL BY NAME FROM '.join(sources)}")
+    return summary
+
+
+def _literal(path: str) -> str:
+    """A path in SQL, without the patterns that DuckDB would see in it."""
+    return "'" + glob.escape(path).replace("'", "''") + "'"

@@ -1,0 +1,138 @@
+"""``wirekit sql``: what captures, segments and lakes answer, in which form, and what a wrong query is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import Run
+from wirekit.pipeline import serial, views
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.tables.columns import FROM_INPUTS
+
+duckdb = pytest.importorskip("duckdb")
+pa = pytest.importorskip("pyarrow")
+
+LATENCIES = "SELECT api, count(*) AS calls, max(latency_us) AS slowest FROM calls GROUP BY api ORDER BY api"
+
+
+@pytest.fixture(scope="module")
+def job(fixtures: Path) -> Job:
+    return Job(find_inputs([fixtures / "pcap" / "pulsar-batch.pcap", fixtures / "pcap" / "jmq4-produce.pcap"]))
+
+
+@pytest.fixture(scope="module")
+def lake(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake: Path = tmp_path_factory.mktemp("it's [a] lake")
+    serial.run(job, lake)
+    return lake
+
+
+def rows(table: str, job: Job, lakes: list[Path]) -> list[dict[str, Any]]:
+    with duckdb.connect() as connection:
+        views.create_views(connection, job, lakes)
+        reader = pa.RecordBatchReader.from_stream(connection.sql(f"FROM {table}"))
+        found: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return sorted(found, key=repr)
+
+
+@pytest.mark.parametrize("table", FROM_INPUTS)
+def test_captures_and_their_lake_have_the_same_rows(table: str, job: Job, lake: Path) -> None:
+    captured = rows(table, job, [])
+    assert captured == rows(table, Job(()), [lake])
+    assert sorted([*captured, *captured], key=repr) == rows(table, job, [lake])
+
+
+def test_only_the_tables_of_the_query_are_read(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    read = views.table_batches
+
+    def noted(job: Job, table: str, **options: Any) -> Any:
+        names.append(table)
+        return read(job, table, **options)
+
+    monkeypatch.setattr(views, "table_batches", noted)
+    with duckdb.connect() as connection:
+        views.create_views(connection, job, [])
+        connection.sql("SELECT count(*) FROM calls AS a JOIN calls AS b USING (call_id), offsets").fetchall()
+    assert sorted(names) == ["calls", "calls", "offsets"]
+
+
+def test_json_is_a_line_a_row(fixtures: Path) -> None:
+    run = Run("sql", "SELECT value, timestamp, properties FROM messages LIMIT 1", f"{fixtures}/pcap/pulsar-batch.pcap")
+    assert (run.status, run.err) == (0, "")
+    assert run.lines == [{"value": "6d73672d30", "timestamp": "2026-11-21T00:35:11.536000+00:00", "properties": []}]
+
+
+def test_a_table_has_numbers_to_the_right(fixtures: Path) -> None:
+    run = Run("sql", LATENCIES, str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "table")
+    assert run.out.decode().splitlines()[:3] == [
+        "api              calls  slowest",
+        "ADD_CONNECTION       1     1790",
+        "ADD_PRODUCER         1     1790",
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "parquet"])
+def test_a_file_in_the_form_of_its_name(form: str, fixtures: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    capture, file = str(fixtures / "pcap" / "jmq4-produce.pcap"), tmp_path / f"calls.{form}"
+    expected = Run("sql", LATENCIES, capture).lines
+    run = Run("sql", LATENCIES, capture, "--to", str(file))
+    assert (run.status, run.out, run.err) == (0, b"", "")
+    if form == "parquet":
+        found = pq.read_table(file).to_pylist()
+    elif form == "json":
+        found = [json.loads(line) for line in file.read_text().splitlines()]
+    else:
+        with file.open() as lines:
+            found = [
+                {**row, **{name: int(row[name]) for name in ("calls", "slowest")}} for row in csv.DictReader(lines)
+            ]
+    assert found == expected
+
+
+def test_standard_input_is_read(fixtures: Path) -> None:
+    data = (fixtures / "pcap" / "jmq4-produce.pcap").read_bytes()
+    assert Run("sql", "SELECT DISTINCT file FROM calls", "-", stdin=data).lines == [{"file": "-"}]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
+        ("FROM call", 'Catalog Error: Table with name call does not exist! Did you mean "calls"?'),
+        ("SELECT apy FROM calls", 'column "apy" not found in FROM clause! Candidate bindings: "api"'),
+        ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),
+    ],
+)
+def test_a_wrong_query_is_told_in_a_line(query: str, said: str, fixtures: Path) -> None:
+    run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"))
+    assert (run.status, run.out, run.err.count("\n")) == (2, b"", 1)
+    assert said in run.err
+
+
+def test_a_file_that_is_no_capture_is_said(fixtures: Path) -> None:
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "README.md"))
+    assert (run.status, run.out) == (1, b"")
+    assert "expected a pcap or pcapng file" in run.err
+
+
+def test_parquet_needs_a_file(fixtures: Path) -> None:
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "parquet")
+    assert (run.status, run.out) == (2, b"")
+    assert "--output parquet needs --to FILE" in run.err
+
+
+def test_the_missing_extra_is_named(fixtures: Path) -> None:
+    code = "import sys; sys.modules['duckdb'] = None; from wirekit.cli import main; main()"
+    arguments = ["sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "wirekit: wirekit sql needs duckdb: pip install 'wirekit[sql]'\n")

@@ -50,6 +50,30 @@ def test_the_manifest_tells_what_was_read_and_what_came_of_it(captures: Path, by
     assert said["summary"] == result.summary.to_json()
 
 
+def test_runs_and_inputs_are_the_manifest_as_tables(
+    captures: Path, by_serial: tuple[Path, Result], tmp_path: Path
+) -> None:
+    output, _ = by_serial
+    said, (run,) = manifest(output), rows(output, "runs")
+    assert (run["wirekit"], run["raw"], run["frame_values"], run["ports"]) == (said["wirekit"], True, False, [])
+    inputs = {row["file"]: row for row in rows(output, "inputs")}
+    assert {row["run_id"] for row in inputs.values()} == {run["run_id"]}
+    assert {name: (row["sha256"], row["size"]) for name, row in inputs.items()} == {
+        each["file"]: (each["sha256"], each["size"]) for each in said["inputs"]
+    }
+    for name, row in inputs.items():
+        summary = said["summary"][name]
+        assert (row["segments"], row["damaged"]) == (summary["segments"], summary["damaged"])
+        assert {each["reason"]: each["packets"] for each in row["skipped"]} == summary["skipped"]
+    part = captures / "pulsar-batch.pcap"
+    ids = set()
+    for number, options in enumerate(({}, {}, {"raw": False})):
+        serial.run(Job(find_inputs([part]), **options), tmp_path / str(number))
+        ids.add(rows(tmp_path / str(number), "runs")[0]["run_id"])
+    assert len(ids) == 2  # the same files and configuration are the same run
+    assert run["run_id"] not in ids
+
+
 def test_a_damaged_capture_gives_all_before_the_damage(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
     cut, whole = str(captures / "sub" / "cut.pcap"), str(captures / "pulsar-nobatch.pcap")

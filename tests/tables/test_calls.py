@@ -263,6 +263,7 @@ def test_messages_that_are_declared_are_those_of_the_library() -> None:
 def test_a_protocol_that_declares_nothing_has_its_generic_rows() -> None:
     found, _ = follow_rows(stream(frame("PUT", 3, "me"), b""), protocol="bare")
     assert only(found, "frames")["schema"] == "bare.frame"
+    assert only(found, "calls", outcome="event")["call_id"] == only(found, "frames")["frame_id"]
     assert only(found, "connections")["protocol"] == "bare"
     assert only(found, "connections")["client_frames"] == only(found, "frames")["length"]
 

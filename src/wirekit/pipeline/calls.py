@@ -18,6 +18,8 @@ from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.tables.columns import CALL_TOPICS, CALLS, CONNECTIONS, DECLARED, FATES, GROUP_EVENTS, OFFSETS, SIDES
 from wirekit.tables.records import FrameRows, Frames, MessageFacts, Records, Row, records
 
+_BYTES = [(f"{side}_{fate}", (side, fate)) for side in SIDES for fate in FATES]
+
 Emitted = tuple[str, Row, int]
 """Name of a table, a row of it, bytes of its long values."""
 
@@ -54,12 +56,10 @@ class Calls:
         self._facts: Row = {}
         self._number = self._errors = 0
 
-    def frame(self, frame: Frame) -> tuple[str | None, list[Emitted]]:
-        """The id of the call that a frame belongs to, None if it cannot be told, and the rows that it completes."""
+    def frame(self, frame: Frame) -> tuple[str, list[Emitted]]:
+        """The id of the call that a frame belongs to, and the rows that it completes."""
         connection = self.connection_id
         about = frame.description
-        if about.api is None and about.role == "event":
-            return None, []
         evaluator = records(frame.protocol)
         request = frame.request
         asked = None if request is None else self._waiting.pop((request.side, request.offset), None)
@@ -104,7 +104,7 @@ class Calls:
                 "calls": self._number,
                 "errors": self._errors,
                 **self._facts,
-                **{f"{side}_{fate}": link.bytes[side, fate] for side in SIDES for fate in FATES},
+                **{name: link.bytes.get(fate, 0) for name, fate in _BYTES},
             },
             0,
         )

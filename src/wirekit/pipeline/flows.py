@@ -194,7 +194,7 @@ class Writer:
             "time": time_us,
         }
 
-    def _frame(self, name: str, calls: Calls, call_id: str | None, frame: Frame) -> None:
+    def _frame(self, name: str, calls: Calls, call_id: str, frame: Frame) -> None:
         about, connection = frame.description, calls.connection_id
         checks = [_check(check) for check in frame.decoded.checks if check.status == "bad"]
         value = frame_value(frame) if self._job.values else None

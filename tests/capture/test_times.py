@@ -55,7 +55,7 @@ def test_any_time_of_any_unit_and_offset_has_an_end(
     assert b"".join(frame.data for frame in found) == REQUEST * len(units)
 
     packets = pa.Table.from_batches(packet_batches(find_inputs([path])))
-    packets = packets.sort_by([("ts_us", "ascending"), ("offset", "ascending")])
+    packets = packets.sort_by([("ts_us", "ascending"), ("position", "ascending")])
     job = Job((Input(0, str(path), "", 0, 0),))
     rows = [row for name, batch in flow_batches(packets.to_batches(), job) if name == "frames" for row in _times(batch)]
     assert len(rows) == len(units)

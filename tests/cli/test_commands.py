@@ -298,8 +298,8 @@ def test_frames_of_a_capture(fixtures: Path) -> None:
 def test_frames_table(fixtures: Path) -> None:
     run = Run("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--output", "table")
     assert run.status == 0, run.err
-    assert "→ SEND" in run.out.decode()
-    assert "← SEND_RECEIPT" in run.out.decode()
+    arrows = {line[49:].split()[0]: line[27] for line in run.out.decode().splitlines()[3:]}
+    assert (arrows["SEND"], arrows["SEND_RECEIPT"]) == ("→", "←")
 
 
 def test_messages_of_a_capture(fixtures: Path) -> None:

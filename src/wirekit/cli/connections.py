@@ -12,6 +12,7 @@ from wirekit.cli.common import console, print_json, say
 from wirekit.cli.failures import Failures
 from wirekit.cli.frames import complaint
 from wirekit.conversation import Frame
+from wirekit.tables.facts import ConnectionFacts
 from wirekit.values import printable
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
     for parts in captures:
         followed = FollowedCapture(parts, choice)
         failures: dict[str, Failures] = {}
+        facts: dict[str, ConnectionFacts] = {}
         named = False
         for link, item in followed:
             if item is None:
@@ -35,7 +37,8 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
                     _print(line, screen)
                 continue
             if isinstance(item, Frame):
-                failures.setdefault(link.name, Failures()).take(item)
+                about = facts.setdefault(link.name, ConnectionFacts()).of(item)
+                failures.setdefault(link.name, Failures()).take(about)
             text = complaint(link, item)
             if text:
                 if not named:

@@ -1,0 +1,50 @@
+"""The items of a capture with the numbers that tables show, and what each frame is about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from wirekit.capture.follow import Item, Link
+from wirekit.conversation import Frame
+from wirekit.tables.facts import ConnectionFacts, Facts
+
+
+class Numbered(NamedTuple):
+    """An item of a capture.
+
+    Attributes:
+        link: its connection.
+        item: None at the connection's end.
+        connection: number of the connection in the capture, from 1, by its first item.
+        frame: number of the frame in the capture, from 1; of other items, that of the frame before.
+        facts: what the frame is about; of other items, nothing.
+    """
+
+    link: Link
+    item: Item | None
+    connection: int
+    frame: int
+    facts: Facts
+
+
+def numbered(items: Iterable[tuple[Link, Item | None]], *, describe: bool) -> Iterator[Numbered]:
+    """The items of one capture.
+
+    Args:
+        items: as ``wirekit.capture.follow.follow`` gives them.
+        describe: whether facts are wanted; without, there are none.
+    """
+    connections: dict[int, int] = {}
+    facts: defaultdict[int, ConnectionFacts] = defaultdict(ConnectionFacts)
+    frame = 0
+    for link, item in items:
+        connection = connections.setdefault(id(link), len(connections) + 1)
+        about = Facts()
+        if isinstance(item, Frame):
+            frame += 1
+            about = facts[connection].of(item) if describe else about
+        elif item is None:
+            facts.pop(connection, None)
+        yield Numbered(link, item, connection, frame, about)

@@ -1,0 +1,89 @@
+"""What frames are about (client, topics, group, errors), by what their protocol declares for the tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from wirekit.conversation import Frame
+from wirekit.conversation.requests import MOST_WAITING
+from wirekit.tables.records import Frames, Row, records
+
+
+class Refusal(NamedTuple):
+    """An error that an answer gives.
+
+    Attributes:
+        topic: what it was about, None where nothing tells.
+        error: its name.
+        text: what the server says besides, or None.
+    """
+
+    topic: str | None
+    error: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a frame is about; an answer is about what its request was.
+
+    Attributes:
+        api: what was asked for: the frame's API, or that of its request.
+        client: what the client calls itself.
+        group_id: consumer group, subscription or consuming app.
+        topics: {topic: its partitions}, none where the frame names no partition.
+        errors: what the frame refuses.
+    """
+
+    api: str | None = None
+    client: str | None = None
+    group_id: str | None = None
+    topics: dict[str, list[int]] = field(default_factory=dict)
+    errors: tuple[Refusal, ...] = ()
+
+
+class ConnectionFacts:
+    """Evaluates the frames of one connection, in their order."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, dict[Any, Row]] = {}
+        self._waiting: dict[tuple[str, int], Facts] = {}
+
+    def of(self, frame: Frame) -> Facts:
+        """The facts of the next frame."""
+        asked = frame.request
+        request = Facts() if asked is None else self._waiting.pop((asked.side, asked.offset), Facts())
+        about = Frames(frame.value, None if asked is None else asked.value, self._names)
+        rows = [
+            row
+            for each in records(frame.protocol).rows(frame.schema, about)
+            if each.table in ("calls", "call_topics")
+            for row in each.rows
+        ]
+        topics: dict[str, list[int]] = {}
+        for row in rows:
+            if "topic" in row:
+                partitions = topics.setdefault(row["topic"], [])
+                partitions += [row["partition"]] if "partition" in row else []
+        only = next(iter(request.topics)) if len(request.topics) == 1 else None
+        facts = Facts(
+            (asked or frame).description.api,
+            _first(rows, "client") or request.client,
+            _first(rows, "group_id") or request.group_id,
+            topics or request.topics,
+            tuple(
+                Refusal(row.get("topic") or only, row["error"], row.get("error_text"))
+                for row in rows
+                if row.get("error")
+            ),
+        )
+        if frame.description.role == "request" and frame.description.answered:
+            self._waiting[frame.side, frame.offset] = facts
+            if len(self._waiting) > MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+        return facts
+
+
+def _first(rows: list[Row], column: str) -> str | None:
+    return next((row[column] for row in rows if row.get(column)), None)

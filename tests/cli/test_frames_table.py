@@ -1,0 +1,110 @@
+"""The table of ``wirekit frames``: it fits the terminal, cuts no name, and says topics and errors by name."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from wirekit import encode
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import Choice, follow
+from wirekit.capture.tcp import Segment
+from wirekit.cli.numbered import Numbered, numbered
+from wirekit.conversation import Frame
+from wirekit.display.frames import FrameTable
+
+NUMBERS = 49
+"""Columns in front of the names."""
+MIDNIGHT = 1_600_041_600_000_000
+TOPIC = "orders." + "west-" * 40 + "1"
+
+
+def items(path: Path) -> list[Numbered]:
+    with open_capture(str(path)) as capture:
+        return list(numbered(follow(each for each in segments(capture) if isinstance(each, Segment)), describe=True))
+
+
+def lines(found: Iterable[Numbered], width: int) -> list[str]:
+    out = io.StringIO()
+    table = FrameTable(Console(file=out, width=width, color_system=None))
+    for each in found:
+        if isinstance(each.item, Frame):
+            table.frame(each.frame, each.connection, each.link, each.item, each.facts)
+    return out.getvalue().splitlines()
+
+
+def refused() -> list[Numbered]:
+    """A topic is created that is there already, before and after midnight."""
+    request = encode(
+        "kafka.create_topics.request.v0",
+        {
+            "correlation_id": 7,
+            "client_id": "admin",
+            "body": {
+                "create_topic_requests": [
+                    {
+                        "topic": TOPIC,
+                        "num_partitions": 1,
+                        "replication_factor": 1,
+                        "replica_assignment": [],
+                        "configs": [],
+                    }
+                ],
+                "timeout": 1000,
+            },
+        },
+    )
+    answer = encode(
+        "kafka.create_topics.response.v0",
+        {"correlation_id": 7, "body": {"topic_errors": [{"topic": TOPIC, "error_code": 36}]}},
+    )
+    client, server = "10.0.0.1:4000", "10.0.0.2:9092"
+    sent = [
+        Segment(MIDNIGHT - 500, client, server, 1, 1, 16, request, 0, 0, len(request)),
+        Segment(MIDNIGHT + 500, server, client, 1, 1 + len(request), 16, answer, 1, 0, len(answer)),
+    ]
+    return list(numbered(follow(sent, Choice(ports={9092: "kafka"})), describe=True))
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+@pytest.mark.parametrize("name", ["jmq4-consume", "jmq4-odd", "pulsar-batch", "kafka-0.10.2.2-2-produce", ""])
+def test_lines_fit_and_names_are_whole(width: int, name: str, fixtures: Path) -> None:
+    found = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
+    shown = lines(found, width)
+    assert max(map(len, shown)) <= width
+    text = re.sub(r"\s", "", "".join(line[NUMBERS:] for line in shown))
+    frames = [each for each in found if isinstance(each.item, Frame)]
+    assert frames
+    for each in frames:
+        assert isinstance(each.item, Frame)
+        names = [each.item.description.api or "?", *list(each.facts.topics)[:3]]
+        names += [error.error for error in each.facts.errors]
+        assert [one for one in names if re.sub(r"\s", "", one) not in text] == []
+
+
+def test_numbers_dates_connections_and_errors() -> None:
+    shown = lines(refused(), 400)
+    api = "create_topics v0".ljust(36)
+    assert shown == [
+        "    # time             conn         ms    bytes  api, topic, error",
+        "connection 1: 10.0.0.1:4000>10.0.0.2:9092#0  kafka, client admin, joined in the middle",
+        "      2020-09-13",
+        f"    1 23:59:59.999500     1→                251  {api}{TOPIC}",
+        "      2020-09-14",
+        f"    2 00:00:00.000500     1←     1.000      224  {api}{TOPIC}  TOPIC_ALREADY_EXISTS",
+    ]
+
+
+def test_an_answer_is_about_the_topic_of_its_request(fixtures: Path) -> None:
+    topics = {
+        each.item.description.api: list(each.facts.topics)
+        for each in items(fixtures / "pcap" / "pulsar-batch.pcap")
+        if isinstance(each.item, Frame)
+    }
+    assert topics["SEND_RECEIPT"] == topics["LOOKUP_RESPONSE"] == ["persistent://public/default/t-batch"]
+    assert topics["CONNECTED"] == []

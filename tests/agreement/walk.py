@@ -82,7 +82,7 @@ class Walk:
     @property
     def held_in(self) -> str:
         """The path of the field that may hold more records."""
-        kernel = self.made.kernel
+        kernel = self.made.program
         holder = kernel.packing or kernel.contents
         return kernel.columns[holder.column].path if holder is not None else ""
 
@@ -129,7 +129,7 @@ class Walk:
 
     def good(self, found: Expected, value: Any, session: Session, begin: int, end: int) -> None:
         """Adds the row of a record, or what it holds."""
-        kernel, path = self.made.kernel, self.held_in
+        kernel, path = self.made.program, self.held_in
         opened = [data for data, place in session.sources if path and place == f"{path}.content"]
         if opened and kernel.packing is not None:
             wrapper = begin if self.wrapper is None else self.wrapper
@@ -238,7 +238,7 @@ def plain(key: str) -> bool:
         made = program(key)
     except Misuse:
         return False
-    return not made.kernel.messages and made.kernel.contents is None
+    return not made.program.messages and made.program.contents is None
 
 
 def columns_open(key: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from wirekit.compiler.columns import program
-from wirekit.compiler.columns.shared import parts
+from wirekit.program.parts import parts
 from wirekit.values import Check, Record, Symbol, field_of
 
 STATUS = {"ok": True, "bad": False, "absent": None}

@@ -296,7 +296,7 @@ def test_every_schema_that_gives_columns_is_built_from_them() -> None:
             made = program(key)
         except Misuse:
             continue
-        if made.kernel.lists:
+        if made.program.lists:
             lists += 1
         if not is_told(wirekit.registry[key].layout) and key != "buildlists.empty":
             assert "def build(" in source(key)

@@ -14,7 +14,7 @@ import wirekit
 from tests.agreement.walk import compare
 from tests.compiler.test_kernel_cache import run
 from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.columns import program, scan
+from wirekit.compiler.columns import scan
 from wirekit.registry import Layout, Protocol, register
 from wirekit.wire import (
     Array,
@@ -291,12 +291,6 @@ def test_what_a_list_holds_compressed_is_left_out_by_name() -> None:
     (((wrapper,), plain),) = batch[name].to_pylist()[0]
     assert (wrapper[:2], plain) == (b"\x1f\x8b", [b"v"])
     assert batch.schema.metadata[b"wirekit.left_out"].decode() == f'["{name}.content"]'
-
-
-def test_layouts_without_lists_have_the_kernel_that_they_had() -> None:
-    made = program("kafka.message_set").kernel
-    assert not made.lists
-    assert "room" not in made.source
 
 
 @pytest.mark.skipif(FEW, reason="this is the run with bounds checks")

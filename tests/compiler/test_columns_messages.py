@@ -19,7 +19,7 @@ from tests.agreement import walk
 from wirekit import strategies
 from wirekit.compiler.columns import program, scan
 from wirekit.compression import compress
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import WireError
 from wirekit.registry import Layout, Protocol, register
 from wirekit.values import Record
 from wirekit.wire import Compressed, Length, RecordsToEnd, Struct, Switch, rest, this, uint8, uint16
@@ -285,7 +285,7 @@ def test_what_has_no_column_is_named() -> None:
     told = wirekit.columns(KEY, b"").schema.metadata[b"wirekit.left_out"]
     left_out = json.loads(told)
     assert "command.send.message_id.first_chunk_message_id" in left_out
-    assert all(program(KEY).kernel.messages[0].slots.get(path) is None for path in left_out)
+    assert all(program(KEY).program.messages[0].slots.get(path) is None for path in left_out)
 
 
 def test_the_name_of_a_protocol_stands_for_its_frames() -> None:
@@ -387,9 +387,11 @@ def test_any_bytes(data: bytes) -> None:
     errors.validate(full=True)
 
 
-def test_a_message_alone_is_no_list() -> None:
-    with pytest.raises(Misuse, match=r"pulsar\.command gives no columns: its layout is a protobuf message"):
-        wirekit.columns("pulsar.command", b"")
+def test_a_message_alone_is_one_record() -> None:
+    data = wirekit.encode("pulsar.command", SEND)
+    batch = wirekit.columns("pulsar.command", data, fields=["type", "send", "ok"])
+    assert batch.to_pylist()[0] | {"type": 6, "send.sequence_id": 7, "ok": True} == batch.to_pylist()[0]
+    assert wirekit.columns("pulsar.command", b"").num_rows == 0
 
 
 METADATA = {"producer_name": "p", "sequence_id": 7, "publish_time": 1}

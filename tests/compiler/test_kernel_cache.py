@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.columns import source
 
 
 def run(script: str, *arguments: str, **environment: str) -> str:
@@ -31,9 +30,8 @@ def run(script: str, *arguments: str, **environment: str) -> str:
 SCANS = """
 import struct, wirekit
 from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.columns import source
 batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
-function = columns_cache.function(source("kafka.offset_index"), "int32", "scan_block")
+function = columns_cache.interpreter()
 print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
 """
 
@@ -61,15 +59,13 @@ def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
 
 
 def test_a_damaged_module_in_the_cache_is_written_anew(kernels: Path) -> None:
-    columns_cache._module(columns_cache.module_text(source("kafka.offset_index"), "int32"))
+    columns_cache._module(columns_cache.module_text(*columns_cache.INTERPRETER))
     (path,) = [
-        p
-        for p in kernels.glob("*.py")
-        if p.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
+        p for p in kernels.glob("*.py") if p.read_text() == columns_cache.module_text(*columns_cache.INTERPRETER)
     ]
     path.write_text("half of")
     assert run(SCANS).startswith("[2, 4]")
-    assert path.read_text() == columns_cache.module_text(source("kafka.offset_index"), "int32")
+    assert path.read_text() == columns_cache.module_text(*columns_cache.INTERPRETER)
 
 
 ADDS = """

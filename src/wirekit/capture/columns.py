@@ -18,10 +18,10 @@ from wirekit.capture.files.items import SECOND, Interface
 from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import opened, scan
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
-from wirekit.compiler.columns.kernel import field_metadata
 from wirekit.compiler.columns.run import as_array
 from wirekit.engine import decode
 from wirekit.errors import Misuse, WireError
+from wirekit.program.columns import field_metadata
 from wirekit.registry import registry
 from wirekit.schemas.net import pcap, pcapng
 from wirekit.schemas.net.link import LINK_TYPES, LINKS

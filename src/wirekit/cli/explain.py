@@ -18,16 +18,21 @@ from wirekit.registry import registry
 FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 
 
+COLUMNS = {"columns": "columns", "program": "columns", "build-columns": "building"}
+"""The engines of columns, and their packages."""
+
+
 @click.command("explain")
 @click.argument("key")
 @click.option(
     "--engine",
-    type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "build-columns", "ir"]),
+    type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "program", "build-columns", "ir"]),
     default="rows",
     help=(
         "rows: the generated decoder (default); trace: the generated code that says where each field lies; build: the "
         "generated encoder; direct: the same for plain mappings; load: what makes the encoder's records of other JSON; "
-        "columns: the generated kernel that fills Arrow columns; build-columns: the one that builds from them; "
+        "columns, or program: the steps that fill Arrow columns; build-columns: the generated kernel that builds "
+        "from them; "
         "ir: the layout that all are generated from."
     ),
 )
@@ -40,14 +45,14 @@ FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
     """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
     context = parse_context(context_pairs)
-    if context and engine not in ("columns", "build-columns"):
+    if context and engine not in COLUMNS:
         raise click.UsageError(f"--context is for the engines of columns; what {engine} prints is for any context")
-    if front is not None and engine not in ("columns", "build-columns"):
+    if front is not None and engine not in COLUMNS:
         raise click.UsageError(f"--front is for the engines of columns; what {engine} prints is for any file")
     check_context(key, context)
     if engine == "ir":
         click.echo(ir.dump(registry[key].layout))
-    elif engine in ("columns", "build-columns"):
+    elif engine in COLUMNS:
         told: tuple[Any, ...] = (front.read(FRONT) if front is not None else b"",)
         if context:
             told = (*told, context)
@@ -65,10 +70,10 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
 
 
 def _kernel(key: str, engine: str, *told: Any) -> str:
-    """The source of the kernel of a columns engine."""
+    """The program, or the source of the kernel, of a columns engine."""
     registry[key]
     try:
-        module = importlib.import_module(f"wirekit.compiler.{engine.replace('build-columns', 'building')}")
+        module = importlib.import_module(f"wirekit.compiler.{COLUMNS[engine]}")
     except ModuleNotFoundError as error:
         raise lacking(f"--engine {engine}", error) from error
     source: str = module.source(key, *told)

@@ -62,6 +62,7 @@ def module_text(source: str, offsets: str) -> str:
 
     from wirekit import __version__
     from wirekit.compiler.kernels import arrays, crc, message, protobuf, protobuf_writes, reads, values, writes
+    from wirekit.runtime.interpreter import FINGERPRINT
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -70,7 +71,7 @@ def module_text(source: str, offsets: str) -> str:
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
         f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
-        f"values {values.FINGERPRINT}",
+        f"values {values.FINGERPRINT}, interpreter {FINGERPRINT}",
         f"offsets {offsets}",
     ]
     source = re.sub(r"\bint32_(\w+) as offsets_", rf"{offsets}_\1 as offsets_", source)
@@ -90,6 +91,27 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
             found = _modules[source, offsets] = _module(module_text(source, offsets))
     made: Callable[..., Any] = getattr(found, name)
     return made
+
+
+INTERPRETER = (
+    """\
+from numba import njit
+
+from wirekit.runtime.interpreter import scan_records
+
+
+@njit(nogil=True, cache=True)
+def scan(code, registers, table, state):
+    return scan_records(code, registers, table, state)
+""",
+    "by table",
+)
+"""The module of the interpreter: source, and what it is called with."""
+
+
+def interpreter() -> Callable[..., Any]:
+    """The interpreter of programs, which is compiled once a machine."""
+    return function(*INTERPRETER)
 
 
 def _module(text: str) -> ModuleType:

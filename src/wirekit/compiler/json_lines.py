@@ -2,7 +2,7 @@
 
 A line is an object whose fields are columns of the batch or constants. Numbers and times are written as integers,
 ``binary`` as hex, text and dictionaries of text as strings, flags as ``true`` and ``false``, nulls as ``null``. For
-each list of column types a kernel is generated, as ``columns.code`` does for decoding, and kept by ``cache``.
+each list of column types a kernel is generated, and kept by ``cache``.
 Nothing here knows a protocol.
 """
 

@@ -26,7 +26,7 @@ from wirekit.compiler.columns import known
 from wirekit.compiler.columns.context import checked
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.plan import Lead, Records
-from wirekit.compiler.columns.programs import Program, led_program, program, program_of
+from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.errors import Misuse, WirekitError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     return built
 
 
-def record_batch(key: str, batch: Any, made: Program | None = None) -> pa.RecordBatch:
+def record_batch(key: str, batch: Any, made: Columnar | None = None) -> pa.RecordBatch:
     """A batch or table as one batch whose columns are known to the layout.
 
     Args:
@@ -145,7 +145,7 @@ def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any
     batch = record_batch(key, batch, made)
     rows: Rows = first
     given: dict[str, NDArray[Any]] = {}
-    if made.kernel.contents is not None:
+    if made.program.contents is not None:
         batch, rows, given = closed(key, made, built, _inner(key, made), batch, first)
     front = sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
     out, end = run(key, built, batch, rows, front=front, given=given)
@@ -153,7 +153,7 @@ def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any
     return ahead + out[:end].tobytes()
 
 
-def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Program, bytes]:
+def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
     """What a key stands for; where something in front of the records tells that, with the bytes of it."""
     from wirekit.engine import encode
     from wirekit.registry import registry
@@ -176,11 +176,11 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Progr
     return made, ahead
 
 
-def _building(key: str, made: Program) -> Builder:
+def _building(key: str, made: Columnar) -> Builder:
     with _lock:
         found = _builders.get(id(made))
         if found is None:
-            kernel = made.kernel
+            kernel = made.program
             found = _builders[id(made)] = builder(
                 key, made.plan.element, kernel.columns, gaps=kernel.gaps, whole=made.whole, some=_uncounted(made.plan)
             )
@@ -192,14 +192,14 @@ def _uncounted(plan: Records) -> bool:
     return not plan.counted and not ir.minimum(plan.element)
 
 
-def _inner(key: str, made: Program) -> Builder | None:
+def _inner(key: str, made: Columnar) -> Builder | None:
     """The kernel that builds the records that a schema's records hold; None where they hold none."""
     if made.contents is None or made.held is None:
         return None
     with _lock:
         found = _builders.get(id(made.contents))
         if found is None:
-            columns = made.contents.kernel.columns
+            columns = made.contents.program.columns
             found = builder(key, made.held.element, columns, gaps=False, within=made.held.path)
             _builders[id(made.contents)] = found
     return found

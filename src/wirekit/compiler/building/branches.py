@@ -1,7 +1,7 @@
 """Conditions and alternatives in the kernel that builds.
 
 What a record does not read must have no value. Structures that a record reaches by several ways are written
-once, as ``columns.shared`` reads them once: where one stands, the kernel notes that it was met, and it is written when
+once, as ``program.parts`` reads them once: where one stands, the kernel notes that it was met, and it is written when
 all that may lead there is done. What stands behind it, and what is computed of it, comes after that.
 """
 
@@ -13,13 +13,12 @@ from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.building.expressions import Scope, Value, maybe, reader
 from wirekit.compiler.building.fields import Fields
 from wirekit.compiler.building.kernel import Reason, unfit, watching
-from wirekit.compiler.columns.branches import maybe
-from wirekit.compiler.columns.code import reader, wide
-from wirekit.compiler.columns.expressions import Scope, Value
-from wirekit.compiler.columns.kernel import Column, Repeated
-from wirekit.compiler.columns.shared import Part
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.facts import is_wide
+from wirekit.program.parts import Part
 
 Told = list[tuple[str, str]]
 """(Condition that something has a value, its path) of what is written under a condition."""
@@ -151,7 +150,7 @@ class Branches(Fields):
         self.put(f"if {present}:")
         self.lines += inside
         self.put(f"{size} = np.int64(p - {begin} - {number.size})")
-        if not wide(number):
+        if not is_wide(number):
             self.fail(f"{size} > {number.high}", path, f"it takes more than {number.high} bytes")
         if node.null is not None:
             self.put(f"if not {present}:")

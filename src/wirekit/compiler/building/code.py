@@ -14,22 +14,24 @@ from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.building.choices import Chosen
+from wirekit.compiler.building.expressions import Scope, Value
 from wirekit.compiler.building.fields import known
 from wirekit.compiler.building.kernel import CHOSEN, GAPS, INDENT, Builder, Listed, assembled, unfit
 from wirekit.compiler.building.lists import Lists
 from wirekit.compiler.building.protobuf import message
 from wirekit.compiler.building.tables import Built
-from wirekit.compiler.columns.choices import holds_records
-from wirekit.compiler.columns.code import CHECKSUMS, agreeing, marks, wide
-from wirekit.compiler.columns.expressions import Scope, Value
-from wirekit.compiler.columns.kernel import Column, Contents, Repeated
-from wirekit.compiler.columns.plan import Unfit
-from wirekit.compiler.columns.protobuf import tables
-from wirekit.compiler.columns.shared import parts
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.source import bare
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.facts import CHECKSUMS, holds_records, is_verified_only, is_wide, marked
+from wirekit.program.messages import tables
+from wirekit.program.parts import parts
+from wirekit.program.unfit import Unfit
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.protobuf import Message
+
+LONGEST_SOURCE = 3_000  # lines of a kernel; one of more would take minutes to compile
 
 
 @dataclass(slots=True)
@@ -118,7 +120,7 @@ class _Writer(Lists):
     def content(self, node: ir.Either | ir.Choice, path: str, scope: Scope) -> Value:
         codec, listed, count, size, opaque = (self.fresh("k") for _ in range(5))
         self.opened = path
-        found = Contents(0, (), None, (codec, listed, count, size), opaque)
+        found = Chosen((), None, (codec, listed, count, size), opaque)
         self.put("if choosing:")
         self.depth += 1
         self.put(f"{codec}, {listed}, {count}, {size}, {opaque} = 0, 0, np.int64(0), np.int64(-1), 0")
@@ -170,7 +172,7 @@ class _Writer(Lists):
     # Structures.
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
-        wanted = {index for index, _ in marks(node)}
+        wanted = marked(node)
         wanted |= {at for measure in node.measures for at in (measure.first, measure.last)}
         state = _Open(node, path, Scope({}, scope), wanted)
         self.members(state, 0)
@@ -265,7 +267,7 @@ class _Writer(Lists):
             stored = self.numbers(number, name)
             self.put(f"if {self.there(stored)} and c{stored.slot}[{self.at(stored)}] > {size}:")
             self.put(f"    {size} = np.int64(c{stored.slot}[{self.at(stored)}])")
-        if not wide(number):
+        if not is_wide(number):
             self.fail(f"{size} > {number.high}", name, f"what it is the length of has more than {number.high} bytes")
         if measure.bounds and measure.least:
             self.fail(f"{size} < {measure.least}", name, f"it would be less than {measure.least}")
@@ -273,7 +275,7 @@ class _Writer(Lists):
             stored = self.numbers(number, name)
             self.put(f"if {self.there(stored)} and c{stored.slot}[{self.at(stored)}] == 0:")
             self.put(f"    {size} = np.int64(0)")
-        if agreeing(measure) or measure.clip:
+        if is_verified_only(measure) or measure.clip:
             self.kept(name, size, number)
         self.patched(number, found.places[measure.at], size)
         if not found.present.get(measure.at):
@@ -298,7 +300,7 @@ class _Writer(Lists):
         if total.algorithm == "internet":
             hole = ", -1"
         value = self.fresh("n")
-        self.put(f"{value} = np.{'uint' if wide(number) else 'int'}64({total.algorithm}(o, {start}, {end}{hole}))")
+        self.put(f"{value} = np.{'uint' if is_wide(number) else 'int'}64({total.algorithm}(o, {start}, {end}{hole}))")
         self.kept(name, value, number)
         self.patched(number, found.places[total.at], value)
 
@@ -368,6 +370,9 @@ def builder(
         raise unfit(key, error.path, error.kind, error.why) from None
     if gaps:
         writer.gaps()
+    if len(writer.lines) > LONGEST_SOURCE:
+        why = f"alternatives inside of alternatives make a kernel of {len(writer.lines):,} lines"
+        raise unfit(key, "", element, why)
     writer.unread()
     if some:
         writer.fail("p == record", within, "it takes no bytes, and no reader would find it")

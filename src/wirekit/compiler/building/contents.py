@@ -20,13 +20,15 @@ from wirekit.errors import Misuse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.programs import Columnar
 
 INDEX, OFFSET = "@index", "@offset"
 Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
 
 
-def closed(key: str, made: Program, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int) -> Closed:
+def closed(
+    key: str, made: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
+) -> Closed:
     """The records that hold others, a row each: what they hold as bytes, their rows, what the kernel must know.
 
     Args:
@@ -55,11 +57,11 @@ def closed(key: str, made: Program, built: Builder, inner: Builder | None, batch
 class _Rows:
     """The rows of a batch, and which of them stand in one record."""
 
-    def __init__(self, key: str, made: Program, batch: pa.RecordBatch, first: int) -> None:
-        contents = made.kernel.contents
+    def __init__(self, key: str, made: Columnar, batch: pa.RecordBatch, first: int) -> None:
+        contents = made.program.contents
         assert contents is not None
         self.key, self.batch, self.first = key, batch, first
-        self.path, self.codecs = made.kernel.columns[contents.column].path, contents.codecs
+        self.path, self.codecs = made.program.columns[contents.column].path, contents.codecs
         self.verdict = f"{self.path}.ok"
         names = batch.schema.names
         self.inner = [name for name in names if name.startswith(f"{self.path}.") and name != self.verdict]

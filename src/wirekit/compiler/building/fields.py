@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.building.choices import Choices
+from wirekit.compiler.building.expressions import Scope, Value, expression, index_of, none_of, reader
 from wirekit.compiler.building.inputs import MISSING, NULLS
 from wirekit.compiler.building.kernel import INDENT, Reason, unfit
 from wirekit.compiler.building.tables import Built
-from wirekit.compiler.columns.choices import Choices
-from wirekit.compiler.columns.code import bit_column, named_dtype, none_of, reader, wide
-from wirekit.compiler.columns.expressions import LONGEST, Scope, Value, expression
-from wirekit.compiler.columns.kernel import Column, Repeated
-from wirekit.compiler.columns.writer import index_of
 from wirekit.compiler.expressions import Expression, Field, Literal
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.facts import bit_column, is_wide, named_dtype
+from wirekit.program.values import LONGEST
 from wirekit.values import SymbolTable
 
 ABSENT = "there is no such column, and no default"
@@ -196,7 +196,7 @@ class Fields(Choices):
             case ir.Number():
                 column = self.numbers(node, path)
                 value = self.value(column, _literal(default))
-                if not (node.real or wide(node)) and int(column.dtype.lstrip("uint")) > 8 * node.size:
+                if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > 8 * node.size:
                     self.within(node, value, column.path)
                 self.number(node, value)
                 return known(node, value)
@@ -221,7 +221,7 @@ class Fields(Choices):
         if node.closed:
             text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
             self.fail(none_of(value, node.table), path, text)
-        elif not wide(number):
+        elif not is_wide(number):
             self.within(number, value, path)
         self.number(number, value)
         return known(number, value)
@@ -229,7 +229,7 @@ class Fields(Choices):
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
         names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
         columns = [self.column(name, *bit_column(bit)) for name, bit in zip(names, node.fields, strict=True)]
-        kind = "uint64" if wide(number) else "int64"
+        kind = "uint64" if is_wide(number) else "int64"
         known = dict(default) if isinstance(default, Mapping) else {}
         if isinstance(default, int):
             known = {bit.name: default >> bit.shift & (1 << bit.width) - 1 for bit in node.fields}
@@ -279,7 +279,7 @@ class Fields(Choices):
             self.put(f"if {self.bad(told)} and {self.there(stored)}:")
             self.depth += 1
             self.put(f"{value} = np.{kind}64(c{stored.slot}[{self.at(stored)}])")
-            if number is not None and not wide(number) and stored.dtype != _dtype(number):
+            if number is not None and not is_wide(number) and stored.dtype != _dtype(number):
                 self.within(number, value, stored.path)
             self.depth -= 1
 
@@ -302,7 +302,7 @@ class Fields(Choices):
         self.put(f"{start}, {length} = {self.call('piece', column, f'o{slot}', f'd{slot}')}")
         self.fail(f"{length} < 0", path, "its offsets point outside of its data")
         if isinstance(node.length, ir.Number):
-            if not wide(node.length):
+            if not is_wide(node.length):
                 text = f"expected at most {node.length.high} bytes"
                 self.fail(f"{length} > {node.length.high}", path, text)
             self.prefix(node, node.length, column, length, nullable)
@@ -381,6 +381,6 @@ def _literal(default: Any) -> str | None:
 
 def known(number: ir.Number, value: str) -> Value:
     """What expressions can read of a number."""
-    if number.real or wide(number):
+    if number.real or is_wide(number):
         return Value(value, unfit="a float" if number.real else "an unsigned number of 64 bits")
     return Value(value, number.low, number.high)

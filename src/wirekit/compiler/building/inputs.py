@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.building.places import Rows, place
-from wirekit.compiler.columns.kernel import Column
 from wirekit.errors import Misuse
+from wirekit.program.columns import Column
 from wirekit.values import SymbolTable
 
 if TYPE_CHECKING:

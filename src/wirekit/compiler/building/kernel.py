@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
+from wirekit.compiler.building.expressions import index_of
 from wirekit.compiler.building.protobuf import MESSAGE
 from wirekit.compiler.building.tables import Built
-from wirekit.compiler.columns.kernel import SUMS, Column, Repeated
-from wirekit.compiler.columns.plan import in_words
-from wirekit.compiler.columns.writer import index_of
 from wirekit.errors import Misuse
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.unfit import in_words
 
+SUMS = frozenset({"crc32", "crc32c"})  # of kernels.crc
 INDENT = 3  # levels inside ``build`` where a record's fields are
 GAPS = "@gap"
 LIST = "list"  # the kind of a column that is no column of a batch, but says where the elements of a list are

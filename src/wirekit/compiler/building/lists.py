@@ -12,13 +12,13 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.building.branches import Branches
+from wirekit.compiler.building.expressions import Scope, Value, index_of
 from wirekit.compiler.building.fields import NULL
 from wirekit.compiler.building.kernel import LIST, unfit
 from wirekit.compiler.building.unfolding import levels
-from wirekit.compiler.columns.expressions import LONGEST, Scope, Value
-from wirekit.compiler.columns.kernel import Column, Repeated
-from wirekit.compiler.columns.writer import index_of
 from wirekit.compiler.expressions import Field, LengthOf
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.values import LONGEST
 
 UNREAD = "# unread "
 """What a line begins with that stands for the look for values which an element of a list has no place for."""

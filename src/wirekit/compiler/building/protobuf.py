@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from wirekit.compiler.building.expressions import Value
 from wirekit.compiler.building.tables import Built
-from wirekit.compiler.columns.contents import WIDTHS
-from wirekit.compiler.columns.expressions import LONGEST, Value
-from wirekit.compiler.columns.kernel import Column
-from wirekit.compiler.columns.protobuf import Place, Tables
+from wirekit.program.columns import Column
+from wirekit.program.held import WIDTHS
+from wirekit.program.messages import Place, Tables
+from wirekit.program.values import LONGEST
 
 MESSAGE = 1 << 32  # reasons of the first message begin behind this, those of the second behind its double
 

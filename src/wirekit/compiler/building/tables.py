@@ -17,9 +17,9 @@ import pyarrow as pa
 from wirekit.compiler.building.inputs import taken
 from wirekit.compiler.building.places import Elements, Rows
 from wirekit.compiler.building.unfolding import unfolded
-from wirekit.compiler.columns.kernel import Column
 from wirekit.compiler.columns.known import is_leaf
-from wirekit.compiler.columns.protobuf import DTYPES, Place, Tables
+from wirekit.program.columns import Column
+from wirekit.program.messages import DTYPES, Place, Tables
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from wirekit.compiler.building.inputs import MISSING, NOTHING, NULLS, WHOLE, Input, bits, sound, taken
 from wirekit.compiler.building.places import Elements, Rows, place
-from wirekit.compiler.columns.kernel import Column, Repeated
 from wirekit.errors import Misuse
+from wirekit.program.columns import Column, Repeated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The columns engine: buffers of many records to Arrow batches (``scanning``), by kernels generated from the IR."""
+"""The columns engine: buffers of many records to Arrow batches (``scanning``), by programs made from the IR."""
 
 from wirekit.compiler.columns.programs import program, source
 from wirekit.compiler.columns.ranges import scan_ranges

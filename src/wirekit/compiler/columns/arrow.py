@@ -1,4 +1,4 @@
-"""The arrays that a kernel filled become Arrow columns, without being copied once more."""
+"""The arrays that were filled become Arrow columns, without being copied once more."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns.kernel import Column, Repeated
-from wirekit.compiler.columns.programs import Program
+from wirekit.compiler.columns.programs import Columnar
+from wirekit.compiler.columns.protobuf import Tray
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import LARGE, Level
+from wirekit.program.columns import Column, Repeated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def assembled(made: Program, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
+def assembled(made: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
     sizes = {
-        column.slot: sum(level.used(column) for level in levels)
-        for column in made.kernel.columns
-        if column.kind in ("bytes", "text")
+        column.slot: sum(level.used(column) for level in levels) for column in made.program.columns if column.is_bytes
     }
     order, positions = _order(levels, wrappers)
     parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
-    if wrappers and made.kernel.packing is not None:
+    if wrappers and made.program.packing is not None:
         parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
     return parts[0] if order is None else _taken(parts, order)
 
@@ -80,54 +79,60 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     return order, positions
 
 
-def _batch(made: Program, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
+def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
     """The columns of one level."""
-    code, rows, filled = made.kernel, level.rows, level.arrays
-    arrays: list[pa.Array] = []
+    code, rows, filled = made.program, level.rows, level.arrays
+    columns: list[tuple[str, pa.Array]] = []
+    places: dict[int, int] = {}
     for column in code.columns:
-        arrays.append(_array(column, level, sizes))
+        places[column.slot] = len(columns)
+        if column.slot not in level.slots:
+            continue
+        columns.append((column.path, _array(column, level, sizes)))
         if code.packing is not None and column.slot == code.packing.column:
-            codec = filled["k0"]
-            arrays.append(pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_()))
+            codec = filled["codec"]
+            good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
+            columns.append((f"{column.path}.ok", good))
     offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
-    arrays += [_numbers(offset, pa.int64()), _numbers(filled["length"], pa.int64())]
+    columns += [("@offset", _numbers(offset, pa.int64())), ("@length", _numbers(filled["length"], pa.int64()))]
     if code.gaps:
-        arrays.append(_numbers(filled["gap"], pa.int64()))
+        columns.append(("@gap", _numbers(filled["gap"], pa.int64())))
     if code.packing is not None:
-        arrays.append(_numbers(np.full(rows, depth, np.int32), pa.int32()))
+        columns.append(("@depth", _numbers(np.full(rows, depth, np.int32), pa.int32())))
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
-        arrays.append(roots)
-    schema = made.schema
-    if level.trays:
-        schema, arrays = _with_messages(made, level, schema, arrays)
+        columns.append(("@wrapper", roots))
+    whole = len(columns) == len(made.schema)
+    fields = list(made.schema) if whole else [made.schema.field(name) for name, _ in columns]
+    arrays = [array for _, array in columns]
+    for tray in reversed(level.trays):
+        _add_message(tray, made, level, places[tray.made.at], fields, arrays)
     if any(size > LARGE for size in sizes.values()):
-        named = zip(schema, arrays, strict=True)
-        schema = pa.schema([field.with_type(array.type) for field, array in named])
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
+    schema = made.schema if whole and not level.trays and not any(size > LARGE for size in sizes.values()) else None
+    return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(fields))
 
 
-def batch_of(made: Program, level: Level, depth: int = 1) -> pa.RecordBatch:
+def batch_of(made: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
     """The rows of one level alone."""
-    byte_columns = (column for column in made.kernel.columns if column.kind in ("bytes", "text"))
+    byte_columns = (column for column in made.program.columns if column.is_bytes)
     return _batch(made, level, depth, {each.slot: level.used(each) for each in byte_columns})
 
 
-def _with_messages(
-    made: Program, level: Level, schema: pa.Schema, arrays: list[pa.Array]
-) -> tuple[pa.Schema, list[pa.Array]]:
-    """The columns of the messages in front of those that follow them."""
-    fields = list(schema)
-    for tray in reversed(level.trays):
-        at = tray.made.at
-        good = _all_good(at, made.kernel.columns[at].nullable, level)
-        found = list(message_arrays(tray, level.buffer, level.rows, good))
-        fields[at:at] = [each for each, _ in found]
-        arrays[at:at] = [array for _, array in found]
-    return pa.schema(fields), arrays
+def _add_message(
+    tray: Tray, made: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
+) -> None:
+    """Adds the columns of a message in front of those that follow it."""
+    slot = tray.made.at
+    good = slot in level.slots and _all_good(slot, made.program.columns[slot].nullable, level)
+    found = list(message_arrays(tray, level.buffer, level.rows, good))
+    fields[at:at] = [field for field, _ in found]
+    arrays[at:at] = [array for _, array in found]
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:
     """Whether a verdict is true wherever there is one."""
+    if f"c{slot}" not in level.arrays:
+        return True
     good = level.arrays[f"c{slot}"]
     return bool(good.all()) or (nullable and bool((good >= level.arrays[f"v{slot}"]).all()))
 
@@ -137,7 +142,7 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
 
 
 def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
-    """An Arrow array over what the kernel filled."""
+    """An Arrow array over what was filled."""
     array, nullable, group = _values(column, level, sizes), column.nullable, column.within
     while group is not None:
         array = _listed(array, group, level, nullable=nullable)
@@ -159,6 +164,9 @@ def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -
 def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """The values of a column, one a row or an element."""
     rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
+    if f"{'o' if column.is_bytes else 'c'}{slot}" not in arrays:
+        kinds = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
+        return pa.nulls(rows, kinds.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype)))
     valid = None
     if column.nullable:
         valid = pa.py_buffer(np.packbits(arrays[f"v{slot}"], bitorder="little"))

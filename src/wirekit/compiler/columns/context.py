@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns.plan import unfit
 from wirekit.compiler.expressions import (
     BINARY,
     UNARY,
@@ -19,6 +18,7 @@ from wirekit.compiler.expressions import (
     contexts_of,
 )
 from wirekit.errors import Misuse
+from wirekit.program.unfit import unfit
 
 _BINARY = {symbol: function for function, symbol in BINARY.items()}
 _UNARY = {symbol: function for function, symbol in UNARY.items()}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.columns.kernel import Kernel
 from wirekit.compiler.columns.reference import Reference, whole
 from wirekit.compiler.columns.run import Level
 from wirekit.errors import WireError
+from wirekit.program.read import Program
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,34 +77,38 @@ def _made(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArr
     return pa.RecordBatch.from_pylist([row for _, row in rows], schema=ERRORS), which
 
 
-def refused(made: Kernel, reference: Reference, level: Level, depth: int) -> Found:
-    """The errors of the records that the kernel refused, which can be as many as records, and of what is in front."""
+def refused(program: Program, reference: Reference, level: Level, depth: int) -> Found:
+    """The errors of the records that were refused, which can be as many as records, and of what is in front of them."""
     count, found = level.errors, Found(front=dict(_in_front(reference, level, depth)))
     which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
-        rows = [(which[number], _refused(made, reference, level, depth, number, which[number])) for number in numbers]
+        rows = [
+            (which[number], _refused(program, reference, level, depth, number, which[number])) for number in numbers
+        ]
         found.parts.append(_made(rows))
     return found
 
 
-def _refused(made: Kernel, reference: Reference, level: Level, depth: int, number: int, which: int) -> dict[str, Any]:
+def _refused(
+    program: Program, reference: Reference, level: Level, depth: int, number: int, which: int
+) -> dict[str, Any]:
     arrays, begin = level.arrays, int(level.begins[which])
     start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
     end = int(level.ranges.ends[which])
     error, _ = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
-    known = made.reasons[int(arrays["error_reason"][number]) - 1]
+    known = program.reasons[int(arrays["error_reason"][number]) - 1]
     at = int(arrays["error_at"][number]) - begin
     told = (known.kind, known.path, at, known.text) if error is None else said(error, at)
     kind, path, at, reason = told
     row = failure(start - begin, length, kind, path, at, reason, depth, level, which)
-    return row | {"at_depth": depth + _opened(made, path)}
+    return row | {"at_depth": depth + _opened(program, path)}
 
 
-def _opened(made: Kernel, path: str) -> int:
+def _opened(program: Program, path: str) -> int:
     """How many times what lies at a path from a record was decompressed: a record that is cut may be opened."""
-    holder = made.packing or made.contents
-    return 0 if holder is None else path.count(f"{made.columns[holder.column].path}.content")
+    holder = program.packing or program.contents
+    return 0 if holder is None else path.count(f"{program.columns[holder.column].path}.content")
 
 
 def unopened(
@@ -131,12 +135,12 @@ def unopened(
     return which, made | {"at_depth": depth + deeper}
 
 
-def too_much(made: Kernel, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
+def too_much(program: Program, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
     """The error for a record that holds more than there is memory for, with the number of its range."""
-    which, holder = range_of(level, row), made.packing or made.contents
+    which, holder = range_of(level, row), program.packing or program.contents
     assert holder is not None
     at, length = int(level.arrays["offset"][row] - level.begins[which]), int(level.arrays["length"][row])
-    reason, path = reference.allowance.exceeded().reason, made.columns[holder.column].path
+    reason, path = reference.allowance.exceeded().reason, program.columns[holder.column].path
     return which, failure(at, length, "limit", path, at, reason, depth, level, which)
 
 

@@ -1,7 +1,7 @@
-"""Lists of records of which what stands in front tells the layout: a kernel for each that there is.
+"""Lists of records of which what stands in front tells the layout: a program for each that there is.
 
 What stands in front is read by the reference engine, once a buffer. It picks the list, and in a record every choice
-that depends on it alone; so the kernel has nothing of the other cases.
+that depends on it alone; so the program has nothing of the other cases.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) 
                 if case == key:
                     made.append(",".join(map(str, key)))
                     return _chosen(inner, values, depth, made)
-            made.append("*")  # not the value: there are as many kernels as cases, whatever bytes say
+            made.append("*")  # not the value: there are as many programs as cases, whatever bytes say
             return node if node.otherwise is None else _chosen(node.otherwise, values, depth, made)
         case ir.Structure(members=members):
             inside = tuple(replace(each, node=_chosen(each.node, values, depth + 1, made)) for each in members)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
-from wirekit.compiler.columns.programs import Program
-from wirekit.compiler.columns.protobuf import Place, Tables
+from wirekit.compiler.columns.programs import Columnar
 from wirekit.errors import Misuse
+from wirekit.program.messages import Place, Tables
 
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
 
 _names: dict[int, frozenset[str]] = {}  # by the id of a program, which lives as long as the process
 
 
-def checked(key: str, made: Program, fields: Sequence[str]) -> tuple[str, ...]:
+def checked(key: str, made: Columnar, fields: Sequence[str]) -> tuple[str, ...]:
     """The fields that a caller asks for.
 
     Raises:
@@ -29,14 +29,14 @@ def checked(key: str, made: Program, fields: Sequence[str]) -> tuple[str, ...]:
     return tuple(fields)
 
 
-def unknown(key: str, name: str, made: Program) -> Misuse:
+def unknown(key: str, name: str, made: Columnar) -> Misuse:
     """The error for a column that a layout does not have."""
     known = names(made)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
 
 
-def names(made: Program) -> frozenset[str]:
+def names(made: Columnar) -> frozenset[str]:
     """The columns that a layout may have.
 
     >>> from wirekit.compiler.columns.programs import program
@@ -49,13 +49,13 @@ def names(made: Program) -> frozenset[str]:
     return found
 
 
-def _named(made: Program, within: str) -> Iterator[str]:
+def _named(made: Columnar, within: str) -> Iterator[str]:
     yield from (f"{within}{name}" for name in made.schema.names)
-    yield from (f"{within}{place.path}" for message in made.kernel.messages for place in leaves(message))
+    yield from (f"{within}{place.path}" for message in made.program.messages for place in leaves(message))
     if made.contents is not None and made.held is not None:
         yield from _named(made.contents, f"{within}{made.held.path}.")
-    if made.kernel.contents is not None:
-        yield f"{within}{made.kernel.columns[made.kernel.contents.column].path}.ok"
+    if made.program.contents is not None:
+        yield f"{within}{made.program.columns[made.program.contents.column].path}.ok"
 
 
 def leaves(made: Tables) -> Iterator[Place]:

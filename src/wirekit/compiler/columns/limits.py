@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns.errors import Found, before, failure, range_of
 
 if TYPE_CHECKING:
-    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.programs import Columnar
     from wirekit.compiler.columns.run import Level
 
 ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
 
 
-def passed_on(made: Program, levels: list[Level], found: list[Found]) -> None:
+def passed_on(made: Columnar, levels: list[Level], found: list[Found]) -> None:
     """Makes limits errors of the records around them, and takes back what else is told of the insides of those."""
     for depth in range(len(levels) - 1, 0, -1):
         level, around = levels[depth], levels[depth - 1]
@@ -42,11 +42,11 @@ def passed_on(made: Program, levels: list[Level], found: list[Found]) -> None:
             found[depth].forget(gone)
 
 
-def _limits(made: Program, level: Level, found: Found) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _limits(made: Columnar, level: Level, found: Found) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Of each range that a limit ends: its number, the path from the record around it, and the error."""
     assert made.inner is not None
-    assert made.kernel.packing is not None
-    content = f"{made.kernel.columns[made.kernel.packing.column].path}.content"
+    assert made.program.packing is not None
+    content = f"{made.program.columns[made.program.packing.column].path}.content"
     for which, error in found.front.items():
         if error["kind"] == "limit":
             yield which, f"{content}.{error['path']}", error

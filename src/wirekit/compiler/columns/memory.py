@@ -1,6 +1,6 @@
 """Memory of Arrow's pool, which keeps what was freed: new pages would cost as much as a scan.
 
-A kernel writes each row into twenty arrays and more. Large allocations begin with a page; arrays that all do so push
+Each row is written into twenty arrays and more. Large allocations begin with a page; arrays that all do so push
 each other out of the processor's cache, which has few places for what stands at the same place of a page. So each
 begins at another.
 """

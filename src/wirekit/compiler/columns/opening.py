@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, refused, too_much, unopened
 from wirekit.compiler.columns.plan import Ranges
-from wirekit.compiler.columns.protobuf import chosen
 from wirekit.compiler.columns.reference import of_held
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.errors import Limit, WireError, Wrong
+from wirekit.program.messages import chosen
 from wirekit.wire.stream import Reader, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirekit.compiler.columns.plan import Records
-    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.programs import Columnar
     from wirekit.compiler.columns.reference import Reference
 
 NEED_SIZE = ("lz4-block",)
@@ -46,7 +46,7 @@ class Opening:
 
     def __init__(
         self,
-        made: Program,
+        made: Columnar,
         level: Level,
         batch: pa.RecordBatch,
         reference: Reference,
@@ -54,10 +54,10 @@ class Opening:
     ) -> None:
         self.made, self.level, self.batch, self.reference, self.fields = made, level, batch, reference, fields
         self.limits = reference.limits
-        contents = made.kernel.contents
+        contents = made.program.contents
         assert contents is not None
         self.contents = contents
-        self.column = made.kernel.columns[contents.column]
+        self.column = made.program.columns[contents.column]
         self.path = self.column.path
         self.found = Found()
         rows = level.rows
@@ -69,7 +69,7 @@ class Opening:
 
     def opened(self) -> pa.RecordBatch:
         """The rows, with what they hold in their place."""
-        holding = np.flatnonzero(self.level.arrays["codec0"] | self.level.arrays["listed0"])
+        holding = np.flatnonzero(self.level.arrays["codec"] | self.level.arrays["listed"])
         for row in holding.tolist():
             self._row(row)
         outer, inner = self._messages()
@@ -100,14 +100,14 @@ class Opening:
         arrays, slot = self.level.arrays, self.column.slot
         begin, end = int(arrays[f"o{slot}"][row]), int(arrays[f"o{slot}"][row + 1])
         data: Any = arrays[f"d{slot}"].data[begin:end]
-        codec = int(arrays["codec0"][row])
+        codec = int(arrays["codec"][row])
         if codec:
             opened = self._decompressed(row, self.contents.codecs[codec - 1], data)
             if opened is None:
                 return
             self.verdict[row], data = 1, opened
             self.plain[row] = opened
-        listed = int(arrays["listed0"][row])
+        listed = int(arrays["listed"][row])
         if listed == 1:
             self.lists[row] = data
         elif listed:
@@ -123,7 +123,7 @@ class Opening:
             self._failed(row, error)
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
-        told = int(self.level.arrays["size0"][row])
+        told = int(self.level.arrays["size"][row])
         try:
             if self.limits.depth < 1:
                 raise Limit("depth", self.limits.depth, 1)
@@ -165,7 +165,7 @@ class Opening:
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
-        if inner.kernel.gaps:
+        if inner.program.gaps:
             np.add.at(self.gaps, np.repeat(parents, counts), below.arrays["gap"][: below.rows])
         if below.errors:
             self._damaged(inner, plan, below, parents)
@@ -191,7 +191,7 @@ class Opening:
         number[~missing] = index
         return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
 
-    def _below(self, inner: Program, plan: Records) -> tuple[Level, NDArray[Any]]:
+    def _below(self, inner: Columnar, plan: Records) -> tuple[Level, NDArray[Any]]:
         """The level of the records inside, and the row that holds each range; of rows that there is memory for."""
         while True:
             parents = np.array(list(self.lists), np.int64)
@@ -207,19 +207,19 @@ class Opening:
                 for row in parents[error.range :].tolist():
                     del self.lists[row]
                     self.gone[row], self.verdict[row] = True, 0
-                    self.found.add(*too_much(self.made.kernel, self.reference, self.level, 0, row))
+                    self.found.add(*too_much(self.made.program, self.reference, self.level, 0, row))
             else:
                 return below, parents
 
-    def _damaged(self, inner: Program, plan: Records, below: Level, parents: NDArray[Any]) -> None:
+    def _damaged(self, inner: Columnar, plan: Records, below: Level, parents: NDArray[Any]) -> None:
         """Tells of records inside that are not good.
 
         The record around the first of them is not good either if it holds them as they stand, or for a limit.
         """
-        found = refused(inner.kernel, of_held(plan, self.reference.allowance), below, 1)
+        found = refused(inner.program, of_held(plan, self.reference.allowance), below, 1)
         rows, which = found.table()
         first = np.unique(which, return_index=True)[1]
-        packed = self.level.arrays["codec0"][parents[which]] != 0
+        packed = self.level.arrays["codec"][parents[which]] != 0
         ending = first[~packed[first] | np.asarray(pc.equal(rows["kind"], "limit"))[first]]
         for number, error in zip(ending.tolist(), rows.take(pa.array(ending)).to_pylist(), strict=True):
             parent = int(parents[which[number]])
@@ -249,7 +249,7 @@ class Opening:
 
     def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
         """Whether the records inside are as many as announced, and all good."""
-        announced = self.level.arrays["count0"][parents]
+        announced = self.level.arrays["count"][parents]
         wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
         good = ((announced < 0) | (announced == counts)) & ~wrong
         self.verdict[parents] = np.where(good, 1, 0)

@@ -16,20 +16,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirekit.compiler.columns.errors import Found
-    from wirekit.compiler.columns.programs import Program
+    from wirekit.compiler.columns.programs import Columnar
     from wirekit.compiler.columns.reference import Reference
     from wirekit.wire.stream import Allowance
 
 
-def opened_level(made: Program, level: Level, depth: int, reference: Reference, found: Found) -> Level | None:
+def opened_level(
+    made: Columnar,
+    level: Level,
+    depth: int,
+    reference: Reference,
+    found: Found,
+    fields: tuple[str, ...] | None,
+) -> Level | None:
     """What the records of a level hold, scanned; None if there is nothing.
 
     Args:
         depth: of the level.
         reference: for the words of those that cannot be opened, and how many bytes may come out.
         found: takes those.
+        fields: prefixes of the columns that are filled, or None for all.
     """
-    packed = np.flatnonzero(level.arrays["k0"])
+    packed = np.flatnonzero(level.arrays["codec"])
     if packed.size == 0:
         return None
     level.left = np.full(level.rows, -1, np.int64)
@@ -37,22 +45,28 @@ def opened_level(made: Program, level: Level, depth: int, reference: Reference, 
     level.state[parents] = 1
     if not pieces:
         return None
-    below = _scanned(made, level, depth, pieces, parents, reference)
+    below = _scanned(made, level, depth, pieces, parents, reference, fields)
     while isinstance(below, NoRoom):
         for row in parents[below.range :].tolist():
             level.state[row] = 2
-            found.add(*too_much(made.kernel, reference, level, depth, row))
+            found.add(*too_much(made.program, reference, level, depth, row))
         pieces, parents = pieces[: below.range], parents[: below.range]
         if not pieces:
             return None
-        below = _scanned(made, level, depth, pieces, parents, reference)
+        below = _scanned(made, level, depth, pieces, parents, reference, fields)
     sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
     level.left[parents] = below.begins + sizes - below.arrays["good"]
     return below
 
 
 def _scanned(
-    made: Program, level: Level, depth: int, pieces: list[bytes], parents: NDArray[Any], reference: Reference
+    made: Columnar,
+    level: Level,
+    depth: int,
+    pieces: list[bytes],
+    parents: NDArray[Any],
+    reference: Reference,
+    fields: tuple[str, ...] | None,
 ) -> Level | NoRoom:
     """The level of what was decompressed, or which piece its arrays have no room for."""
     limits, inner = reference.limits, made.inner
@@ -69,14 +83,14 @@ def _scanned(
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
     try:
-        run(made, inner, below, limits, allowance=reference.allowance)
+        run(made, inner, below, limits, fields, reference.allowance)
     except NoRoom as error:
         return error
     return below
 
 
 def _decompressed(
-    made: Program, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
+    made: Columnar, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
 ) -> tuple[list[bytes], NDArray[Any]]:
     """What was decompressed, and the rows that held it."""
     found: list[bytes] = []
@@ -91,36 +105,36 @@ def _decompressed(
 
 
 def _quickly(
-    made: Program, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
+    made: Columnar, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
 ) -> Iterator[bytes | None]:
     """What the usual ones of the compressed rows hold: run by run of rows of one codec."""
     from wirekit.compression_quick import pieces
 
-    packing = made.kernel.packing
+    packing = made.program.packing
     assert packing is not None
-    slot = made.kernel.columns[packing.column].slot
+    slot = made.program.columns[packing.column].slot
     data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
     if depth >= allowance.limits.depth:
         yield from (None for _ in packed)
         return
-    codecs = level.arrays["k0"][packed]
+    codecs = level.arrays["codec"][packed]
     cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
     for rows in np.split(packed, cuts):
-        codec = packing.codecs[int(level.arrays["k0"][rows[0]]) - 1]
+        codec = packing.codecs[int(level.arrays["codec"][rows[0]]) - 1]
         yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
 
 
-def _opened(made: Program, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
+def _opened(made: Columnar, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
     """What a row holds, bounded and checked at each step; None, and an error, if that cannot be had."""
-    packing, arrays = made.kernel.packing, level.arrays
+    packing, arrays = made.program.packing, level.arrays
     assert packing is not None
-    column = made.kernel.columns[packing.column]
+    column = made.program.columns[packing.column]
     data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
     limits = reference.limits
     try:
         if depth >= limits.depth:
             raise Limit("depth", limits.depth, depth + 1)
-        codec = packing.codecs[int(arrays["k0"][row]) - 1]
+        codec = packing.codecs[int(arrays["codec"][row]) - 1]
         return reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
     except WireError as error:
         level.state[row] = 2 if isinstance(error, Limit) else 0

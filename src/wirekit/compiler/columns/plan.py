@@ -5,9 +5,10 @@ A record-like schema is, in this order of preference,
 - a list of records (``Several``): up to the limit, or counted by a number in front;
 - a structure of such a list, with nothing in front of it but a length of the rest, the count's number, constants that
   must hold, and bytes up to the limit in place of everything (``IfNext(…, rest())``); behind it bytes up to the limit;
-- one record, with lists in it or not: then the buffer is one after the other, up to its end.
+- one record, with lists in it or not: then the buffer is one after the other, up to its end. A record that takes all
+  bytes, as a protobuf message does, is the only one.
 
-What may stand inside a record is decided by ``columns.code``.
+What may stand inside a record is decided by ``program.read``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse, Short
+from wirekit.program.unfit import unfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +89,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Many such places as the kernels take them; ``wrong`` by number."""
+    """Many such places as the interpreter takes them; ``wrong`` by number."""
 
     starts: NDArray[Any]
     ends: NDArray[Any]
@@ -108,54 +110,6 @@ class Ranges:
         return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
 
 
-_WORDS: dict[type, str] = {
-    ir.Number: "a number",
-    ir.Boolean: "a flag",
-    ir.Named: "a symbol",
-    ir.BitFields: "bit fields",
-    ir.Blob: "a byte string",
-    ir.Delimited: "text up to a delimiter",
-    ir.Structure: "a structure",
-    ir.Several: "a list",
-    ir.When: "a field under a condition",
-    ir.WhenNext: "a field that the next bytes decide about",
-    ir.WhenMore: "a field that may be left out at the end",
-    ir.Either: "one of two layouts",
-    ir.Choice: "one of several layouts",
-    ir.Ahead: "a number further on",
-    ir.Bounded: "a value of a length of its own",
-    ir.Fallback: "a value or bytes",
-    ir.Reference: "another schema",
-    ir.Constant: "a constant",
-    ir.Optional: "a field with a default",
-    ir.Packed: "compressed data",
-    ir.Protobuf: "a protobuf message",
-}
-
-
-def in_words(node: ir.Node) -> str:
-    """What a node is, for a reader who does not know the IR."""
-    return _WORDS.get(type(node), "a value of its own")
-
-
-class Unfit(Misuse):
-    """A layout gives no columns.
-
-    Attributes:
-        path, kind, why: the field, what it is, and why that is in the way.
-    """
-
-    def __init__(self, key: str, path: str, kind: str, why: str) -> None:
-        text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
-        super().__init__(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
-        self.path, self.kind, self.why = path, kind, why
-
-
-def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Unfit:
-    """The error for a layout that gives no columns."""
-    return Unfit(key, path, node if isinstance(node, str) else in_words(node), why)
-
-
 def records(key: str, layout: ir.Node) -> Records:
     """The list of records that a layout is.
 
@@ -169,7 +123,7 @@ def records(key: str, layout: ir.Node) -> Records:
     if isinstance(layout, ir.Several):
         return _of_list(key, layout, "", [])
     if not isinstance(layout, ir.Structure):
-        raise unfit(key, "", layout)
+        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
     where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
     if not where:
         return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())

@@ -1,75 +1,114 @@
-"""What a schema's key stands for in the columns engine: its list of records, and the kernel that scans them."""
+"""What a schema's key stands for in the columns engine: its list of records, and the program that reads them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns.code import kernel
 from wirekit.compiler.columns.context import said, settled
 from wirekit.compiler.columns.front import Front, front, is_told
-from wirekit.compiler.columns.kernel import CONTENTS, Kernel, Repeated, field_metadata
-from wirekit.compiler.columns.plan import Records, Start, records, unfit
+from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
+from wirekit.program.columns import field_metadata
+from wirekit.program.messages import chosen
+from wirekit.program.passes import shortened
+from wirekit.program.read import Program, read
+from wirekit.program.show import shown
+from wirekit.program.unfit import unfit
+from wirekit.runtime import opcodes as op
+from wirekit.runtime.words import Words, place_of, words
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+CHOICES = 64  # of columns that are kept, for each schema
 FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+@dataclass(eq=False, slots=True)
+class Columnar:
     """What a schema's key stands for.
 
     Attributes:
         plan: its list of records.
         inner: the list of what records hold compressed, of the same layout; None where they hold none.
-        kernel: the kernel for both.
+        program: what reads a record of both.
         contents: what a column's byte strings hold: how to scan it; None where there is no such thing.
         held: the list of that.
         least: bytes that a record takes at least.
-        types: names and types of the kernel's arrays that have an element a row.
-        elements: of each list inside a record, of those that have an element an element.
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
         whole: the layout of a record with all choices, where some were made; it decides what is read once.
+        choices: the words of the program, and the ids of the columns and lists that they fill, by choice of columns.
     """
 
     plan: Records
     inner: Records | None
-    kernel: Kernel
+    program: Program
     least: int
-    types: dict[str, np.dtype[Any]]
     schema: pa.Schema
     dated: pa.Schema
-    contents: Program | None = None
+    contents: Columnar | None = None
     held: Records | None = None
-    elements: tuple[dict[str, np.dtype[Any]], ...] = ()
     whole: ir.Node | None = None
+    choices: dict[tuple[tuple[str, ...] | None, bool], tuple[Words, frozenset[int]]] = field(default_factory=dict)
+
+    def words(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Words, frozenset[int]]:
+        """The words that fill some columns, and the ids of these columns and of the lists that they are in.
+
+        Args:
+            fields: prefixes of the columns, or None for all.
+            verdicts: whether all verdicts are filled, too.
+        """
+        choice = fields, verdicts
+        if choice not in self.choices:
+            if len(self.choices) >= CHOICES:
+                self.choices.clear()
+            self.choices[choice] = self._words(fields, verdicts)
+        return self.choices[choice]
+
+    def _words(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Words, frozenset[int]]:
+        program = self.program
+        holder = program.packing or program.contents
+        needed = {message.at for message in program.messages} | ({holder.column} if holder is not None else set())
+        columns = [
+            each
+            for each in program.columns
+            if chosen(each.path, fields) or each.slot in needed or (verdicts and each.is_verdict)
+        ]
+        filled = {id(each) for each in (*columns, *program.lists, *program.hidden.values())}
+        body = shortened(program, lambda column: id(column) in filled)
+        return words(program, body), frozenset(filled)
+
+    def described(self, table: NDArray[Any]) -> None:
+        """What the table of a scan has of the program."""
+        program, count = self.program, len(self.program.columns) + len(self.program.lists)
+        places = {name: place_of(count + at) for at, name in enumerate(program.hidden)}
+        table[op.OFFSET], table[op.LENGTH], table[op.GAPS] = places["offset"], places["length"], places.get("gap", -1)
+        table[op.MAY_BE_EMPTY], table[op.LAST_REASON] = program.may_be_empty, len(program.reasons)
 
 
-_alive: list[Program] = []  # for as long as the process, as others are found by the id of theirs
+_alive: list[Columnar] = []  # for as long as the process, as others are found by the id of theirs
 _lock = threading.Lock()
 
 
 @by_key
-def _programs(key: str) -> dict[str, Program]:
+def _programs(key: str) -> dict[str, Columnar]:
     """The programs of a schema, by what the caller, or something in front of the records, says of them."""
     return {}
 
 
-def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
-    """The plan and the kernel of a schema, made when first asked for; nothing is compiled yet.
+def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
+    """The plan and the program of a schema, made when first asked for; nothing is compiled yet.
 
     Args:
         context: what the caller says about the bytes, where the layout asks for it.
@@ -91,13 +130,13 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Program:
         return known[name]
     if is_told(schema.layout):
         why = "what stands in front of its records tells what they are"
-        raise Misuse(f"{key} has many kernels, as {why}; give the bytes (explain: --front FILE)")
+        raise Misuse(f"{key} has many programs, as {why}; give the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
     return _program(key, name, lambda: records(key, layout), whole)
 
 
-def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Program:
+def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Columnar:
     from wirekit.registry import registry
 
     with _lock:
@@ -105,25 +144,22 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
         found = known.get(name)
         if found is None:
             plan = planned()
-            made = kernel(key, plan.element, whole)
+            program = read(key, plan.element, whole)
             inner = None
-            if made.packing is not None:
-                other = made.packing.key
-                inner = records(other, registry[other].layout)
-                if inner.element != plan.element:
-                    path = made.columns[made.packing.column].path
-                    raise unfit(key, path, "compressed", f"{other} inside it holds records of another layout")
+            if program.packing is not None:
+                inner = records(program.packing.key, registry[program.packing.key].layout)
+                if inner.element != plan.element:  # records of another layout, which are left as they stand
+                    program, inner = read(key, plan.element, whole, closed=True), None
             least = max(ir.minimum(plan.element), 1)
-            contents, held = _held(key, made)
-            schema = _schema(made)
-            dated, elements = dated_schema(schema), _elements(made)
-            found = Program(plan, inner, made, least, _types(made), schema, dated, contents, held, elements, whole)
+            contents, held = _held(key, program)
+            schema = _schema(program)
+            found = Columnar(plan, inner, program, least, schema, dated_schema(schema), contents, held, whole)
             known[name] = found
             _alive.append(found)
     return found
 
 
-def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program | None, Start, Front]:
+def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Front]:
     """The program for records of which something in front tells what they are."""
     from wirekit.engine import Params
     from wirekit.registry import registry
@@ -141,48 +177,22 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Program |
     return _program(key, f"front {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
 
 
-def _held(key: str, made: Kernel) -> tuple[Program | None, Records | None]:
+def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
     """What the byte strings of a column hold."""
-    if made.contents is None or made.contents.element is None:
+    if program.contents is None or program.contents.element is None:
         return None, None
-    element = made.contents.element
-    path = made.columns[made.contents.column].path
-    inner = kernel(key, element)
+    element = program.contents.element
+    path = program.columns[program.contents.column].path
+    inner = read(key, element)
     if inner.contents is not None or inner.packing is not None:
         raise unfit(key, path, "a list", "its records hold others again")
     held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
     schema = _schema(inner)
     least = max(ir.minimum(element), 1)
-    found = Program(held, None, inner, least, _types(inner), schema, dated_schema(schema), elements=_elements(inner))
-    return found, held
+    return Columnar(held, None, inner, least, schema, dated_schema(schema)), held
 
 
-def _types(made: Kernel) -> dict[str, np.dtype[Any]]:
-    found = {"offset": "int64", "length": "int64"} | _filled(made, None)
-    if made.packing is not None:
-        found["k0"] = "int8"
-    if made.gaps:
-        found["gap"] = "int64"
-    if made.contents is not None:
-        found.update(CONTENTS)
-    return {name: np.dtype(dtype) for name, dtype in found.items()}
-
-
-def _elements(made: Kernel) -> tuple[dict[str, np.dtype[Any]], ...]:
-    return tuple({name: np.dtype(dtype) for name, dtype in _filled(made, each).items()} for each in made.lists)
-
-
-def _filled(made: Kernel, group: Repeated | None) -> dict[str, str]:
-    """The arrays of columns and lists that have an element a row, or an element of a list."""
-    columns = (column for column in made.columns if column.within is group)
-    found = {name: dtype for column in columns for name, dtype in column.arrays() if not name.startswith("d")}
-    for each in made.lists:
-        if each.outer is group:
-            found.update(each.arrays())
-    return found
-
-
-def _schema(made: Kernel) -> pa.Schema:
+def _schema(made: Program) -> pa.Schema:
     fields = []
     for column in made.columns:
         metadata = field_metadata(column.table, column.unit)
@@ -204,7 +214,7 @@ def _schema(made: Kernel) -> pa.Schema:
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
-    """The generated source of a schema's kernel, as ``wirekit explain KEY --engine columns`` prints it.
+    """The steps of a schema's program, one a line, as ``wirekit explain KEY --engine columns`` prints them.
 
     Args:
         ahead: what stands in front of its records, where that tells what they are.
@@ -214,10 +224,10 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         Misuse: for a schema that gives no columns.
         WireError: for what cannot stand in front of records.
     """
-    return program_of(key, ahead, context).kernel.source
+    return shown(program_of(key, ahead, context).program)
 
 
-def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None) -> Program:
+def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None) -> Columnar:
     """The program of a schema, for records behind these bytes where they tell what the records are.
 
     Raises:
@@ -235,10 +245,10 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
     return found
 
 
-def without_columns(made: Program) -> list[str]:
+def without_columns(made: Columnar) -> list[str]:
     """Fields that have no column."""
-    found = list(made.kernel.left_out)
-    found += [path for table in made.kernel.messages for path in table.left_out]
+    found = list(made.program.left_out)
+    found += [path for table in made.program.messages for path in table.left_out]
     if made.contents is not None and made.held is not None:
         found += [f"{made.held.path}.{path}" for path in without_columns(made.contents)]
     return found

@@ -13,10 +13,10 @@ from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.plan import Ranges
-from wirekit.compiler.columns.programs import Program, program, without_columns
-from wirekit.compiler.columns.protobuf import chosen
+from wirekit.compiler.columns.programs import Columnar, program, without_columns
 from wirekit.compiler.columns.run import Level, as_array, run
 from wirekit.errors import Misuse
+from wirekit.program.messages import chosen
 from wirekit.registry import registry
 from wirekit.wire.stream import Limits
 
@@ -87,7 +87,7 @@ def scan_ranges(
     wanted = None if fields is None else checked(key, made, fields)
     ranges = Ranges(starts, ends, np.ones(starts.size, np.int64), {})
     level = Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
-    run(made, made.plan, level, limits or schema.limits, wanted)
+    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1
     whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
@@ -106,11 +106,11 @@ def scan_ranges(
     return batch.replace_schema_metadata(metadata), states
 
 
-def _doubtful(made: Program, level: Level) -> NDArray[Any]:
+def _doubtful(made: Columnar, level: Level) -> NDArray[Any]:
     """Of each row, whether a verdict on something in it is bad."""
     doubtful = np.zeros(level.rows, bool)
-    for column in made.kernel.columns:
-        if column.kind != "flag" or column.path.rpartition(".")[2] != "ok":
+    for column in made.program.columns:
+        if not column.is_verdict or f"c{column.slot}" not in level.arrays:
             continue
         count = level.elements(column.within)
         bad = level.arrays[f"c{column.slot}"][:count] == 0

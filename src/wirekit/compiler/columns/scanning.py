@@ -1,9 +1,9 @@
-"""The columns engine: a buffer of many records to a ``pyarrow.RecordBatch``, by kernels generated from the IR.
+"""The columns engine: a buffer of many records to a ``pyarrow.RecordBatch``, by programs made from the IR.
 
-``columns.plan`` finds the list of records in a schema, ``columns.code`` writes the kernel, ``cache`` has it
-compiled. Here the kernel is run, compressed records are opened and scanned by the same kernel, and the arrays that it
-filled become Arrow columns without being copied once more. Of a record that is not good the kernel tells no more than
-that; ``columns.reference`` asks the reference engine what is wrong with it, so that errors have one source.
+``columns.plan`` finds the list of records in a schema, ``program.read`` says how one is read, ``run`` has the
+interpreter scan them. Compressed records are opened and scanned by the same program, and the arrays that were filled
+become Arrow columns without being copied once more. ``columns.reference`` asks the reference engine what is wrong with
+a record, so that errors have one source.
 
 Columns. One a field, called by its path (``message.key``, ``message.attributes.codec``), null where the field is not
 there. Numbers keep their size; those with names are int32 (int64 where that is too small), and the field's metadata
@@ -25,7 +25,7 @@ The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (where the record
 ``wirekit.errors`` (how many there are), ``wirekit.front`` (what stands in front of the records, as JSON, where that
 tells what they are) and ``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
 
-Kernels are compiled when they are first needed and kept on disk (see ``cache``). They release the GIL.
+The interpreter is compiled when it is first needed and kept on disk (see ``cache``). It releases the GIL.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.columns.arrow import assembled, batch_of
-from wirekit.compiler.columns.block import LARGEST, Block, block
-from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS, failure, refused
+from wirekit.compiler.columns.errors import ERRORS, failure, refused
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.limits import passed_on
@@ -48,12 +47,12 @@ from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.packed import opened_level
 from wirekit.compiler.columns.plan import Ranges, Start, start
-from wirekit.compiler.columns.programs import Program, led_program, program, source, without_columns
-from wirekit.compiler.columns.protobuf import chosen
+from wirekit.compiler.columns.programs import led_program, program, source, without_columns
 from wirekit.compiler.columns.reference import of_front, of_records
-from wirekit.compiler.columns.run import HIGHEST, Level, NoRoom, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.errors import Misuse
+from wirekit.program.messages import chosen
 from wirekit.wire.stream import Allowance, Limits
 
 if TYPE_CHECKING:
@@ -63,8 +62,6 @@ __all__ = ["columns", "opened", "program", "scan", "source"]
 
 LIBRARIES = 200 << 20
 """Bytes of memory that numba, Arrow and the compiled kernels take: part of what ``Limits.memory`` grants."""
-
-_blocks: dict[int, Block | None] = {}  # by the id of a program, which is kept
 
 
 def columns(
@@ -89,7 +86,7 @@ def columns(
         enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
         times: ``timestamp``: what counts time since the epoch is ``timestamp[ms, UTC]`` (or another unit), or ``int``,
             as the wire has it. Nothing is lost by either: a -1 for no time is a millisecond before 1970, not null.
-        context: what the bytes do not say themselves, as for ``wirekit.decode``. Each has a kernel of its own.
+        context: what the bytes do not say themselves, as for ``wirekit.decode``. Each has a program of its own.
 
     Returns:
         A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
@@ -157,10 +154,6 @@ def scan(
         key = registry.protocol(key).stream("client")
     bounds = limits or registry[key].limits
     led = is_told(registry[key].layout)
-    if not (wrappers or led or fields is not None):
-        batch = _small(key, program(key, context), buffer, bounds, times)
-        if batch is not None:
-            return batch, NO_ERRORS
     data = as_array(buffer)
     allowance = Allowance(bounds, data.size)
     allowance.room -= LIBRARIES
@@ -183,21 +176,21 @@ def scan(
         beyond, whole = error.position, _level(data, replace(found, end=error.position, count=-1))
         run(made, made.plan, whole, bounds, wanted)
     levels = [whole]
-    wrong = [refused(made.kernel, reference, whole, 0)]
+    wrong = [refused(made.program, reference, whole, 0)]
     if beyond is not None:
         reason = allowance.exceeded().reason
         wrong[0].add(0, failure(beyond, data.size - beyond, "limit", "", beyond, reason, 0, whole, 0))
         allowance.room = 0
-    while made.kernel.packing is not None and made.inner is not None:
-        opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1])
+    while made.program.packing is not None and made.inner is not None:
+        opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1], wanted)
         if opened is None:
             break
         reference = of_records(made.inner, allowance)
-        wrong.append(refused(made.kernel, reference, opened, len(levels)))
+        wrong.append(refused(made.program, reference, opened, len(levels)))
         levels.append(opened)
     passed_on(made, levels, wrong)
     batch = assembled(made, levels, wrappers)
-    if made.kernel.contents is not None:
+    if made.program.contents is not None:
         opening = Opening(made, whole, batch, reference, wanted)
         batch = opening.opened()
         wrong.append(opening.found)
@@ -239,7 +232,7 @@ def opened(
     from wirekit.registry import registry
 
     made = program(key, context)
-    if made.plan.path or made.kernel.packing is not None or made.kernel.contents is not None:
+    if made.plan.path or made.program.packing is not None or made.program.contents is not None:
         raise Misuse(f"{key} is a list of records; a byte string of a column holds one")
     whole = column.cast(pa.large_binary())
     _, offsets, data = whole.buffers()
@@ -252,7 +245,7 @@ def opened(
     bounds = limits or registry[key].limits
     run(made, made.plan, level, bounds)
     reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
-    errors = pa.concat_batches(refused(made.kernel, reference, level, 1).told())
+    errors = pa.concat_batches(refused(made.program, reference, level, 1).told())
     taken = np.full(len(whole), -1, np.int64)
     taken[level.ranges_of_rows()] = np.arange(level.rows)
     found = batch_of(made, level)
@@ -275,28 +268,3 @@ def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]
     row = failure(at, length, kind, path, at, reason, 0, nowhere, 0)
     told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)
-
-
-def _small(key: str, made: Program, buffer: Any, limits: Limits, times: str) -> pa.RecordBatch | None:
-    """The batch of a small buffer in which all is usual."""
-    try:
-        data = pa.py_buffer(buffer)
-    except (TypeError, ValueError, BufferError):
-        return None
-    if data.size > LARGEST:
-        return None
-    if id(made) not in _blocks:
-        _blocks[id(made)] = block(made.kernel, made.plan, made.schema, made.least)
-    small = _blocks[id(made)]
-    if small is None:
-        return None
-    found = Start(0, data.size, -1)
-    if made.plan.lead:
-        found = start(made.plan, memoryview(data), 0, data.size, limits.frame)
-    scanned = small.scanned(data, found, min(limits.frame, HIGHEST)) if found.wrong is None else None
-    if scanned is None:
-        return None
-    memory, consumed = scanned
-    told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": "0"}
-    schema = made.schema if times == "int" else made.dated
-    return pa.ipc.read_record_batch(pa.ipc.read_message(memory), schema.with_metadata(told))

@@ -49,7 +49,11 @@ def address(typing: Any, array: Any) -> Any:
     return types.int64(array), lower
 
 
-inlined: Any = njit(nogil=True, forceinline=True)
+# For functions that only compiled code calls: what makes a function callable from Python takes time to compile.
+_OPTIONS: Final[Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner: Any = njit(**_OPTIONS)
+dividing: Any = njit(error_model="numpy", **_OPTIONS)  # without a look at divisors, which are never 0
+inlined: Any = njit(forceinline=True, **_OPTIONS)
 
 
 @inlined
@@ -62,15 +66,15 @@ def _views(kind: str) -> Any:
     """What gives the array of a type at an address, or from the table, and what writes 0 to many of the table."""
     dtype: Any = getattr(np, kind)
 
-    @njit(nogil=True)
+    @inner
     def view_on(address: int, size: int) -> Any:
         return carray(_pointer(address), (size,), dtype)
 
-    @njit(nogil=True)
+    @inner
     def view_at(table: Any, index: int) -> Any:
         return carray(_pointer(table[index]), (table[index + 1],), dtype)
 
-    @njit(nogil=True)
+    @inner
     def cleared(table: Any, places: Any, row: int) -> None:
         for place in places:
             view_at(table, place)[row] = 0
@@ -90,14 +94,14 @@ def _strings(kind: str) -> Any:
     """
     offsets, octets = globals()[f"{kind}_at"], globals()["uint8_at"]
 
-    @njit(nogil=True)
+    @inner
     def fit(table: Any, places: Any, held: Any, row: int) -> bool:
         for at in range(0, places.size, 3):
             if held[at + 1] > table[places[at] + 1] - offsets(table, places[at + 1])[row]:
                 return False
         return True
 
-    @njit(nogil=True)
+    @inner
     def copied(table: Any, places: Any, held: Any, buffer: Any, row: int) -> None:
         for at in range(0, places.size, 3):
             ends, length = offsets(table, places[at + 1]), held[at + 1]

@@ -1,9 +1,9 @@
-"""Walks a protobuf message by tables of its fields, for the generated columnar kernels.
+"""Walks a protobuf message by tables of its fields, for the interpreter.
 
-``walk`` reads a message that takes a range of the buffer and leaves what it found in ``found``; ``ready`` and ``keep``
-add that to the columns once the record around it is good. ``wirekit.compiler.columns.protobuf`` makes the tables and
-the arrays, and says what is in them. The rules are those of ``wirekit.wire.protobuf``: the last value of a field wins,
-a field that the tables do not know, or of another wire type, is stepped over.
+``walk_message`` reads a message that takes a range of the buffer; ``ready_message`` and ``keep_message`` add what it
+holds to the columns once the record around it is good. ``wirekit.program.messages`` makes the tables.
+The rules are those of ``wirekit.wire.protobuf``: the last value of a field wins, a field that the tables do not know,
+or of another wire type, is stepped over.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -16,11 +16,12 @@ import sys
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-from wirekit.compiler.columns import protobuf as layout
-from wirekit.compiler.kernels.arrays import address, inlined, int64_rows, uint8_on, uint64_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import inlined, inner, int64_rows, uint8_on, uint64_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
+from wirekit.program import messages as layout
+from wirekit.runtime import opcodes
+from wirekit.runtime.memory import get
 from wirekit.wire import protobuf
 
 # What ``walk`` gives: how it went wrong, or that ``items`` is full.
@@ -94,7 +95,7 @@ def _touch(slot: Any, m: Any) -> None:
         m[slot + STAMP] = now
 
 
-@njit(nogil=True)
+@inner
 def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
     """Forgets what slots hold: a message that comes again replaces the one before."""
     now, slot = m[RECORD], first
@@ -129,7 +130,7 @@ def _counted(slot: Any, m: Any) -> Any:
     return m[slot] - ONE
 
 
-@njit(nogil=True)
+@inner
 def _ended(at: Any, owner: Any, row: Any, m: Any, items: Any) -> bool:
     """Adds a message that is an element of a list; False when there is no room."""
     place, now = m[owner] - ONE, m[RECORD]
@@ -163,7 +164,7 @@ def _selected(at: Any, seen: Any, m: Any) -> bool:
     return field == NONE or m[field + SLOT] == NONE or m[m[field + SLOT] + STAMP] == m[RECORD]
 
 
-@njit(nogil=True)
+@inner
 def _demanded(at: Any, number: Any, m: Any) -> bool:
     """Whether the selector of a message was read and demands a field: nothing else tells of one that is empty."""
     selector = m[at + SELECTOR]
@@ -172,7 +173,7 @@ def _demanded(at: Any, number: Any, m: Any) -> bool:
     return bool(m[m[selector + SLOT]] == number)
 
 
-@njit(nogil=True)
+@inner
 def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any) -> Any:
     """The elements of a packed list; gives how it went wrong, and the position."""
     wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
@@ -197,18 +198,23 @@ def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any
 
 
 @inlined
-def walk(b: Any, p: Any, limit: Any, row: Any, m: Any, items: Any) -> Any:
-    """Reads a message in ``b[p:limit]``.
+def _tray(t: Any, at: Any) -> Any:
+    return uint64_on(get(t, at + opcodes.TRAY), get(t, at + opcodes.TRAY_SIZE))
+
+
+@inner
+def walk_message(t: Any, at: Any, p: Any, limit: Any, row: Any) -> Any:
+    """Reads a message that ends at a limit.
+
+    Args:
+        t: the table of the scan.
+        at: where the message stands in it.
 
     Returns:
         (what went wrong, position, number of the message that it is in).
     """
-    return _walk(address(b), b.size, p, limit, row, address(m), m.size, address(items), items.shape[0])
-
-
-@njit(nogil=True)
-def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers: int, found: int, room: int) -> Any:
-    b, m, items = uint8_on(data, size), uint64_on(tray, numbers), int64_rows(found, room, ITEM)
+    b, m = uint8_on(get(t, opcodes.DATA), get(t, opcodes.SIZE)), _tray(t, at)
+    items = int64_rows(get(t, at + opcodes.ITEMS), get(t, at + opcodes.ITEM_ROOM), ITEM)
     m[RECORD] += U(2)
     m[ITEMS], m[TOUCHED], m[OK], m[NEW] = m[KEPT], ZERO, ONE, ZERO
     messages, now = m[MESSAGES], m[RECORD]
@@ -318,15 +324,15 @@ def _walk(data: int, size: int, p: Any, limit: Any, row: Any, tray: int, numbers
         m[slot], m[slot + LENGTH] = raw, U(length)
 
 
-@inlined
-def ready(m: Any, dense: Any) -> bool:
-    """Whether the columns have room for the fields that were found; new fields get a column."""
-    return m[NEW] == ZERO or _placed(address(m), m.size, U(dense.shape[0]))
-
-
-@njit(nogil=True)
-def _placed(tray: int, numbers: int, columns: Any) -> bool:
-    m = uint64_on(tray, numbers)
+@inner
+def ready_message(t: Any, at: Any, row: Any) -> bool:
+    """Whether the columns have room for a row of the fields that were read; new fields get a column."""
+    m = _tray(t, at)
+    if row >= get(t, at + opcodes.DENSE_ROWS):
+        return False
+    if m[NEW] == ZERO:
+        return True
+    columns = U(get(t, at + opcodes.DENSE_COLUMNS))
     place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
     while place < last:
         slot = m[place]
@@ -339,38 +345,39 @@ def _placed(tray: int, numbers: int, columns: Any) -> bool:
     return True
 
 
-@inlined
-def keep(m: Any, dense: Any, present: Any, row: Any) -> None:
-    """Adds what was found to the columns, as this row."""
-    _kept(address(m), m.size, address(dense), address(present), dense.shape[0], dense.shape[1], row)
-
-
-@njit(nogil=True)
-def _kept(tray: int, numbers: int, values: int, there: int, columns: int, rows: int, row: Any) -> None:
-    m, dense, present = (
-        uint64_on(tray, numbers),
-        uint64_on(values, columns * rows),
-        uint8_on(there, columns * rows // 2),
-    )
+@inner
+def keep_message(t: Any, at: Any, row: Any) -> None:
+    """Adds what was read to the columns, as this row."""
+    m, columns, rows = _tray(t, at), get(t, at + opcodes.DENSE_COLUMNS), get(t, at + opcodes.DENSE_ROWS)
+    dense = uint64_on(get(t, at + opcodes.DENSE), columns * rows)
+    present = uint8_on(get(t, at + opcodes.PRESENT), columns * rows // 2)
     place, last = m[LIST_OF_TOUCHED], m[LIST_OF_TOUCHED] + m[TOUCHED]
     now, line, width = m[RECORD], U(row), U(rows)
     while place < last:
         slot = m[place]
         column = m[slot + WHERE]
         if column < U(columns) and m[slot + STAMP] == now:
-            at = column * width + line
-            dense[at] = m[slot]
+            cell = column * width + line
+            dense[cell] = m[slot]
             if m[slot + LENGTH] != NONE:
-                dense[at + width] = m[slot + LENGTH]
+                dense[cell + width] = m[slot + LENGTH]
             present[(column >> ONE) * width + line] = 1
         place += ONE
     m[KEPT] = m[ITEMS]
 
 
 @inlined
-def holds(m: Any, slot: Any) -> bool:
-    """Whether a field is there."""
-    return m[U(slot) + STAMP] == m[RECORD]
+def message_state(t: Any, at: Any) -> Any:
+    """(whether the message is as its type wants it, how many bytes of it have no column)."""
+    m = _tray(t, at)
+    return np.int64(m[OK]), np.int64(m[LOST])
+
+
+@inlined
+def pick_field(t: Any, at: Any, slot: Any) -> Any:
+    """(value of a field, whether it is there)."""
+    m = _tray(t, at)
+    return np.int64(m[slot]), np.int64(m[slot + STAMP] == m[RECORD])
 
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])

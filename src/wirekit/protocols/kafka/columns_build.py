@@ -92,7 +92,7 @@ class _Rows:
     def _numbers(self, name: str, missing: int) -> NDArray[Any]:
         if name not in self.batch.schema.names:
             return np.full(self.batch.num_rows, missing, np.int64)
-        column = next(each for each in program(self.key).kernel.columns if each.path == name)
+        column = next(each for each in program(self.key).program.columns if each.path == name)
         told = taken(self.key, column, self.batch.column(name)).arrays
         values, valid = told[f"c{column.slot}"].astype(np.int64), told[f"v{column.slot}"]
         return np.where(valid != 0, values, missing) if valid.size else values

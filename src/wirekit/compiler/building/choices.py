@@ -1,12 +1,33 @@
-"""Which of several alternatives holds, as code: for the kernels that scan and those that build."""
+"""Which of several alternatives holds, as code for the kernels that build."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from wirekit.compiler import ir
-from wirekit.compiler.columns.expressions import Scope
-from wirekit.compiler.columns.kernel import Contents
-from wirekit.compiler.columns.plan import unfit
+from wirekit.compiler.building.expressions import Scope
 from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.unfit import unfit
+
+
+@dataclass(slots=True)
+class Chosen:
+    """What a field holds that may be, or hold compressed, records of another layout.
+
+    Attributes:
+        codecs: names of codecs.
+        element: the layout of one record inside, None where there are only bytes.
+        variables: those of the kernel for the number of the codec plus one, whether there are records (1) or a message
+            (more), how many are announced and how many bytes there are when decompressed.
+        opaque: the kernel's variable that tells whether the bytes are not the plain content.
+        messages: names of protobuf messages.
+    """
+
+    codecs: tuple[str, ...]
+    element: ir.Node | None
+    variables: tuple[str, str, str, str]
+    opaque: str
+    messages: list[str] = field(default_factory=list)
 
 
 class Choices:
@@ -57,7 +78,7 @@ class Choices:
         test = f"{code} == {int(value)}"
         return f"({present} and {test})" if present else f"({test})"
 
-    def branch(self, node: ir.Node, path: str, scope: Scope, found: Contents) -> None:
+    def branch(self, node: ir.Node, path: str, scope: Scope, found: Chosen) -> None:
         """Finds out what the bytes are."""
         codec, listed, count, size = found.variables
         match node:
@@ -106,15 +127,3 @@ class Choices:
         """Code for a number, -1 where it is not there."""
         found = scope.value(self.key, tree, path)
         return f"({found.code} if {found.present} else np.int64(-1))" if found.present else found.code
-
-
-def holds_records(node: ir.Node) -> bool:
-    """Whether one of the alternatives of a node is compressed, with its layout beside it."""
-    match node:
-        case ir.Packed(node=inner):
-            return not isinstance(inner, ir.Reference)
-        case ir.Either(then=then, otherwise=otherwise):
-            return holds_records(then) or holds_records(otherwise)
-        case ir.Choice(cases=cases, otherwise=other):
-            return any(holds_records(inner) for _, inner in cases) or (other is not None and holds_records(other))
-    return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wirekit.compiler.columns.plan import unfit
+from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
-
-LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
-LONGEST = 1 << 40  # bytes of a byte string, more than any buffer has
+from wirekit.program.columns import Repeated
+from wirekit.program.unfit import unfit
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, bounds
+from wirekit.values import SymbolTable
 
 
 @dataclass(slots=True)
@@ -82,13 +83,13 @@ def expression(key: str, tree: Expression, scope: Scope, path: str) -> tuple[str
             return f"np.int64(({expression(key, only, scope, path)[0]}) == 0)", 0, 1
         case Operation(symbol=symbol, operands=(only,)):
             code, low, high = expression(key, only, scope, path)
-            bounds = (-high, -low) if symbol == "-" else (low, high)
-            return _within(key, f"({symbol}{code})", bounds, tree, path)
+            both_ends = (-high, -low) if symbol == "-" else (low, high)
+            return _within(key, f"({symbol}{code})", both_ends, tree, path)
         case Operation(symbol=symbol, operands=(left, right)):
             one, other = expression(key, left, scope, path), expression(key, right, scope, path)
             if symbol in ("==", "!=", "<", "<=", ">", ">="):
                 return f"np.int64({one[0]} {symbol} {other[0]})", 0, 1
-            both = _bounds(symbol, one[1:], other[1:])
+            both = bounds(symbol, one[1:], other[1:])
             if both is not None:
                 return _within(key, f"({one[0]} {symbol} {other[0]})", both, tree, path)
     raise unfit(key, path, f"an expression, {tree}, that columns cannot compute")
@@ -112,28 +113,33 @@ def _field(key: str, tree: Field, scope: Scope, path: str) -> Value:
     return found
 
 
-def _bounds(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """What the result of arithmetic lies between; None where the operation can fail or its bounds are not known."""
-    ends: list[int] = []
-    match symbol:
-        case "+":
-            ends = [one[0] + other[0], one[1] + other[1]]
-        case "-":
-            ends = [one[0] - other[1], one[1] - other[0]]
-        case "*":
-            ends = [a * b for a in one for b in other]
-        case "//" if other[0] == other[1] != 0:
-            ends = [a // other[0] for a in one]
-        case "%" if other[0] == other[1] > 0:
-            ends = [0, other[0] - 1]
-        case "&" if one[0] >= 0 and other[0] >= 0:
-            ends = [0, min(one[1], other[1])]
-        case "&" if one[0] >= 0 or other[0] >= 0:
-            ends = [0, other[1] if other[0] >= 0 else one[1]]
-        case "|" | "^" if one[0] >= 0 and other[0] >= 0:
-            ends = [0, (1 << max(one[1], other[1]).bit_length()) - 1]
-        case ">>" if 0 <= other[0] <= other[1] < 64:
-            ends = [a >> b for a in one for b in other]
-        case "<<" if other[0] == other[1] and 0 <= other[0] < 64:
-            ends = [a << other[0] for a in one]
-    return (min(ends), max(ends)) if ends else None
+def maybe(value: Value, present: str) -> Value:
+    """A value that may not be there."""
+    if value.inside is not None:
+        inside = {name: maybe(each, present) for name, each in value.inside.items()}
+        return Value(inside=inside)
+    both = f"({present} and {value.present})" if value.present else present
+    return replace(value, present=both)
+
+
+def index_of(group: Repeated | None) -> str:
+    """The variable for where an element of a list stands in its arrays; None: where the row does."""
+    return "i" if group is None else f"lj{group.number}"
+
+
+def reader(number: ir.Number) -> str:
+    kind = "float" if number.real else "int" if number.signed else "uint"
+    return f"{kind}{8 * number.size}" + ("" if number.size == 1 else "_le" if number.little else "_be")
+
+
+def none_of(variable: str, table: SymbolTable) -> str:
+    """The condition that a number has no name."""
+    values = sorted(int(symbol) for symbol in table)
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    tests = [f"{variable} == {low}" if low == high else f"{low} <= {variable} <= {high}" for low, high in runs]
+    return f"not ({' or '.join(tests)})" if tests else "True"

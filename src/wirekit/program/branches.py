@@ -1,0 +1,251 @@
+"""Conditions and alternatives: what may not be there has nullable columns.
+
+Alternatives of a choice share a column where they have a field of the same path and type: what a record holds tells
+which it was. Where types differ, the later one is called ``<path>:<type>``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.maker import Maker
+from wirekit.program.parts import Deferred
+from wirekit.program.steps import (
+    Body,
+    Bound,
+    Close,
+    Copy,
+    Emit,
+    Gap,
+    Load,
+    Mark,
+    Need,
+    Peek,
+    Refuse,
+    Seek,
+    Slice,
+    Step,
+    Switch,
+    Test,
+    Try,
+)
+from wirekit.program.unfit import unfit
+from wirekit.program.values import Place, Scope, Value
+
+Work = Callable[[], Value]
+Join = Callable[[list[Body]], Step | None]
+"""What makes a step of the bodies of alternatives; None where there is one, which is always done."""
+
+
+@dataclass(slots=True)
+class Branches(Maker):
+    """The nodes that are there or not, or one of several.
+
+    Attributes:
+        loose: parts behind which nothing was read yet, see ``program.shared``.
+    """
+
+    loose: list[Deferred] = field(default_factory=list)
+
+    def arms(self, works: list[Work], join: Join) -> list[tuple[int, Value]]:
+        """One of several pieces of work; gives (register for whether it was done, value) of each."""
+        outer, merging = self.maybe, self.merging
+        defaults, self.defaults = self.defaults, []
+        known = len(self.columns)
+        self.maybe = True
+        results, bodies = [], []
+        loose, left = self.loose, list(self.loose)
+        for work in works:
+            self.merging, self.loose = [*merging, *self.columns[known:]], list(loose)
+            with self.block() as body:
+                present = self.let("=", self.constant(1))
+                results.append((present, work()))
+            bodies.append(body)
+            left += [each for each in self.loose if not any(each is other for other in left)]
+        self.loose, self.maybe, self.merging = left, outer, merging
+        if outer:
+            self.defaults = defaults + self.defaults
+        else:
+            unset, self.defaults = self.defaults, defaults
+            self.clear(unset)
+        step = join(bodies)
+        if step is not None:
+            self.put(step)
+        else:
+            self.body += bodies[0]
+        return results
+
+    def if_true(self, condition: int, work: Work, symbol: str = "!=", than: int = 0) -> tuple[int, Value]:
+        """Work that is done where a register is not 0, or compares so with a number."""
+        bound = self.constant(than)
+        return self.arms([work], lambda bodies: Test(symbol, condition, bound, bodies[0]))[0]
+
+    def when(self, condition: int, node: ir.Node, path: str, limit: int, scope: Scope) -> Value:
+        """A node that a condition makes there."""
+        present, value = self.if_true(condition, lambda: self.node(node, path, limit, scope))
+        return maybe(value, present)
+
+    def next(self, node: ir.WhenNext, path: str, limit: int, scope: Scope) -> Value:
+        """A node that is there when these bytes are next."""
+        to = self.fresh()
+        self.put(Peek(to, node.magic, limit))
+        return self.when(to, node.node, path, limit, scope)
+
+    def more(self, node: ir.WhenMore, path: str, limit: int, scope: Scope) -> Value:
+        """A node that is there when bytes are left."""
+        at = self.fresh()
+        self.put(Mark(at))
+        return self.when(self.let("<", at, limit), node.node, path, limit, scope)
+
+    def choice(self, node: ir.Choice | ir.Either, path: str, limit: int, scope: Scope) -> Value:
+        """One of several nodes."""
+
+        def work(inner: ir.Node | None) -> Work:
+            if inner is None:
+                return lambda: self.no_case(node, path)
+            return partial(self.node, inner, path, limit, scope)
+
+        nodes, join = self.alternatives(node, scope, path)
+        results = self.arms([work(inner) for inner in nodes], join)
+        if len(results) == 1:
+            return maybe(results[0][1], results[0][0])
+        return Value(unfit="one of several fields")
+
+    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
+        """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""
+        if isinstance(node, ir.Either):
+            condition, zero = self.expression(node.condition, scope, path)[0], self.constant(0)
+            return [node.then, node.otherwise], lambda bodies: Test("!=", condition, zero, *bodies)
+        rows: dict[int, list[tuple[int | None, ...]]] = {}
+        nodes: dict[int, ir.Node | None] = {}
+        for values, inner in node.cases:
+            rows.setdefault(id(inner), []).append(self.values(node, values, path))
+            nodes[id(inner)] = inner
+        on = [self.selector(tree, scope, path) for tree in node.on]
+        listed = list(rows.values())
+
+        def join(bodies: list[Body]) -> Step:
+            return Switch(on, list(zip(listed, bodies[:-1], strict=True)), bodies[-1])
+
+        return [*nodes.values(), node.otherwise], join
+
+    def values(self, node: ir.Node, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
+        """The values of a case."""
+        for value in values:
+            if value is not None and not isinstance(value, int):
+                raise unfit(self.key, path, "a choice", f"{value!r} is no number")
+        if isinstance(node, (ir.Choice, ir.Packed)) and len(values) != len(node.on):
+            raise unfit(self.key, path, node)
+        return tuple(int(value) if isinstance(value, int) else None for value in values)
+
+    def selector(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int | None]:
+        """(register, register for whether it is there) of what a choice looks at."""
+        if isinstance(tree, Field):
+            value = scope.value(self.key, tree, path)
+            if value.present and not value.unfit:
+                return self.operand(value.place), self.all_of(value.present)
+        return self.expression(tree, scope, path)[0], None
+
+    def no_case(self, node: ir.Choice | ir.Either, path: str) -> Value:
+        """Another value than those of the cases is wrong."""
+        cases = (
+            ", ".join(str(value) for values, _ in node.cases for value in values) if isinstance(node, ir.Choice) else ""
+        )
+        fault = self.fault(path, "wrong", f"expected one of {cases}")
+        self.put(Refuse("==", self.constant(0), self.constant(0), fault))
+        return Value(unfit="nothing")
+
+    def ahead(self, node: ir.Ahead, path: str, limit: int, scope: Scope) -> Value:
+        """A node that is read and not consumed."""
+        size = node.at + ir.minimum(node.node)
+        self.put(Need(size, limit, self.fault(path, "short", f"needs {size} bytes, more than there are", limit=limit)))
+        back = self.fresh()
+        self.put(Mark(back))
+        if node.at:
+            self.put(Seek(back, node.at))
+        value = self.node(node.node, path, limit, scope)
+        self.put(Seek(back))
+        return value
+
+    def bounded(self, node: ir.Bounded, path: str, limit: int, scope: Scope) -> Value:
+        """A node inside a length of its own."""
+        if node.length.size == 8 and not node.length.signed:
+            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        self.bound(node.length.size, path, limit)
+        size = self.fresh()
+        self.put(Load(node.length, size))
+        if node.null is None:
+            return self.within(node, size, path, limit, scope)
+        work = partial(self.within, node, size, path, limit, scope)
+        present, value = self.if_true(size, work, ">", node.null)
+        return maybe(value, present)
+
+    def within(self, node: ir.Bounded, size: int, path: str, limit: int, scope: Scope) -> Value:
+        """A node that ends where its length says."""
+        self.not_negative(size, path)
+        inner = self.fresh()
+        fault = self.fault(path, "short", "needs more bytes than there are", limit=limit)
+        self.put(Bound(inner, limit, size, 0, fault, rest=False, record=False))
+        value = self.node(node.node, path, inner, scope)
+        self.gaps = True
+        self.put(Close(inner))
+        return value
+
+    def written(self) -> None:
+        """Reads what has been put off."""
+        raise NotImplementedError
+
+    def fallback(self, node: ir.Fallback, path: str, limit: int, scope: Scope) -> Value:
+        """A node, or the bytes where they do not fit it; ``<path>.ok`` tells which."""
+
+        def work() -> Value:
+            begin, gap = self.fresh(), self.fresh()
+            self.gaps = True
+            stored, self.stored = self.stored, []
+            entered, self.entered = self.entered, []
+            messages = len(self.messages)
+            with self.block() as body:
+                self.node(node.node, path, limit, scope)
+                self.written()
+            if messages < len(self.messages) or self.contents is not None:
+                raise unfit(self.key, path, node, "of a message")
+            inside, self.stored = self.stored, stored + self.stored
+            lists, self.entered = self.entered, entered + self.entered
+            verdict = self.verdict(path)
+            body.append(Emit(verdict, self.constant(1)))
+            with self.block() as otherwise:
+                self.put(Emit(verdict, self.constant(0)))
+                merging, self.merging = self.merging, [*self.merging, *inside]
+                start, length = self.fresh(), self.fresh()
+                self.put(Slice(start, length, limit))
+                self.put(Gap(length))
+                self.put(Copy(self.column(path, "bytes"), start, length))
+                self.merging = merging
+            self.put(Try(begin, gap, self.undone(lists, inside), body, otherwise))
+            return Value(unfit="a field that may not fit")
+
+        if self.maybe:
+            return work()
+        return self.arms([work], lambda bodies: None)[0][1]
+
+    def undone(self, lists: list[Repeated], columns: list[Column] | None = None) -> list[Repeated | Column]:
+        """Lists with all inside them, outer ones first, and columns."""
+        inside: list[Repeated] = []
+        for group in self.lists:
+            if any(group is each for each in lists) or any(group.outer is each for each in inside):
+                inside.append(group)
+        held = [column for column in self.columns if any(column.within is each for each in inside)]
+        return [*inside, *held, *(column for column in columns or () if column not in held)]
+
+
+def maybe(value: Value, present: Place) -> Value:
+    """A value that may not be there."""
+    if value.inside is not None:
+        inside = {name: maybe(each, present) for name, each in value.inside.items()}
+        return Value(inside=inside)
+    return replace(value, present=(present, *value.present))

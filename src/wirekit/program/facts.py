@@ -1,0 +1,177 @@
+"""What programs and columns need to know of the nodes of the IR: sizes, types of columns, what refers to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Field, fields_of
+from wirekit.values import SymbolTable
+
+CHECKSUMS = ("crc32", "crc32c", "internet")
+"""Checksums that columns verify and compute."""
+NARROW = 32  # bits of a number with names, if it fits
+
+
+def expressions_of(node: ir.Node) -> Iterator[Expression]:
+    """The expressions of a node itself."""
+    match node:
+        case ir.Blob(length=length) if length is not None and not isinstance(length, ir.Number):
+            yield length
+        case ir.Several(count=count, announced=announced):
+            if count is not None and not isinstance(count, ir.Number):
+                yield count
+            if announced is not None:
+                yield announced
+        case ir.When(condition=condition) | ir.Either(condition=condition):
+            yield condition
+        case ir.Choice(on=on):
+            yield from on
+        case ir.Constant(value=value):
+            yield value
+        case ir.Optional(default=default):
+            yield default
+        case ir.Packed(on=on, size=size):
+            yield from on
+            if size is not None:
+                yield size
+
+
+def reach(node: ir.Node, known: dict[int, int]) -> int:
+    """How many structures out of a node its expressions reach at most; below 0: they stay inside.
+
+    Args:
+        known: takes the results by a node's id; one for all calls about a layout.
+    """
+    if id(node) not in known:
+        fields: list[Field] = [field for tree in expressions_of(node) for field in fields_of(tree)]
+        most = max((field.up for field in fields), default=-1)
+        most = max([most, *(reach(inner, known) for _, inner in ir.parts(node))])
+        known[id(node)] = most - isinstance(node, ir.Structure)
+    return known[id(node)]
+
+
+def named_dtype(bits: int) -> str:
+    """The type of the column of a number that has names, which may need one bit for the sign."""
+    return "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
+
+
+def bit_column(bit: ir.BitField) -> tuple[str, str, SymbolTable | None]:
+    """(kind, type, names) of the column of a bit field."""
+    if bit.table is not None:
+        return "number", "int32" if bit.width < NARROW else "int64", bit.table
+    if bit.width == 1:
+        return "flag", "uint8", None
+    return "number", f"uint{next(size for size in (8, 16, 32, 64) if size >= bit.width)}", None
+
+
+def dtype_of(number: ir.Number) -> str:
+    """The type of the column of a number."""
+    return f"{'float' if number.real else 'int' if number.signed else 'uint'}{8 * number.size}"
+
+
+def is_wide(number: ir.Number) -> bool:
+    """Whether an int64 cannot hold it."""
+    return number.size == 8 and not number.signed and not number.real
+
+
+def ranges_of(values: list[int]) -> list[tuple[int, int]]:
+    """Numbers as ranges, in order.
+
+    >>> ranges_of([5, 1, 2])
+    [(1, 2), (5, 5)]
+    """
+    ranges: list[tuple[int, int]] = []
+    for value in sorted(values):
+        if ranges and value == ranges[-1][1] + 1:
+            ranges[-1] = ranges[-1][0], value
+        else:
+            ranges.append((value, value))
+    return ranges
+
+
+def fixed_size(node: ir.Node) -> int:
+    """Bytes of a number, whatever it means; 0 for what is no number."""
+    match node:
+        case ir.Number(size=size):
+            return size
+        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
+            return fixed_size(inner)
+        case ir.Constant(node=inner) | ir.Optional(node=inner):
+            return fixed_size(inner)
+    return 0
+
+
+def can_be_wrong(node: ir.Node) -> bool:
+    """Whether a number can be wrong by itself."""
+    match node:
+        case ir.Named(closed=closed):
+            return closed
+        case ir.Constant(fatal=fatal, node=inner):
+            return fatal or can_be_wrong(inner)
+        case ir.Optional(node=inner):
+            return can_be_wrong(inner)
+    return False
+
+
+def run_of(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]:
+    """How many members from ``index`` on are compared with the limit at once, and their bytes.
+
+    The run ends behind a member that can be wrong by itself, which comes before the end of the bytes, and where a
+    limit begins or ends.
+    """
+    count = size = 0
+    for at in range(index, len(node.members)):
+        member = node.members[at].node
+        begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
+        if not fixed_size(member) or begins:
+            break
+        count += 1
+        size += fixed_size(member)
+        ends = at in closing or any(measure.at == at and measure.bounds for measure in node.measures)
+        if can_be_wrong(member) or ends:
+            break
+    return count, size
+
+
+def is_verified_only(measure: ir.Measure) -> bool:
+    """Whether a length bounds nothing and is only verified."""
+    return measure.last < measure.at or (not measure.bounds and measure.last > measure.at)
+
+
+def marked(node: ir.Structure) -> set[int]:
+    """Members of which somebody needs to know where they begin or end."""
+    places: set[int] = set()
+    for measure in node.measures:
+        if is_verified_only(measure):
+            places |= {measure.first, measure.last}
+    for total in node.sums:
+        places |= {total.at, total.first, total.last}
+    return places
+
+
+def takes_all(node: ir.Node) -> bool:
+    """Whether a node always takes all bytes to the limit."""
+    match node:
+        case ir.Blob(length=None):
+            return True
+        case ir.Structure(members=members, measures=measures) if members:
+            last = len(members) - 1
+            return not any(each.bounds and each.last == last for each in measures) and takes_all(members[-1].node)
+        case ir.Choice(cases=cases, otherwise=otherwise):
+            return all(takes_all(inner) for _, inner in cases) and (otherwise is None or takes_all(otherwise))
+        case ir.Either(then=then, otherwise=otherwise):
+            return takes_all(then) and takes_all(otherwise)
+    return False
+
+
+def holds_records(node: ir.Node) -> bool:
+    """Whether one of the alternatives of a node is compressed, with its layout beside it."""
+    match node:
+        case ir.Packed(node=inner):
+            return not isinstance(inner, ir.Reference)
+        case ir.Either(then=then, otherwise=otherwise):
+            return holds_records(then) or holds_records(otherwise)
+        case ir.Choice(cases=cases, otherwise=other):
+            return any(holds_records(inner) for _, inner in cases) or (other is not None and holds_records(other))
+    return False

@@ -1,0 +1,113 @@
+"""Lists inside a record: a loop, and arrays with an element an element.
+
+The elements of all rows stand one after the other, in arrays of their own; ``lo<number>`` has where those of each row
+end, or of each element of the list around it, so that lists nest.
+
+A count is compared with the bytes that are left before any element is read, as many as fit at the least size of an
+element, at least one byte each. So arrays grow with what was read, never with a number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirekit.compiler import ir
+from wirekit.program.columns import Repeated
+from wirekit.program.held import Held
+from wirekit.program.steps import Body, Emit, Let, Load, Loop, Test
+from wirekit.program.unfit import unfit
+from wirekit.program.values import LONGEST, Scope, Value
+
+EMPTY = "expected a record of at least one byte, found an empty one"
+
+
+@dataclass(slots=True)
+class Lists(Held):
+    """One column a field of a list's elements."""
+
+    def several(self, node: ir.Several, path: str, limit: int, scope: Scope) -> Value:
+        """A list."""
+        count, present = self.counted(node, path, limit, scope)
+        group = self.repeated(path, nullable=present is not None or self.maybe)
+        self.entered.append(group)
+        turn, start = self.fresh(), self.fresh()
+        gap = None
+        if node.stop:
+            self.gaps = True
+            gap = self.fresh()
+        body = self.element_of(node, group, path, limit, scope)
+        empty = None
+        if count is None and not ir.minimum(node.element):
+            empty = self.fault(path, "wrong", EMPTY)
+        undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
+        index = self.indexes[group.number]
+        self.put(Loop(group, index, turn, count, limit, present, node.until, empty, start, gap, undo, body))
+        if node.announced is not None:
+            verdict = self.verdict(path)
+            self.put(Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
+        return Value(unfit="a list", length=None if present is not None else turn, high=LONGEST)
+
+    def counted(self, node: ir.Several, path: str, limit: int, scope: Scope) -> tuple[int | None, int | None]:
+        """(register with how many elements there are, None for as many as fit; one for whether there is a list)."""
+        if node.count is None:
+            return None, None
+        present, low = None, 0
+        if isinstance(node.count, ir.Number):
+            if node.count.size == 8 and not node.count.signed:
+                raise unfit(self.key, path, node, "a count of 64 bits without sign")
+            self.bound(node.count.size, path, limit)
+            count, low = self.fresh(), node.count.low
+            self.put(Load(node.count, count))
+            if node.null is not None and node.count.signed:
+                highest, zero = self.constant(min(node.null, -1)), self.constant(0)
+                present = self.let(">", count, highest)
+                self.put(Test("<=", count, highest, [Let(count, "=", zero)]))
+                low = min(node.null, -1) + 1
+        else:
+            amount, low, _ = self.amount(node.count, scope, path)
+            count = self.let("=", amount)
+        if low < 0:
+            self.not_negative(count, path, "count")
+        self.fits(count, path, limit, max(ir.minimum(node.element), 1))
+        return count, present
+
+    def repeated(self, path: str, *, nullable: bool) -> Repeated:
+        """A new list, or that of an alternative, which stands at the same path."""
+        for column in self.merging:
+            group = column.within
+            while group is not None:
+                if group.path == path and group.outer is self.around:
+                    return group
+                group = group.outer
+        if any(group.path == path and group.outer is self.around for group in self.lists):
+            raise unfit(self.key, path, "a second list of that name")
+        group = Repeated(len(self.lists), path, self.around, nullable, self.maybe)
+        self.lists.append(group)
+        self.indexes.append(self.register())
+        return group
+
+    def element_of(self, node: ir.Several, group: Repeated, path: str, limit: int, scope: Scope) -> Body:
+        """What reads one element, and adds what it holds to the columns."""
+        outer, entered, loose, cutting = self.around, self.entered, self.loose, self.cutting
+        defaults, self.defaults = self.defaults, []
+        merging, self.merging = self.merging, [each for each in self.columns if _is_inside(each.within, group)]
+        stored, self.stored = self.stored, []
+        self.around, self.entered, self.loose = group, [], []
+        if node.stop:
+            self.cutting = limit
+        with self.block() as inside:
+            self.node(node.element, path, limit, scope)
+        unset, self.defaults = self.defaults, defaults
+        with self.block() as body:
+            if self.maybe:
+                self.clear(unset)
+            self.body += inside
+        self.merging, self.stored = merging, stored
+        self.around, self.entered, self.loose, self.cutting = outer, entered, loose, cutting
+        return body
+
+
+def _is_inside(group: Repeated | None, other: Repeated) -> bool:
+    while group is not None and group is not other:
+        group = group.outer
+    return group is other

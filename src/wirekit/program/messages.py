@@ -1,0 +1,240 @@
+"""Protobuf messages as tables of their fields: what ``kernels.protobuf`` walks, and which columns they have.
+
+Each field of a message has a slot, those of the messages inside it too, so that a slot stands for a path. Lists inside
+of lists and messages inside of messages of their own type have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler import ir
+from wirekit.errors import Misuse
+from wirekit.program.columns import Reason
+from wirekit.program.unfit import unfit
+from wirekit.wire.protobuf import DEEPEST, Field, Message
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
+MOST_REQUIRED = 62  # fields of a message
+VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
+LOST = 15  # where a tray counts the bytes of a record's fields that have no column
+
+_KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
+DTYPES = {
+    "double": "float64",
+    "float": "float32",
+    "int32": "int32",
+    "sint32": "int32",
+    "sfixed32": "int32",
+    "enum": "int32",
+    "int64": "int64",
+    "sint64": "int64",
+    "sfixed64": "int64",
+    "uint32": "uint32",
+    "fixed32": "uint32",
+    "uint64": "uint64",
+    "fixed64": "uint64",
+}
+_WRONG = (
+    ("short", "needs more bytes than there are"),
+    ("wrong", "expected a varint of at most 10 bytes, found a longer one"),
+    ("wrong", "expected a field number of at least 1, found 0"),
+    ("wrong", "expected a wire type of 0, 1, 2 or 5"),
+    ("limit", f"messages inside of more than {DEEPEST} others"),
+)
+
+
+@dataclass(slots=True)
+class Place:
+    """A slot: a field at a path of a record.
+
+    Attributes:
+        field: None for the message itself.
+        message: the slot of the message that it stands in.
+        owner: of a field inside a list of messages, the slot of that list, else -1.
+        end: the slot behind the last one inside.
+        unit: of a time since the epoch.
+    """
+
+    path: str
+    field: Field | None
+    message: int
+    owner: int
+    end: int = 0
+    unit: str | None = None
+
+
+@dataclass(slots=True)
+class Tables:
+    """A message type as tables.
+
+    Attributes:
+        path: where the message stands.
+        at: before which of the kernel's columns its columns stand.
+        places: by slot.
+        left_out: paths that have no column.
+        rows: (path, numbers) of the table of messages.
+        sets: of each required enum its lowest number, how many follow, and of each of these whether it has a name.
+    """
+
+    key: str
+    path: str
+    at: int = 0
+    places: list[Place] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    rows: list[tuple[str, list[int]]] = field(default_factory=list)
+    fields: list[list[int]] = field(default_factory=list)
+    sets: list[int] = field(default_factory=list)
+    index: list[int] = field(default_factory=list)
+    silent: dict[str, int] = field(default_factory=dict)
+    slots: dict[str, int] = field(default_factory=dict)
+    templates: dict[tuple[str, ...] | None, tuple[NDArray[Any], list[int]]] = field(default_factory=dict)
+
+    def reasons(self) -> Iterator[Reason]:
+        """By message, by what ``walk`` gives less one."""
+        for path, _ in self.rows:
+            yield from (Reason(path, kind, text) for kind, text in _WRONG)
+
+    def reads(self, names: tuple[str, ...]) -> Place | None:
+        """The field of the message that an expression names; None where there is none, or it is in a list."""
+        slot = self.slots.get(".".join((self.path, *names)) if self.path else ".".join(names))
+        return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
+
+
+def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
+    """The tables of a message type.
+
+    Raises:
+        Misuse: for one that tables cannot hold, or a time that is no integer of 64 bits in it.
+    """
+    made = Tables(key, path, at)
+    message = Message._known[node.message]
+    made.places.append(Place(path, None, 0, -1))
+    _message(made, message, path, 0, -1, (node.message,))
+    made.places[0].end = len(made.places)
+    made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    for name, unit in node.times:
+        found = made.reads(tuple(name.split(".")))
+        if found is None or found.field is None or DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+            raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
+        found.unit = unit
+    return made
+
+
+def _message(made: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
+    """Adds a message's rows, those inside it too; gives its number. A slot of -1: nothing inside has a column."""
+    highest = max(message.fields, default=0)
+    required = [each for each in message.fields.values() if each.required]
+    if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
+        raise unfit(made.key, path, f"a message {message.name}", "of field numbers too large or too many required")
+    number = len(made.rows)
+    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1, -1]
+    made.rows.append((path, row))
+    if slot < 0:
+        made.silent[message.name] = number
+    made.index += [-1] * (highest + 1)
+    for each in message.fields.values():
+        _field(made, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+    if message.selector:
+        row[5] = made.index[row[0] + message.by_name[message.selector].number]
+    row[3] = len(made.places)
+    return number
+
+
+def _field(
+    made: Tables,
+    each: Field,
+    path: str,
+    first: int,
+    message: int,
+    owner: int,
+    outer: tuple[str, ...],
+    required: list[Field],
+) -> None:
+    inner = each.message
+    nested = (each.repeated and owner >= 0) or (inner is not None and inner.name in outer)
+    slot = -1
+    if message >= 0 and nested:
+        made.left_out.append(path)
+    elif message >= 0:
+        slot = len(made.places)
+        made.places.append(Place(path, each, message, owner))
+    kind = _KINDS.get(each.kind)
+    if kind is None:
+        kind = 4 if each.fixed else 1 if each.kind in ("int32", "int64", "enum") else 0
+    bit = 1 << required.index(each) if each.required else 0
+    made.index[first + each.number] = len(made.fields)
+    row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
+    made.fields.append(row)
+    if each.required and each.table is not None:
+        row[4] = len(made.sets)
+        made.sets += _set(made, each, path)
+    if inner is not None:
+        if slot < 0 and inner.name in made.silent:
+            row[4] = made.silent[inner.name]
+        else:
+            listed = slot if each.repeated and slot >= 0 else owner
+            row[4] = _message(made, inner, path, slot, listed, (*outer, inner.name))
+    if slot >= 0:
+        made.places[slot].end = len(made.places)
+
+
+def _set(made: Tables, each: Field, path: str) -> list[int]:
+    numbers = [int(symbol) for symbol in each.table or ()]
+    low, high = min(numbers), max(numbers)
+    if high - low > LARGEST_NUMBER:
+        raise unfit(made.key, path, "an enum", "of numbers too far apart")
+    return [low, high - low + 1, *(int(number in numbers) for number in range(low, high + 1))]
+
+
+def slot_at(slot: int) -> int:
+    """Where a slot's value stands in a tray."""
+    return VALUES + SLOT_WIDTH * slot
+
+
+def memory(made: Tables, where: list[int]) -> NDArray[Any]:
+    """One array of all that a message type needs, as ``kernels.protobuf`` has it: several would cost more to pass on.
+
+    State, slots (value, length, stamp, column), slots touched, stack, fields, messages, sets, index, in this order.
+    """
+    touched = slot_at(len(made.places))
+    stack = touched + len(made.places)
+    fields = stack + WIDTH * (DEEPEST + 1)
+    messages = fields + WIDTH * len(made.fields)
+    sets = messages + WIDTH * len(made.rows)
+    index = sets + len(made.sets)
+    memory = np.zeros(index + len(made.index), np.int64)
+    memory[0] = 1
+    memory[6:9] = messages, touched, stack
+    memory[VALUES + 1 : touched : SLOT_WIDTH] = -1
+    memory[VALUES + 3 : touched : SLOT_WIDTH] = where
+    for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(made.fields):
+        begin = messages + WIDTH * message if kind == _KINDS["message"] else sets + message
+        place = begin if message >= 0 else -1
+        listed = int(slot >= 0 and where[slot] > -2)
+        at = slot_at(slot) if slot >= 0 else -1
+        memory[fields + WIDTH * number :][:WIDTH] = wire_type, kind, bits, at, place, repeated, required, listed
+    for number, (_, (first, highest, slot, end, required, selector)) in enumerate(made.rows):
+        begin = slot_at(slot) if slot >= 0 else -1
+        chooses = fields + WIDTH * selector if selector >= 0 else -1
+        memory[messages + WIDTH * number :][:6] = index + first, highest, begin, slot_at(end), required, chooses
+    memory[sets:index] = made.sets
+    found = np.array(made.index, np.int64)
+    memory[index:] = np.where(found >= 0, fields + WIDTH * found, -1)
+    return memory.view(np.uint64)
+
+
+def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
+    """Whether a path is one of those, or lies inside one.
+
+    >>> chosen("a.b.c", ("a.b",)), chosen("a.bc", ("a.b",)), chosen("a", None)
+    (True, False, True)
+    """
+    return fields is None or any(path == name or path.startswith(f"{name}.") for name in fields)

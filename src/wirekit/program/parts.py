@@ -1,0 +1,120 @@
+"""Structures that a record reaches by several ways, one at a time: read once, after what leads there.
+
+Headers inside of headers are such: whatever stands in front, an inner one is the same. Written out on each way, a
+program would grow with the number of ways. So where such a structure stands, the program only notes where it begins;
+it is read when all that may lead there is done. This is right where nothing follows it but bytes up to the limit,
+and its expressions read nothing outside of it. Its columns are called by its own name, in lower case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wirekit.compiler import ir
+from wirekit.program.columns import Column
+from wirekit.program.facts import reach, takes_all
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A structure that is written once.
+
+    Attributes:
+        order: parts that lead to others come first.
+        greedy: whether it takes all bytes to the limit.
+    """
+
+    node: ir.Structure
+    name: str
+    order: int
+    greedy: bool
+
+
+@dataclass(slots=True)
+class Behind:
+    """Bytes behind a part that one of the ways leads to: read after the part, if ``mark`` says that it was this way."""
+
+    mark: int
+    node: ir.Node
+    path: str
+    limit: int
+    columns: list[Column]
+
+
+@dataclass(slots=True)
+class Deferred:
+    """A part that was met: the registers for whether it is there, where it begins, and its limit."""
+
+    part: Part
+    flag: int
+    start: int
+    limit: int
+    after: list[Behind] = field(default_factory=list)
+
+
+def parts(root: ir.Node) -> dict[int, Part]:
+    """The structures of a record that are written once, by the node's id."""
+    found = _Search()
+    found.visit(root, 0, tail=True, tight=False)
+    order: dict[int, ir.Structure] = {}
+    found.sorted(root, order)
+    chosen = [
+        node
+        for node in reversed(order.values())
+        if len(found.outer.get(id(node), ())) > 1 and id(node) not in found.unfit and reach(node, {}) < 0
+    ]
+    names: dict[str, int] = {}
+    made = {}
+    for number, node in enumerate(chosen):
+        name = node.name.lower()
+        names[name] = names.get(name, 0) + 1
+        shown = name if names[name] == 1 else f"{name}_{names[name]}"
+        made[id(node)] = Part(node, shown, number, takes_all(node))
+    return made
+
+
+class _Search:
+    """Which structures lead to which, and which of them stand where something else may follow."""
+
+    def __init__(self) -> None:
+        self.outer: dict[int, set[int]] = {}
+        self.unfit: set[int] = set()
+        self._seen: set[tuple[int, int, bool, bool]] = set()
+
+    def visit(self, node: ir.Node, outer: int, *, tail: bool, tight: bool) -> None:
+        if (id(node), outer, tail, tight) in self._seen:
+            return
+        self._seen.add((id(node), outer, tail, tight))
+        match node:
+            case ir.Structure():
+                self.outer.setdefault(id(node), set()).add(outer)
+                if not tail or (tight and not takes_all(node)) or not node.name:
+                    self.unfit.add(id(node))
+                for at, member in enumerate(node.members):
+                    bounded = any(each.bounds and each.first <= at <= each.last for each in node.measures)
+                    summed = any(each.first <= at <= each.last for each in node.sums)
+                    summed |= any(not each.bounds and each.first <= at <= each.last for each in node.measures)
+                    last = all(_rest(behind.node) for behind in node.members[at + 1 :])
+                    inside = tail and last and not summed
+                    self.visit(member.node, id(node), tail=inside, tight=tight or bounded)
+            case ir.Fallback(node=inner):
+                self.visit(inner, outer, tail=True, tight=False)
+            case ir.Choice() | ir.Either() | ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Optional():
+                for _, inner in ir.parts(node):
+                    self.visit(inner, outer, tail=tail, tight=tight)
+            case _:
+                for _, inner in ir.parts(node):
+                    self.visit(inner, outer, tail=False, tight=tight)
+
+    def sorted(self, node: ir.Node, order: dict[int, ir.Structure]) -> None:
+        """Adds structures behind those inside of them."""
+        if id(node) in order:
+            return
+        for _, inner in ir.parts(node):
+            self.sorted(inner, order)
+        if isinstance(node, ir.Structure):
+            order[id(node)] = node
+
+
+def _rest(node: ir.Node) -> bool:
+    return isinstance(node, ir.Blob) and node.length is None and not node.text

@@ -1,0 +1,567 @@
+"""The program that reads records of a layout into columns, made from the IR of one record.
+
+Values are added to columns where they are read; a record that turns out to be bad takes back what it added. A field
+that does not fit ends the record with the number of a reason. If an enclosing length of the record still tells where
+the next one begins, the scan goes on there, else the range is done.
+
+Nothing is taken silently for something else: a node that has no column is ``Misuse`` with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wirekit.compiler import ir
+from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
+from wirekit.program.facts import (
+    CHECKSUMS,
+    bit_column,
+    dtype_of,
+    fixed_size,
+    is_verified_only,
+    is_wide,
+    marked,
+    named_dtype,
+    ranges_of,
+    run_of,
+)
+from wirekit.program.held import is_content
+from wirekit.program.lists import EMPTY, Lists
+from wirekit.program.messages import Tables
+from wirekit.program.parts import parts
+from wirekit.program.steps import (
+    FRAME,
+    RANGE,
+    Body,
+    Bound,
+    Checksum,
+    Close,
+    Copy,
+    Emit,
+    Fault,
+    Find,
+    Gap,
+    Keep,
+    Let,
+    Load,
+    Mark,
+    OneOf,
+    Prefixed,
+    Refuse,
+    Same,
+    Slice,
+    Split,
+    Test,
+    Utf8,
+)
+from wirekit.program.unfit import unfit
+from wirekit.program.values import LONGEST, Scope, Value
+
+SIGN = 1 << 63
+
+
+@dataclass(slots=True)
+class Program:
+    """How records of a layout are read, and what their columns are.
+
+    Attributes:
+        steps: what reads a record.
+        columns: in the order of the fields.
+        reasons: by the number of a fault, less one; the last one is that of an empty record.
+        packing: where more records of the layout lie inside, or None.
+        contents: what column may hold other records, or None.
+        gaps: whether bytes can be left over inside a record.
+        messages: the protobuf messages of a record.
+        lists: the lists inside a record, outer first; ``indexes`` has a register of each.
+        left_out: paths that have no column.
+        hidden: columns of the scan itself, by name.
+        registers: how many there are; ``constants`` has those of numbers.
+        may_be_empty: whether a record can take no bytes at all, which is wrong.
+    """
+
+    steps: Body
+    columns: list[Column]
+    reasons: list[Reason]
+    packing: Packing | None
+    contents: Contents | None
+    gaps: bool
+    messages: list[Tables]
+    lists: list[Repeated]
+    indexes: list[int]
+    left_out: list[str]
+    hidden: dict[str, Column]
+    registers: int
+    constants: dict[int, int]
+    may_be_empty: bool
+
+
+@dataclass(slots=True)
+class _Reader(Lists):
+    """One method a kind of node."""
+
+    closed: bool = False
+
+    def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
+        """Reads a record; gives the columns of the scan."""
+        self.once = parts(whole)
+        self.node(node, "", RANGE, Scope({}, None))
+        self.written()
+        hidden = {"offset": _hidden("offset", "int64"), "length": _hidden("length", "int64")}
+        if self.gaps:
+            hidden["gap"] = _hidden("gap", "int64")
+        for name, register in self.told.items():
+            hidden[name] = _hidden(name, CONTENTS[name])
+            self.put(Emit(hidden[name], register))
+        if self.walked:
+            self.put(Keep(self.walked))
+        return hidden
+
+    def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
+        match node:
+            case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+                if not checked:
+                    self.bound(fixed_size(node), path, limit)
+                return self.plain(node, path)
+            case ir.Optional():
+                return self.node(node.node, path, limit, scope, checked=checked)
+            case ir.Constant():
+                return self.constant_of(node, path, limit, scope, checked)
+            case ir.Blob():
+                return self.blob(node, path, limit, scope)[0]
+            case ir.Delimited():
+                return self.delimited(node, path, limit)
+            case ir.Structure() if id(node) in self.once and self.maybe:
+                return self.met(self.once[id(node)], limit)
+            case ir.Structure():
+                return self.structure(node, path, limit, scope)
+            case ir.When():
+                return self.when(self.expression(node.condition, scope, path)[0], node.node, path, limit, scope)
+            case ir.WhenMore():
+                return self.more(node, path, limit, scope)
+            case ir.Packed():
+                return self.packed(node, path, limit, scope)
+            case ir.Protobuf() if self.around is None:
+                return self.protobuf(node, path, limit)
+            case ir.WhenNext():
+                return self.next(node, path, limit, scope)
+            case ir.Either() | ir.Choice() if self.around is None and is_content(node):
+                return self.content(node, path, limit, scope)
+            case ir.Either() | ir.Choice():
+                return self.choice(node, path, limit, scope)
+            case ir.Ahead():
+                return self.ahead(node, path, limit, scope)
+            case ir.Bounded():
+                return self.bounded(node, path, limit, scope)
+            case ir.Fallback():
+                return self.fallback(node, path, limit, scope)
+            case ir.Several():
+                return self.several(node, path, limit, scope)
+        raise unfit(self.key, path, node)
+
+    # Numbers.
+
+    def plain(self, node: ir.Node, path: str) -> Value:
+        """A number, whatever it means, that was compared with the limit."""
+        match node:
+            case ir.Number():
+                register = self.fresh()
+                self.put(Load(node, register, self.column(path, "number", dtype_of(node), unit=node.unit)))
+                return _value(node, register)
+            case ir.Boolean(number=ir.Number(real=False) as number):
+                register = self.fresh()
+                self.put(Load(number, register))
+                flag = self.let("!=", register, self.constant(0))
+                self.put(Emit(self.column(path, "flag", "uint8"), flag))
+                return Value(flag, 0, 1)
+            case ir.Named(number=ir.Number(real=False) as number):
+                return self.named(node, number, path)
+            case ir.BitFields(number=ir.Number(real=False) as number):
+                return self.bits(node, number, path)
+        raise unfit(self.key, path, node)
+
+    def named(self, node: ir.Named, number: ir.Number, path: str) -> Value:
+        register = self.fresh()
+        dtype = named_dtype(8 * number.size + (not number.signed))
+        load = Load(number, register)
+        self.put(load)
+        if node.closed:
+            text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
+            values = [int(symbol) for symbol in node.table]
+            if is_wide(number):
+                values = [value - 2 * SIGN if value >= SIGN else value for value in values]
+            self.put(OneOf(register, ranges_of(values), self.fault(path, "wrong", text)))
+        load.column = self.column(path, "number", dtype, node.table)
+        return _value(number, register)
+
+    def bits(self, node: ir.BitFields, number: ir.Number, path: str) -> Value:
+        register = self.fresh()
+        self.put(Load(number, register))
+        split = Split(register, [])
+        self.put(split)
+        inside = {}
+        for bit in node.fields:
+            if is_wide(number) and bit.width > 63:
+                raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
+            mask = (1 << bit.width) - 1
+            column = self.column(f"{path}.{bit.name}" if path else bit.name, *bit_column(bit))
+            part = self.fresh()
+            split.parts.append((bit.shift, mask, part, column))
+            inside[bit.name] = Value(part, 0, mask)
+        return Value(inside=inside)
+
+    def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:
+        if isinstance(node.node, ir.Blob):
+            return self.constant_bytes(node, node.node, path, limit, scope)
+        if not fixed_size(node.node):
+            raise unfit(self.key, path, node, "of a field that is no number")
+        value = self.node(node.node, path, limit, scope, checked=checked)
+        if value.inside is not None or value.unfit:
+            raise unfit(self.key, path, node, "of a field that is no plain number")
+        expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
+        if node.fatal:
+            self.put(Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
+        else:
+            self.put(Emit(self.verdict(path), self.let("==", register, expected)))
+        return value
+
+    def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, limit: int, scope: Scope) -> Value:
+        expected = getattr(node.value, "value", None)
+        expected = expected.encode() if isinstance(expected, str) else expected
+        if not isinstance(expected, bytes) or blob.null is not None:
+            raise unfit(self.key, path, node, "of a field that is no number, nor bytes that are known")
+        value, start, _ = self.blob(blob, path, limit, scope)
+        same = self.fresh()
+        assert value.length is not None
+        self.put(Same(same, start, self.operand(value.length), expected))
+        if node.fatal:
+            self.put(Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}")))
+        else:
+            self.put(Emit(self.verdict(path), same))
+        return value
+
+    # Byte strings.
+
+    def blob(self, node: ir.Blob, path: str, limit: int, scope: Scope) -> tuple[Value, int, int | None]:
+        """(value, register with where the bytes begin, register for whether they are there if they may be null)."""
+        start, length = self.fresh(), self.fresh()
+        present: int | None = None
+        prefixed: Prefixed | None = None
+        if node.length is None:
+            self.put(Slice(start, length, limit))
+        elif isinstance(node.length, ir.Number):
+            prefixed = self.prefixed(node, node.length, path, limit, start, length)
+            present = prefixed.present
+            self.put(prefixed)
+        else:
+            size, low, _ = self.amount(node.length, scope, path)
+            self.put(Let(length, "=", size))
+            if low < 0:
+                self.not_negative(length, path)
+            self.fits(length, path, limit)
+            self.put(Slice(start, length, None))
+        if not node.explained:
+            self.gaps = True
+            self.put(Gap(length))
+        column = self.column(path, "text" if node.text else "bytes")
+        if present is not None:
+            column.nullable = True
+        if prefixed is not None:
+            prefixed.column = column
+        else:
+            self.put(Copy(column, start, length))
+        if node.text:
+            self.text(column.path, start, length, present)
+        return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
+
+    def prefixed(self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int) -> Prefixed:
+        if is_wide(number):
+            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        negative: Fault | None = None
+        need = self.needs(number.size, path, limit)
+        if number.signed and (node.null is None or node.null < -1):
+            negative = self.fault(path, "wrong", "expected a length of at least 0")
+        short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
+        present = self.fresh() if node.null is not None else None
+        return Prefixed(number, limit, node.null, need, negative, short, start, length, present)
+
+    def text(self, path: str, start: int, length: int, present: int | None) -> None:
+        """The verdict on a text: null where the text is."""
+        column = self.verdict(path)
+        good = self.fresh()
+        self.put(Utf8(good, start, length))
+        self.emit(column, good, present)
+
+    def delimited(self, node: ir.Delimited, path: str, limit: int) -> Value:
+        """Text up to a delimiter, or an integer."""
+        start, length, value = self.fresh(), self.fresh(), self.fresh()
+        short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
+        line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none")
+        wrong = self.fault(path, "wrong", "expected an integer in decimal")
+        self.put(Find(node.end, node.decimal, limit, start, length, value, short, line, wrong))
+        if node.decimal:
+            self.put(Emit(self.column(path, "number", "int64"), value))
+            return Value(value, -(1 << 63), (1 << 63) - 1)
+        column = self.column(path, "text")
+        self.put(Copy(column, start, length))
+        self.text(column.path, start, length, None)
+        return Value(length, 0, LONGEST, length=length, unfit="a text")
+
+    def packed(self, node: ir.Packed, path: str, limit: int, scope: Scope) -> Value:
+        """Compressed bytes: opened later, or left as they stand."""
+        numbers = all(isinstance(each, int) for values, _ in node.codecs for each in values)
+        alone = self.around is None and not self.maybe and self.packing is None and self.contents is None
+        if self.closed or not (alone and numbers and isinstance(node.node, ir.Reference) and node.size is None):
+            self.left_out.append(f"{path}.content")
+            return self.blob(node.blob, path, limit, scope)[0]
+        slot = len(self.columns)
+        value, _, present = self.blob(node.blob, path, limit, scope)
+        on = [self.expression(tree, scope, path)[0] for tree in node.on]
+        names = tuple(dict.fromkeys(name for _, name in node.codecs))
+        last = [int(values[-1]) for values, _ in node.codecs]
+        codec = self.fresh()
+        self.clear([(codec, 0)])
+        body: Body = [self.codec_of(node, codec, names, scope, path)]
+        if present is not None:
+            body.append(Test("==", present, self.constant(0), [Let(codec, "=", self.constant(0))]))
+        most = Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
+        self.put(Test(">=", on[-1], self.constant(min(last)), [most]))
+        self.packing = Packing(slot, names, node.node.key)
+        self.told = {"codec": codec}
+        return value
+
+    # Structures.
+
+    def structure(self, node: ir.Structure, path: str, limit: int, scope: Scope) -> Value:
+        """Reads a structure."""
+        inner = Scope({}, scope)
+        top = limit == RANGE and not path and not self.maybe and self.around is None
+        values: list[Value] = []
+        begins: dict[int, int] = {}
+        ends: dict[int, int] = {}
+        limits: list[tuple[int, int, int, int | None]] = []
+        places = marked(node)
+        run = 0
+        for index, member in enumerate(node.members):
+            for measure in node.measures:
+                self.usual(node, measure, path)
+                if measure.bounds and measure.at < measure.first == index <= measure.last:
+                    limit = self.bounding(node, measure, path, limit, values, limits, top)
+            name = f"{path}.{member.name}" if path else member.name
+            if run == 0:
+                run, size = run_of(node, index, {last for last, *_ in limits})
+                if run:
+                    self.bound(size, name, limit)
+            if index in places:
+                begins[index] = self.mark()
+            if self.loose and index:
+                values.append(self.behind(member.node, name, limit, inner))
+            else:
+                values.append(self.node(member.node, name, limit, inner, checked=run > 0))
+            inner.fields[member.name] = values[-1]
+            run -= run > 0
+            if index in places:
+                ends[index] = self.mark()
+            self.measured(node, index, name, values[-1])
+            while limits and limits[-1][0] == index:
+                limit = self.closing(limits.pop())
+        for measure in node.measures:
+            if measure.bounds and measure.first > measure.last:
+                self.bounding(node, measure, path, limit, values, limits, top)
+                self.closing(limits.pop())
+        for measure in node.measures:
+            if is_verified_only(measure):
+                self.agreed(node, measure, path, values, begins, ends)
+        for total in node.sums:
+            self.sum(node, total, path, values, begins, ends)
+        for rule in node.told:
+            self.verify_told(node, rule, path, values)
+        return Value(inside=inner.fields)
+
+    def usual(self, node: ir.Structure, measure: ir.Measure, path: str) -> None:
+        if measure.bounds and measure.first <= measure.at <= measure.last:
+            name = node.members[measure.at].name
+            raise unfit(self.key, f"{path}.{name}" if path else name, "a length of a special kind", "it covers itself")
+
+    def mark(self) -> int:
+        register = self.fresh()
+        self.put(Mark(register))
+        return register
+
+    def measured(self, node: ir.Structure, at: int, name: str, value: Value) -> None:
+        """What must hold for a length as soon as it is read."""
+        for measure in node.measures:
+            if measure.at != at or not measure.bounds:
+                continue
+            if value.unfit or value.inside is not None:
+                raise unfit(self.key, name, value.unfit or "a structure", "as a length")
+            register = self.operand(value.place)
+            if value.low < measure.least:
+                fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
+                refuse = Refuse("<", register, self.constant(measure.least), fault)
+                if measure.zero_is_rest:
+                    self.put(Test("!=", register, self.constant(0), [refuse]))
+                else:
+                    self.put(refuse)
+            if measure.frame:
+                self.put(Refuse(">", register, FRAME, self.fault(name, "limit", "exceeds the limit frame")))
+
+    def bounding(
+        self,
+        node: ir.Structure,
+        measure: ir.Measure,
+        path: str,
+        limit: int,
+        values: list[Value],
+        limits: list[tuple[int, int, int, int | None]],
+        top: bool,
+    ) -> int:
+        """A length begins to bound; gives the register of the limit."""
+        name = node.members[measure.at].name
+        inner, size = self.fresh(), self.operand(values[measure.at].place)
+        where = f"{path}.{name}" if path else name
+        fault = None
+        if not measure.clip:
+            fault = self.fault(where, "short", "needs more bytes than there are", limit=limit)
+        elif measure.exceeds:
+            self.put(Emit(self.verdict(where), self.constant(1)))
+        else:
+            at = self.mark()
+            covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
+            fits = self.let("<=", covered, self.let("-", limit, at))
+            if measure.zero_is_rest:
+                fits = self.let("or", fits, self.let("==", size, self.constant(0)))
+            self.put(Emit(self.verdict(where), fits))
+        record = top and measure.last == len(node.members) - 1 and measure.first <= measure.last
+        self.put(Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
+        limits.append((measure.last, inner, limit, size if measure.zero_is_rest else None))
+        return inner
+
+    def closing(self, entry: tuple[int, int, int, int | None]) -> int:
+        """A length's bytes are over; gives the limit around it."""
+        _, limit, outer, unless = entry
+        self.gaps = True
+        self.put(Close(limit, unless))
+        return outer
+
+    def agreed(
+        self,
+        node: ir.Structure,
+        measure: ir.Measure,
+        path: str,
+        values: list[Value],
+        begins: dict[int, int],
+        ends: dict[int, int],
+    ) -> None:
+        """A length that is only verified."""
+        member = node.members[measure.at]
+        name = f"{path}.{member.name}" if path else member.name
+        value = values[measure.at]
+        if value.unfit or value.inside is not None:
+            raise unfit(self.key, name, value.unfit or "a structure", "as a length")
+
+        def verify() -> Value:
+            actual = self.let("-", ends[measure.last], begins[measure.first])
+            if measure.add:
+                actual = self.let("+", actual, self.constant(measure.add))
+            good = self.let(">=" if measure.exceeds else "==", self.operand(value.place), actual)
+            self.put(Emit(self.verdict(name), good))
+            return Value()
+
+        self.verify(value, verify)
+
+    def sum(
+        self,
+        node: ir.Structure,
+        total: ir.Sum,
+        path: str,
+        values: list[Value],
+        begins: dict[int, int],
+        ends: dict[int, int],
+    ) -> None:
+        """A checksum."""
+        member = node.members[total.at]
+        name = f"{path}.{member.name}" if path else member.name
+        number = member.node
+        while isinstance(number, (ir.When, ir.WhenMore, ir.Optional)):
+            number = number.node
+        if not isinstance(number, ir.Number) or number.real:
+            raise unfit(self.key, name, number, "as a checksum")
+        if total.algorithm not in CHECKSUMS:
+            raise unfit(self.key, name, f"a checksum {total.algorithm}", f"columns verify {', '.join(CHECKSUMS)}")
+        if number.size < 4 and total.algorithm != "internet":
+            raise unfit(self.key, name, f"a {total.algorithm} in {number.size} bytes")
+        within = total.first <= total.at <= total.last
+        if within and total.algorithm != "internet":
+            raise unfit(self.key, name, f"a {total.algorithm} that covers itself")
+        length = values[total.first].length
+        if total.content and (length is None or total.first != total.last):
+            raise unfit(self.key, name, "a checksum of the content of what is no byte string")
+        stored, size = values[total.at], number.size
+
+        def verify() -> Value:
+            start, end = begins[total.first], ends[total.last]
+            if total.content and length is not None:
+                start = self.let("-", end, self.operand(length))
+            hole = begins[total.at] if within else None
+            good = self.fresh()
+            mask = -1 if size == 8 else (1 << 8 * size) - 1
+            self.put(Checksum(good, total.algorithm, start, end, hole, self.operand(stored.place), mask))
+            self.put(Emit(self.verdict(name), good))
+            return Value()
+
+        self.verify(stored, verify)
+
+    def verify(self, value: Value, work: Callable[[], Value]) -> None:
+        """Adds a verdict on a number, where that is there."""
+        if value.present:
+            self.if_true(self.all_of(value.present), work)
+        else:
+            work()
+
+
+def _hidden(name: str, dtype: str) -> Column:
+    return Column(name, "number", dtype, slot=-1)
+
+
+def _value(number: ir.Number, register: int) -> Value:
+    if number.real or is_wide(number):
+        return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
+    return Value(register, number.low, number.high)
+
+
+def read(key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False) -> Program:
+    """The program for records of one layout.
+
+    Args:
+        key: the schema, for errors.
+        whole: the layout with all choices, of which some are made in ``element``; it decides what is read once.
+        closed: whether compressed records of the same layout stay as they stand, too.
+
+    Raises:
+        Misuse: when something inside has no column; the text names the node and its path.
+
+    >>> from wirekit.compiler.lower import lower
+    >>> from wirekit.wire import Bytes, Struct, int16, int32
+    >>> program = read("example", lower(Struct("number" / int32, "name" / Bytes(int16, null=-1))))
+    >>> [(column.path, column.kind, column.nullable) for column in program.columns]
+    [('number', 'number', False), ('name', 'bytes', True)]
+    """
+    reader = _Reader(key, closed=closed)
+    hidden = reader.record(element, element if whole is None else whole)
+    return Program(
+        reader.body,
+        reader.columns,
+        [*reader.reasons, Reason("", "wrong", EMPTY)],
+        reader.packing,
+        reader.contents,
+        reader.gaps,
+        reader.messages,
+        reader.lists,
+        reader.indexes,
+        reader.left_out,
+        hidden,
+        reader.registers,
+        reader.constants,
+        ir.minimum(element) == 0,
+    )

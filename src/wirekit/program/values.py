@@ -1,0 +1,99 @@
+"""What expressions can read of a record, and the bounds of what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.unfit import unfit
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+LONGEST = 1 << 40  # bytes of a byte string, more than any buffer has
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """Something of a field of a message that was walked: ``value``, ``there`` or, of a list, ``count``."""
+
+    message: int
+    slot: int
+    aspect: str
+
+
+Place = int | Picked
+"""A register, or something of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What expressions can read of a field.
+
+    Attributes:
+        place: of an integer: where it is.
+        low, high: its bounds.
+        length: of a byte string, or a list: where its length is.
+        inside: of a structure or bit fields: what is in it, by name.
+        unfit: why expressions cannot read it, or "".
+        present: what must be true for it to be there; nothing for what always is.
+    """
+
+    place: Place = 0
+    low: int = 0
+    high: int = 0
+    length: Place | None = None
+    inside: dict[str, Value] | None = None
+    unfit: str = ""
+    present: tuple[Place, ...] = ()
+
+
+@dataclass(slots=True)
+class Scope:
+    """A structure whose fields expressions can read, and the one around it."""
+
+    fields: dict[str, Value]
+    outer: Scope | None
+
+    def value(self, key: str, tree: Expression, path: str) -> Value:
+        """What a field's name stands for.
+
+        Raises:
+            Misuse: for what is no field, or is not read before.
+        """
+        if not isinstance(tree, Field):
+            raise unfit(key, path, f"an expression, {tree}, that columns cannot compute")
+        at: Scope | None = self
+        for _ in range(tree.up):
+            at = at.outer if at is not None else None
+        value = at.fields.get(tree.names[0]) if at is not None else None
+        for name in tree.names[1:]:
+            value = value.inside.get(name) if value is not None and value.inside is not None else None
+        if value is None:
+            raise unfit(key, path, f"an expression over {tree}", "it is not read before it in the record")
+        return value
+
+
+def bounds(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
+    """What the result of arithmetic lies between; None where the operation can fail or its bounds are not known."""
+    ends: list[int] = []
+    match symbol:
+        case "+":
+            ends = [one[0] + other[0], one[1] + other[1]]
+        case "-":
+            ends = [one[0] - other[1], one[1] - other[0]]
+        case "*":
+            ends = [a * b for a in one for b in other]
+        case "//" if other[0] == other[1] != 0:
+            ends = [a // other[0] for a in one]
+        case "%" if other[0] == other[1] > 0:
+            ends = [0, other[0] - 1]
+        case "&" if one[0] >= 0 and other[0] >= 0:
+            ends = [0, min(one[1], other[1])]
+        case "&" if one[0] >= 0 or other[0] >= 0:
+            ends = [0, other[1] if other[0] >= 0 else one[1]]
+        case "|" | "^" if one[0] >= 0 and other[0] >= 0:
+            ends = [0, (1 << max(one[1], other[1]).bit_length()) - 1]
+        case ">>" if 0 <= other[0] <= other[1] < 64:
+            ends = [a >> b for a in one for b in other]
+        case "<<" if other[0] == other[1] and 0 <= other[0] < 64:
+            ends = [a << other[0] for a in one]
+    return (min(ends), max(ends)) if ends else None

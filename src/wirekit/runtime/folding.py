@@ -1,0 +1,127 @@
+"""What the interpreter does at once: numbers that follow each other, with their bit fields, checks and marks.
+
+Each opcode costs as much as reading a number. So numbers are read in runs, and what is done with them right behind is
+folded into the run. A run may end a record for another reason than its steps one by one would, for a shorter one as
+well; what is wrong with it the reference engine says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from wirekit.compiler import ir
+from wirekit.program import steps
+from wirekit.program.columns import Column
+from wirekit.program.steps import Body, Fault, Need, Step
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+ALL = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class Field:
+    """A number, or bits of one, ``offset`` bytes from where its run begins, and what it must lie between."""
+
+    number: ir.Number
+    offset: int
+    to: int
+    column: Column | None
+    shift: int = 0
+    mask: int = ALL
+    low: int = LOWEST
+    high: int = HIGHEST
+    fault: Fault | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """Fields that are compared with a limit at once; ``marks`` are (offset, register) of positions."""
+
+    need: Need | None
+    size: int = 0
+    fields: list[Field] = field(default_factory=list)
+    marks: list[tuple[int, int]] = field(default_factory=list)
+
+
+def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
+    """The steps of a body, those in it aside, with runs in the place of what they do.
+
+    Args:
+        constants: the value of each register that has a constant.
+    """
+    run: Run | None = None
+    for step in body:
+        longer = None if run is None else _with(run, step, constants)
+        if longer is not None:
+            run = longer
+            continue
+        if run is not None:
+            yield run
+            run = None
+        match step:
+            case Need():
+                run = Run(step)
+            case steps.Run() | steps.Load() | steps.Split():
+                run = _with(Run(None), step, constants)
+            case _:
+                yield step
+    if run is not None:
+        yield run
+
+
+def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
+    """A run with one more step; None where that cannot be folded into it."""
+    match step:
+        case steps.Run():
+            if step.need is not None:
+                both = _needs(run, step.need)
+                if both is None:
+                    return None
+                run.need = both
+            for load in step.loads:
+                _load(run, load)
+        case steps.Load():
+            _load(run, step)
+        case steps.Split():
+            source = next((each for each in reversed(run.fields) if each.to == step.source), None)
+            if source is None:
+                return None
+            for shift, mask, to, column in step.parts:
+                run.fields.append(replace(source, to=to, column=column, shift=shift, mask=mask, fault=None))
+        case steps.Mark():
+            run.marks.append((run.size, step.to))
+        case steps.OneOf(ranges=[(low, high)]):
+            return _checked(run, step.source, low, high, step.fault)
+        case steps.Refuse(symbol="<", right=right) if right in constants:
+            return _checked(run, step.left, constants[right], HIGHEST, step.fault)
+        case steps.Refuse(symbol="!=", right=right) if right in constants:
+            return _checked(run, step.left, constants[right], constants[right], step.fault)
+        case _:
+            return None
+    return run
+
+
+def _load(run: Run, load: steps.Load) -> None:
+    run.fields.append(Field(load.number, run.size, load.to, load.column))
+    run.size += load.number.size
+
+
+def _needs(run: Run, need: Need) -> Need | None:
+    """One comparison with the limit for two; None where it could mean something else."""
+    first = run.need
+    if first is None and not run.fields:
+        return need
+    if first is None or first.limit != need.limit or first.fault.cut or need.fault.cut:
+        return None
+    return replace(first, size=max(first.size, run.size + need.size))
+
+
+def _checked(run: Run, register: int, low: int, high: int, fault: Fault) -> Run | None:
+    for each in reversed(run.fields):
+        if each.to == register:
+            if each.fault is not None:
+                return None
+            each.low, each.high, each.fault = low, high, fault
+            return run
+    return None

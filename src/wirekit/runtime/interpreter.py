@@ -1,0 +1,668 @@
+"""The interpreter: scans ranges of a buffer record by record, as a program in words says, and fills columns.
+
+One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``opcodes``). Fields
+are compared with the nearest limit before they are read, and the room of columns before it is written: what does not
+fit is noted, the record is read to its end, and the caller makes room and calls again.
+
+Numba's cache knows nothing of this file. A cached function that calls ``scan_records`` must have ``FINGERPRINT`` in the
+text of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.crc import crc32, crc32c
+from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
+from wirekit.compiler.kernels.reads import begins, internet, is_utf8
+from wirekit.program import steps
+from wirekit.runtime import memory, opcodes
+from wirekit.runtime.memory import (
+    DIRECT,
+    emit_bytes,
+    emit_list,
+    emit_number,
+    get,
+    handle,
+    number,
+    put,
+    put_value,
+    undo,
+    undo_record,
+    word,
+)
+
+U: Final = np.uint64
+NONE: Final = U(0xFFFFFFFFFFFFFFFF)
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (U(at) for at in range(1, 9))
+NINE, TEN, ELEVEN = U(9), U(10), U(11)
+RANGE, FRAME, ROW, AFTER = U(steps.RANGE), U(steps.FRAME), U(steps.ROW), U(steps.AFTER)
+EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
+
+(FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE) = (
+    U(code) for code in range(16)
+)
+(PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, UTF8, CHECKSUM) = (U(code) for code in range(16, 26))
+(TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT) = (
+    U(code) for code in range(26, 39)
+)
+(TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST) = (U(code) for code in range(39, 45))
+(SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES, DIVIDED, MODULO) = (
+    U(symbol) for symbol in range(14)
+)
+AND, OR, XOR, RIGHT, LEFT = (U(symbol) for symbol in range(14, 19))
+
+CUT_FAULT, LIMIT_FAULT, REASON = opcodes.CUT_FAULT, opcodes.LIMIT_FAULT, opcodes.REASON
+DATA, SIZE, UNTIL, UNTIL_SIZE = opcodes.DATA, opcodes.SIZE, opcodes.UNTIL, opcodes.UNTIL_SIZE
+STARTS, ENDS, COUNTS, RANGES = opcodes.STARTS, opcodes.ENDS, opcodes.COUNTS, opcodes.RANGES
+FIRST, FAILURES, STOPPED, GOOD = opcodes.FIRST, opcodes.FAILURES, opcodes.STOPPED, opcodes.GOOD
+ERROR_AT, ERROR_OFFSET, ERROR_LENGTH = opcodes.ERROR_AT, opcodes.ERROR_OFFSET, opcodes.ERROR_LENGTH
+ERROR_REASON, ERROR_ROOM = opcodes.ERROR_REASON, opcodes.ERROR_ROOM
+FULL, ROW_ROOM = opcodes.FULL, opcodes.ROW_ROOM
+OFFSET, LENGTH, GAPS, MESSAGES = opcodes.OFFSET, opcodes.LENGTH, opcodes.GAPS, opcodes.MESSAGES
+MAY_BE_EMPTY, LAST_REASON = opcodes.MAY_BE_EMPTY, opcodes.LAST_REASON
+VALUES, WIDTH_OF_MESSAGE = opcodes.VALUES, opcodes.WIDTH_OF_MESSAGE
+MESSAGE_LIMIT: Final = 5  # what ``walk_message`` gives for messages inside of too many others
+
+
+@inner
+def _compares(symbol: Any, left: Any, right: Any) -> bool:
+    if symbol == EQUAL:
+        return bool(left == right)
+    if symbol == UNEQUAL:
+        return bool(left != right)
+    if symbol == LESS:
+        return bool(left < right)
+    if symbol == AT_MOST:
+        return bool(left <= right)
+    if symbol == MORE:
+        return bool(left > right)
+    return bool(left >= right)
+
+
+@dividing
+def _computed(symbol: Any, left: Any, right: Any) -> Any:
+    if symbol == SAME_AS:
+        return left
+    if symbol < BOTH:
+        return np.int64(_compares(symbol, left, right))
+    if symbol == BOTH:
+        return np.int64(left != 0 and right != 0)
+    if symbol == EITHER:
+        return np.int64(left != 0 or right != 0)
+    if symbol == PLUS:
+        return left + right
+    if symbol == MINUS:
+        return left - right
+    if symbol == TIMES:
+        return left * right
+    if symbol == DIVIDED:
+        return left // right
+    if symbol == MODULO:
+        return left % right
+    if symbol == AND:
+        return left & right
+    if symbol == OR:
+        return left | right
+    if symbol == XOR:
+        return left ^ right
+    return left >> right if symbol == RIGHT else left << right
+
+
+@inner
+def _case(code: Any, pc: Any, reg: Any) -> Any:
+    """Where a switch leads."""
+    width, rows, otherwise = word(code, pc + ONE), word(code, pc + TWO), word(code, pc + THREE)
+    on = pc + FOUR
+    row = on + TWO * width
+    for _ in range(rows):
+        matches = True
+        for at in range(width):
+            step = TWO * U(at)
+            present = word(code, on + step + ONE)
+            there = present == NONE or get(reg, present) != 0
+            if word(code, row + ONE + step) != U(0):
+                matches = not there
+            else:
+                matches = there and get(reg, word(code, on + step)) == np.int64(word(code, row + TWO + step))
+            if not matches:
+                break
+        if matches:
+            return word(code, row)
+        row += ONE + TWO * width
+    return otherwise
+
+
+@inlined
+def _buffer(t: Any) -> Any:
+    return uint8_on(get(t, DATA), get(t, SIZE))
+
+
+@inner
+def _is_text(t: Any, start: int, length: int) -> bool:
+    return bool(is_utf8(_buffer(t), start, length))
+
+
+@inner
+def _in_ranges(code: Any, at: Any, count: Any, value: Any) -> bool:
+    for _ in range(count):
+        if np.int64(word(code, at)) <= value <= np.int64(word(code, at + ONE)):
+            return True
+        at += TWO
+    return False
+
+
+@inner
+def _is_next(t: Any, p: int, limit: int, code: Any, at: Any) -> bool:
+    """Whether the bytes whose number is in ``word(code, at)`` stand at a position, and before the limit."""
+    size = np.int64(word(code, at))
+    if limit - p < size:
+        return False
+    b = _buffer(t)
+    for index in range(size):  # noqa: SIM110 - nopython code has no generators
+        if b[p + index] != word(code, at + ONE + U(index)):
+            return False
+    return True
+
+
+@inner
+def _found(t: Any, p: int, limit: int, code: Any, at: Any) -> Any:
+    """Where a delimiter stands, -1 for nowhere."""
+    size = np.int64(word(code, at))
+    for place in range(p, limit - size + 1):
+        if _is_next(t, place, limit, code, at):
+            return place
+    return -1
+
+
+@inner
+def _has_line(t: Any, start: int, end: int) -> bool:
+    b = _buffer(t)
+    for place in range(start, end):  # noqa: SIM110
+        if b[place] == 0x0A:
+            return True
+    return False
+
+
+@inner
+def _decimal(t: Any, start: int, end: int) -> Any:
+    """(an integer in decimal, whether it is one of 64 bits)."""
+    b = _buffer(t)
+    negative = start < end and b[start] == 0x2D
+    at = start + 1 if negative else start
+    if at >= end or end - at > 19 or (b[at] == 0x30 and (negative or end - at > 1)):
+        return np.int64(0), False
+    value = U(0)
+    for place in range(at, end):
+        digit = b[place] - np.uint8(0x30)
+        if digit > 9:
+            return np.int64(0), False
+        value = value * TEN + U(digit)
+    if value > U(0x7FFFFFFFFFFFFFFF) + U(negative):
+        return np.int64(0), False
+    return np.int64(U(0) - value if negative else value), True
+
+
+@inner
+def _checksum(t: Any, algorithm: Any, start: Any, end: Any, hole: Any) -> Any:
+    b = _buffer(t)
+    if algorithm == U(0):
+        return np.int64(crc32(b, start, end))
+    if algorithm == U(1):
+        return np.int64(crc32c(b, start, end))
+    return np.int64(internet(b, start, end, hole))
+
+
+@inner
+def _fail(reg: Any, fault: Any) -> Any:
+    """Notes a fault; gives where its handler is."""
+    put(reg, FAULT, np.int64(fault))
+    return U(get(reg, HANDLING))
+
+
+@inner
+def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Reads numbers that follow each other; gives where to go on."""
+    row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
+    pc += SEVEN
+    for _ in range(fields):
+        value = number(t, p + np.int64(word(code, pc + ONE)), word(code, pc))
+        value = np.int64(U(value) >> word(code, pc + FIVE) & word(code, pc + SIX))
+        put(reg, word(code, pc + TWO), value)
+        column, width, fault = word(code, pc + THREE), word(code, pc + FOUR), word(code, pc + NINE)
+        if width != U(0):
+            put_value(np.int64(column), row * np.int64(width), value)
+        elif column != NONE:
+            emit_number(t, reg, column, value, 1)
+        if fault != NONE and (value < np.int64(word(code, pc + SEVEN)) or value > np.int64(word(code, pc + EIGHT))):
+            return _fail(reg, fault)
+        pc += TEN
+    for _ in range(marks):
+        put(reg, word(code, pc), p + np.int64(word(code, pc + ONE)))
+        pc += TWO
+    return pc
+
+
+@inner
+def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Reads bytes with their length in front; gives (where to go on, position)."""
+    size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    if limit - p < size:
+        return _fail(reg, word(code, pc + SIX)), p
+    length = number(t, p, word(code, pc + ONE))
+    p += size
+    present = np.int64(1)
+    if word(code, pc + FOUR) != U(0) and length <= np.int64(word(code, pc + FIVE)):
+        length, present = np.int64(0), np.int64(0)
+    if length < 0 or length > limit - p:
+        fault = word(code, pc + SEVEN)
+        return _fail(reg, fault if length < 0 and fault != NONE else word(code, pc + EIGHT)), p
+    put(reg, word(code, pc + NINE), p)
+    put(reg, word(code, pc + TEN), length)
+    if word(code, pc + ELEVEN) != NONE:
+        put(reg, word(code, pc + ELEVEN), present)
+    column = word(code, pc + U(12))
+    if column != NONE:
+        emit_bytes(t, reg, column, p, length, present)
+    return pc + U(13), p + length
+
+
+@inner
+def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
+    """Begins what a length bounds; gives where to go on."""
+    outer, size = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    covered, wrong = size - np.int64(word(code, pc + FOUR)), word(code, pc + FIVE)
+    limit = p + covered
+    if size == 0 and word(code, pc + SIX) != U(0):
+        limit = outer
+    elif covered > outer - p or covered < 0:
+        if wrong != NONE:
+            return _fail(reg, wrong)
+        limit = outer if covered > 0 else p
+    put(reg, word(code, pc + ONE), limit)
+    if word(code, pc + SEVEN) != U(0):
+        put(reg, AFTER, limit)
+    return pc + EIGHT
+
+
+@inner
+def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Verifies a checksum; gives where to go on."""
+    hole = np.int64(-1) if word(code, pc + FIVE) == NONE else get(reg, word(code, pc + FIVE))
+    value = _checksum(t, word(code, pc + TWO), get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR)), hole)
+    stored = get(reg, word(code, pc + SIX)) & np.int64(word(code, pc + SEVEN))
+    put(reg, word(code, pc + ONE), np.int64(stored == value))
+    return pc + EIGHT
+
+
+@inner
+def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Whether there is one more element: where to go on."""
+    op = word(code, pc)
+    if op == COUNTED:
+        if get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)):
+            return word(code, pc + FIVE)
+        behind = pc + SIX
+    else:
+        limit, until = get(reg, word(code, pc + TWO)), word(code, pc + SIX)
+        ended = p >= limit
+        if until != U(0) and get(reg, word(code, pc + ONE)) > 0 and not ended:
+            ended = _is_next(t, p, limit, code, pc + SIX)
+        if ended:
+            return word(code, pc + FIVE)
+        behind = pc + SEVEN + until
+    put(reg, word(code, pc + THREE), p)
+    if word(code, pc + FOUR) != NONE:
+        put(reg, word(code, pc + FOUR), get(reg, EXTRA))
+    return behind
+
+
+@inner
+def _again(code: Any, reg: Any, p: Any, pc: Any) -> Any:
+    """An element is read: where to go on."""
+    if word(code, pc + FOUR) != NONE and p == get(reg, word(code, pc + THREE)):
+        return _fail(reg, word(code, pc + FOUR))
+    index, turn = word(code, pc + ONE), word(code, pc + TWO)
+    put(reg, index, get(reg, index) + 1)
+    put(reg, turn, get(reg, turn) + 1)
+    return word(code, pc + FIVE)
+
+
+@inner
+def _caught(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """A handler: (where to go on, position)."""
+    fault = get(reg, FAULT)
+    outer = word(code, pc + THREE)
+    put(reg, HANDLING, np.int64(outer))
+    if word(code, pc) == CUT:
+        passes = fault & CUT_FAULT == 0
+    else:
+        passes = fault & LIMIT_FAULT != 0
+    if passes:
+        return outer, p
+    put(reg, FAULT, np.int64(0))
+    put(reg, EXTRA, get(reg, word(code, pc + TWO)))
+    count = word(code, pc + FOUR)
+    for index in range(count):
+        undo(t, reg, word(code, pc + FIVE + U(index)))
+    return pc + FIVE + count, get(reg, word(code, pc + ONE))
+
+
+@inner
+def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Reads text up to a delimiter: (where to go on, position)."""
+    limit = get(reg, word(code, pc + TWO))
+    end = _found(t, p, limit, code, pc + NINE)
+    if end < 0:
+        return _fail(reg, word(code, pc + SIX)), p
+    if _has_line(t, p, end):
+        return _fail(reg, word(code, pc + SEVEN)), p
+    put(reg, word(code, pc + THREE), p)
+    put(reg, word(code, pc + FOUR), end - p)
+    if word(code, pc + ONE) != U(0):
+        value, good = _decimal(t, p, end)
+        if not good:
+            return _fail(reg, word(code, pc + EIGHT)), p
+        put(reg, word(code, pc + FIVE), value)
+    return pc + TEN + word(code, pc + NINE), end + np.int64(word(code, pc + NINE))
+
+
+@inner
+def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Reads a message: (where to go on, position)."""
+    message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
+    wrong, p, where = walk_message(t, message, p, get(reg, word(code, pc + TWO)), get(reg, ROW))
+    if wrong < 0:
+        put(t, FULL, np.int64(1))
+        put(reg, FAULT, np.int64(1))
+        return U(0), p
+    if wrong > 0:
+        fault = np.int64(word(code, pc + FIVE)) + 5 * where + wrong
+        return _fail(reg, fault | LIMIT_FAULT if wrong == MESSAGE_LIMIT else fault), p
+    put(reg, word(code, pc + THREE), np.int64(1))
+    good, lost = message_state(t, message)
+    put(reg, word(code, pc + FOUR), good)
+    put(reg, EXTRA, get(reg, EXTRA) + lost)
+    return pc + SIX, p
+
+
+@inner
+def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Adds messages to their columns; gives where to go on."""
+    count, row = word(code, pc + ONE), get(reg, ROW)
+    for index in range(count):
+        at = pc + TWO + TWO * U(index)
+        message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, at))
+        if get(reg, word(code, at + ONE)) != 0 and not ready_message(t, message, row):
+            put(t, FULL, np.int64(1))
+    if get(t, FULL) == 0:
+        for index in range(count):
+            at = pc + TWO + TWO * U(index)
+            if get(reg, word(code, at + ONE)) != 0:
+                keep_message(t, get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, at)), row)
+    return pc + TWO + TWO * count
+
+
+@inner
+def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """A step that few records have: (where to go on, position)."""
+    op = word(code, pc)
+    if op == WALK:
+        return _walk(code, reg, t, p, pc)
+    if op == KEEP:
+        return _keep(code, reg, t, pc), p
+    if op == PICK:
+        message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
+        value, present = pick_field(t, message, word(code, pc + TWO))
+        put(reg, word(code, pc + THREE), value)
+        put(reg, word(code, pc + FOUR), present)
+        return pc + FIVE, p
+    if op == FIND:
+        return _find(code, reg, t, p, pc)
+    if op in (CUT, CAUGHT):
+        return _caught(code, reg, t, p, pc)
+    if op == PEEK:
+        there = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
+        put(reg, word(code, pc + ONE), np.int64(there))
+        return pc + FOUR + word(code, pc + THREE), p
+    if op == SAME:
+        start, length = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+        same = length == np.int64(word(code, pc + FOUR)) and _is_next(t, start, start + length, code, pc + FOUR)
+        put(reg, word(code, pc + ONE), np.int64(same))
+        return pc + FIVE + word(code, pc + FOUR), p
+    if op == TRY:
+        put(reg, word(code, pc + ONE), p)
+        put(reg, word(code, pc + TWO), get(reg, EXTRA))
+        put(reg, HANDLING, np.int64(word(code, pc + THREE)))
+        return pc + FOUR, p
+    if op == HANDLER:
+        put(reg, HANDLING, np.int64(word(code, pc + ONE)))
+        return pc + TWO, p
+    if op == ONE_OF:
+        count = word(code, pc + THREE)
+        if not _in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
+            return _fail(reg, word(code, pc + TWO)), p
+        return pc + FOUR + TWO * count, p
+    if op == CLEAR:
+        count = word(code, pc + ONE)
+        for index in range(count):
+            at = pc + TWO + TWO * U(index)
+            put(reg, word(code, at), np.int64(word(code, at + ONE)))
+        return pc + TWO + TWO * count, p
+    if op == EMIT_ABSENT:
+        value, present = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+        emit_number(t, reg, word(code, pc + ONE), value, present)
+        return pc + FOUR, p
+    # COPY
+    present = np.int64(1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
+    emit_bytes(t, reg, word(code, pc + ONE), get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)), present)
+    return pc + FIVE, p
+
+
+@dividing
+def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
+    """Reads a record; gives the position. Its fault, and the bytes that no field explains, are in registers."""
+    pc = ONE
+    put(reg, FAULT, np.int64(0))
+    put(reg, EXTRA, np.int64(0))
+    put(reg, HANDLING, np.int64(0))
+    while True:
+        op = word(code, pc)
+        if op == RUN:
+            if np.int64(word(code, pc + ONE)) > get(reg, word(code, pc + TWO)) - p and word(code, pc + ONE) != U(0):
+                pc = _fail(reg, word(code, pc + THREE))
+                continue
+            moved = np.int64(word(code, pc + FOUR))
+            pc = _run(code, reg, t, p, pc)
+            p += moved
+        elif op == PREFIXED:
+            pc, p = _prefixed(code, reg, t, p, pc)
+        elif op == TEST_EQUAL:
+            holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == TEST_UNEQUAL:
+            holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == TEST_LESS:
+            holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == TEST_AT_MOST:
+            holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == TEST_MORE:
+            holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == TEST_AT_LEAST:
+            holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif op == LET:
+            left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+            put(reg, word(code, pc + TWO), _computed(word(code, pc + ONE), left, right))
+            pc += FIVE
+        elif op == EMIT:
+            column, width = word(code, pc + ONE), word(code, pc + TWO)
+            if width != U(0):
+                put_value(np.int64(column), get(reg, ROW) * np.int64(width), get(reg, word(code, pc + THREE)))
+            else:
+                emit_number(t, reg, column, get(reg, word(code, pc + THREE)), 1)
+            pc += FOUR
+        elif op == BOUND:
+            pc = _bound(code, reg, p, pc)
+        elif op == CLOSE:
+            if word(code, pc + TWO) == NONE or get(reg, word(code, pc + TWO)) != 0:
+                limit = get(reg, word(code, pc + ONE))
+                put(reg, EXTRA, get(reg, EXTRA) + limit - p)
+                p = limit
+            pc += THREE
+        elif op == FAIL:
+            pc = _fail(reg, word(code, pc + ONE))
+        elif op == IN_RANGE:
+            value = get(reg, word(code, pc + ONE))
+            if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
+                pc = _fail(reg, word(code, pc + TWO))
+            else:
+                pc += FIVE
+        elif op == MARK:
+            put(reg, word(code, pc + ONE), p)
+            pc += TWO
+        elif op == CHECKSUM:
+            pc = _verify(code, reg, t, p, pc)
+        elif op == SLICE:
+            if word(code, pc + THREE) != NONE:
+                put(reg, word(code, pc + TWO), max(get(reg, word(code, pc + THREE)) - p, 0))
+            put(reg, word(code, pc + ONE), p)
+            p += get(reg, word(code, pc + TWO))
+            pc += FOUR
+        elif op == FIT:
+            least, room = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE)) - p
+            if get(reg, word(code, pc + ONE)) > room // least:
+                pc = _fail(reg, word(code, pc + FOUR))
+            else:
+                pc += FIVE
+        elif op == JUMP:
+            pc = word(code, pc + ONE)
+        elif op == SWITCH:
+            pc = _case(code, pc, reg)
+        elif op == SEEK:
+            p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
+            pc += THREE
+        elif op == GAP:
+            put(reg, EXTRA, get(reg, EXTRA) + get(reg, word(code, pc + ONE)))
+            pc += TWO
+        elif op == UTF8:
+            good = _is_text(t, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)))
+            put(reg, word(code, pc + ONE), np.int64(good))
+            pc += FOUR
+        elif op == TURN:
+            put(reg, word(code, pc + ONE), np.int64(0))
+            pc += TWO
+        elif op in (COUNTED, LIMITED):
+            pc = _looped(code, reg, t, p, pc)
+        elif op == AGAIN:
+            pc = _again(code, reg, p, pc)
+        elif op == LISTED:
+            present = np.int64(1) if word(code, pc + TWO) == NONE else get(reg, word(code, pc + TWO))
+            emit_list(t, reg, word(code, pc + ONE), present)
+            pc += THREE
+        elif op in (FAILED, END):
+            return p
+        else:
+            pc, p = _rare(code, reg, t, p, pc)
+
+
+@inner
+def scan_records(words: Any, registers: Any, table: Any, state: Any) -> int:
+    """Scans the ranges of a table; gives 0 when it is done, 1 when something is full.
+
+    Args:
+        words: those of a program, as uint64.
+        registers: what registers hold in the beginning.
+        table: see ``opcodes``.
+        state: see ``opcodes.STATE``.
+    """
+    code, reg, t = handle(words), handle(registers), handle(table)
+    b, until = uint8_on(get(t, DATA), get(t, SIZE)), uint8_on(get(t, UNTIL), get(t, UNTIL_SIZE))
+    ranges = get(t, RANGES)
+    starts, ends, counts = (
+        int64_on(get(t, STARTS), ranges),
+        int64_on(get(t, ENDS), ranges),
+        int64_on(get(t, COUNTS), ranges),
+    )
+    first, failures = int64_on(get(t, FIRST), ranges), int64_on(get(t, FAILURES), ranges)
+    stopped, good = int64_on(get(t, STOPPED), ranges), int64_on(get(t, GOOD), ranges)
+    r, p, k, n, m, stop = state[0], state[1], state[2], state[3], state[4], state[6]
+    put(reg, FRAME, state[5])
+    put(reg, ROW, n)
+    undo_record(t, reg)
+    put(t, FULL, 0)
+    while r < ranges:
+        limit, count = ends[r], counts[r]
+        put(reg, RANGE, limit)
+        if p < 0:
+            p, k = starts[r], 0
+            first[r], failures[r], good[r] = n, m, p
+        done = good[r]
+        while k < count or (count < 0 and p < limit):
+            if until.size > 0 and k > 0 and count < 0 and begins(b, p, limit, until):
+                break
+            if m >= get(t, ERROR_ROOM) or n >= get(t, ROW_ROOM):
+                put(t, FULL, 1)
+                break
+            record = p
+            put(reg, ROW, n)
+            put(reg, AFTER, -1)
+            p = _record(code, reg, t, p)
+            fault = get(reg, FAULT)
+            if fault == 0:
+                if get(t, MAY_BE_EMPTY) != 0 and p == record and count < 0:
+                    fault = get(t, LAST_REASON)
+                elif DIRECT:
+                    put_value(get(t, get(t, OFFSET) + VALUES), 8 * n, record)
+                    put_value(get(t, get(t, LENGTH) + VALUES), 8 * n, p - record)
+                    if get(t, GAPS) >= 0:
+                        put_value(get(t, get(t, GAPS) + VALUES), 8 * n, get(reg, EXTRA))
+                else:
+                    emit_number(t, reg, get(t, OFFSET), record, 1)
+                    emit_number(t, reg, get(t, LENGTH), p - record, 1)
+                    if get(t, GAPS) >= 0:
+                        emit_number(t, reg, get(t, GAPS), get(reg, EXTRA), 1)
+            if get(t, FULL) != 0:
+                p = record
+                break
+            k += 1
+            if fault == 0:
+                n += 1
+                done = p
+                continue
+            undo_record(t, reg)
+            if fault & CUT_FAULT != 0 and stop and count < 0:
+                p = record  # the limit cuts the last record
+                break
+            int64_on(get(t, ERROR_AT), get(t, ERROR_ROOM))[m] = p
+            int64_on(get(t, ERROR_OFFSET), get(t, ERROR_ROOM))[m] = record
+            int64_on(get(t, ERROR_REASON), get(t, ERROR_ROOM))[m] = fault & REASON
+            after = get(reg, AFTER)
+            int64_on(get(t, ERROR_LENGTH), get(t, ERROR_ROOM))[m] = (limit if after < 0 else after) - record
+            m += 1
+            if after < 0:
+                p = record  # nothing says where the next record begins
+                break
+            p = after
+        good[r] = done
+        if get(t, FULL) != 0:
+            break
+        stopped[r] = p
+        r += 1
+        p = np.int64(-1)
+    state[0], state[1], state[2], state[3], state[4] = r, p, k, n, m
+    return np.int64(get(t, FULL))  # type: ignore[return-value]
+
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + memory.FINGERPRINT

@@ -1,0 +1,357 @@
+"""How the interpreter reads numbers and fills columns: nopython functions over the table of a scan.
+
+Code, registers and table are addresses, as arrays would be counted; with NUMBA_BOUNDSCHECK=1 they are arrays, and each
+index is compared with their size. ``opcodes`` says what is where.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from wirekit.compiler.kernels.arrays import address, inlined, inner, int32_on, int64_on, intrinsic, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.reads import settings
+from wirekit.runtime.opcodes import (
+    BIG,
+    BYTES,
+    BYTES_ROOM,
+    BYTES_WANTED,
+    COLUMN_COUNT,
+    COLUMNS,
+    DATA,
+    ELEMENTS,
+    FULL,
+    INDEX,
+    KIND,
+    LARGE,
+    LISTS,
+    NEXT,
+    NUMBERS,
+    ROOM,
+    SIGNED,
+    SIZE,
+    SPARE,
+    VALID,
+    VALUE_WIDTH,
+    VALUES,
+    WANTED,
+    WIDTH_OF_COLUMN,
+)
+
+_LITTLE: Final = sys.byteorder == "little"
+_AT_ONCE: Final = 64  # bytes that are copied without a call
+
+
+def _load(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
+    """What reads an integer at an address, ``scale`` bytes times an index further."""
+
+    @intrinsic
+    def load(typing: Any, base: Any, index: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
+            value = builder.load(builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
+            value = builder.bswap(value) if swapped else value
+            return value if bits == 64 else builder.sext(value, ir.IntType(64))
+
+        return kind(types.int64, index), lower
+
+    return load
+
+
+def _store(bits: int, scale: int) -> Any:
+    """What writes an integer there; of one of 64 bits in bytes the least significant one first."""
+
+    @intrinsic
+    def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
+            value = arguments[2]
+            value = value if bits == 64 else builder.trunc(value, ir.IntType(bits))
+            builder.store(value, builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, index, value), lower
+
+    return store
+
+
+@intrinsic
+def _move(typing: Any, target: Any, source: Any, length: Any) -> Any:
+    """``memcpy``."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        octets = ir.IntType(8).as_pointer()
+        to, begin = (builder.inttoptr(argument, octets) for argument in arguments[:2])
+        move = builder.module.declare_intrinsic("llvm.memcpy", [octets, octets, arguments[2].type])
+        builder.call(move, [to, begin, arguments[2], ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), lower
+
+
+@inner
+def _same(array: Any) -> Any:
+    return array
+
+
+@inner
+def _element(array: Any, index: Any) -> Any:
+    return array[np.uint64(index)]
+
+
+@inner
+def _set_element(array: Any, index: Any, value: Any) -> None:
+    array[np.uint64(index)] = value
+
+
+# ``handle`` makes of an array what stands for it; ``word`` reads code, ``get`` and ``put`` registers and the table.
+if settings.BOUNDSCHECK:
+    handle, word, get, put = _same, _element, _element, _set_element
+else:
+    handle, word, get, put = address, _load(types.uint64, 64, 8, False), _load(types.int64, 64, 8, False), _store(64, 8)
+
+_get32, _put32, _put8 = _load(types.int64, 32, 4, False), _store(32, 4), _store(8, 1)
+put_value = _store(64, 1)
+"""Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""
+DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
+"""Whether values may be written without a look at the size of their array, 8 bytes at once."""
+_first_is_least, _first_is_most = _load(types.uint64, 64, 1, not _LITTLE), _load(types.uint64, 64, 1, _LITTLE)
+
+
+@inner
+def _last_bytes(data: Any, size: Any, p: Any, big: Any) -> Any:
+    """The 8 bytes at a position that is less than 8 from the end of the buffer."""
+    b, value = uint8_on(data, size), np.uint64(0)
+    for index in range(min(size - p, 8)):
+        value |= np.uint64(b[p + index]) << np.uint64(56 - 8 * index if big else 8 * index)
+    return value
+
+
+@inlined
+def number(t: Any, p: Any, how: Any) -> Any:
+    """A number of up to 8 bytes of the buffer, as its 64 bits."""
+    data, size = get(t, DATA), get(t, SIZE)
+    shift, big = how & np.uint64(BIG - 1), how & np.uint64(BIG) != np.uint64(0)
+    if p + 8 > size:
+        value = _last_bytes(data, size, p, big)
+    elif big:
+        value = _first_is_most(data, p)
+    else:
+        value = _first_is_least(data, p)
+    if not big:
+        value <<= shift
+    if how & np.uint64(SIGNED) != np.uint64(0):
+        return np.int64(value) >> np.int64(shift)
+    return np.int64(value >> shift)
+
+
+@inlined
+def _put_fast(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
+    put_value(base, at, value)
+
+
+@inner
+def _put_bytes(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
+    array = uint8_on(base, size)
+    for index in range(width):
+        place = index if _LITTLE else width - 1 - index
+        array[at + place] = np.uint8((np.uint64(value) >> np.uint64(8 * index)) & np.uint64(0xFF))
+
+
+# Writes ``width`` bytes of a value at ``at`` of an array of ``size`` bytes. The fast way writes 8, of which the others
+# are written later, or never looked at; it is right where the least significant byte comes first.
+_put_value: Any = _put_fast if DIRECT else _put_bytes
+
+
+@inlined
+def _flag_fast(base: Any, size: Any, at: Any, value: Any) -> None:
+    _put8(base, at, value)
+
+
+@inner
+def _flag_checked(base: Any, size: Any, at: Any, value: Any) -> None:
+    uint8_on(base, size)[np.uint64(at)] = np.uint8(value)
+
+
+_put_flag: Any = _flag_checked if settings.BOUNDSCHECK else _flag_fast
+
+
+@inlined
+def _offset_fast(base: Any, size: Any, wide: Any, row: Any) -> Any:
+    return get(base, row) if wide else _get32(base, row)
+
+
+@inner
+def _offset_checked(base: Any, size: Any, wide: Any, row: Any) -> Any:
+    if wide:
+        return int64_on(base, size)[np.uint64(row)]
+    return np.int64(int32_on(base, size)[np.uint64(row)])
+
+
+@inlined
+def _put_offset_fast(base: Any, size: Any, wide: Any, row: Any, value: Any) -> None:
+    if wide:
+        put(base, row, value)
+    else:
+        _put32(base, row, value)
+
+
+@inner
+def _put_offset_checked(base: Any, size: Any, wide: Any, row: Any, value: Any) -> None:
+    if wide:
+        int64_on(base, size)[np.uint64(row)] = value
+    else:
+        int32_on(base, size)[np.uint64(row)] = np.int32(value)
+
+
+_offset_at: Any = _offset_checked if settings.BOUNDSCHECK else _offset_fast
+_put_offset_at: Any = _put_offset_checked if settings.BOUNDSCHECK else _put_offset_fast
+
+
+@inlined
+def _copy_fast(target: Any, room: Any, at: Any, source: Any, size: Any, start: Any, length: Any) -> None:
+    to, begin = target + at, source + start
+    if length <= 2 * _AT_ONCE and at + 2 * _AT_ONCE <= room and start + 2 * _AT_ONCE <= size:
+        _move(to, begin, np.int64(_AT_ONCE))  # a size known when it is compiled takes no call
+        if length > _AT_ONCE:
+            _move(to + _AT_ONCE, begin + _AT_ONCE, np.int64(_AT_ONCE))
+    else:
+        _move(to, begin, length)
+
+
+@inner
+def _copy_checked(target: Any, room: Any, at: Any, source: Any, size: Any, start: Any, length: Any) -> None:
+    to, begin = uint8_on(target, room), uint8_on(source, size)
+    for index in range(length):
+        to[at + index] = begin[start + index]
+
+
+# ``target[at:at + length] = source[start:start + length]``. The fast way may write up to 128 bytes of the target; those
+# behind the value are written later, or never looked at.
+_copy: Any = _copy_checked if settings.BOUNDSCHECK else _copy_fast
+
+
+@inlined
+def offset(t: Any, c: Any, row: Any) -> Any:
+    """Where the bytes, or elements, of a row begin."""
+    return _offset_at(get(t, c + VALUES), get(t, c + ROOM) + 1, get(t, LARGE), row)
+
+
+@inlined
+def _put_offset(t: Any, c: Any, row: Any, value: Any) -> None:
+    _put_offset_at(get(t, c + VALUES), get(t, c + ROOM) + 1, get(t, LARGE), row, value)
+
+
+@inner
+def _pad(t: Any, c: Any, row: Any) -> None:
+    """Null for the rows of a column in front of one."""
+    first, room = get(t, c + NEXT), get(t, c + ROOM)
+    for at in range(first, row):
+        _put_flag(get(t, c + VALID), room, at, np.int64(0))
+    if get(t, c + KIND) == NUMBERS:
+        width = get(t, c + VALUE_WIDTH)
+        for at in range(first, row):
+            _put_value(get(t, c + VALUES), room * width + SPARE, at * width, np.int64(0), width)
+    else:
+        end = offset(t, c, first)
+        for at in range(first, row):
+            _put_offset(t, c, at + 1, end)
+
+
+@inner
+def _want(t: Any, c: Any, row: Any, size: Any) -> None:
+    """There is no room for a row of a column, or for so many bytes."""
+    put(t, FULL, np.int64(1))
+    if row >= get(t, c + ROOM):
+        put(t, c + WANTED, max(get(t, c + WANTED), row + 1))
+    put(t, c + BYTES_WANTED, max(get(t, c + BYTES_WANTED), size))
+
+
+@inlined
+def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
+    """Says whether a row of a column has a value."""
+    valid = get(t, c + VALID)
+    if valid != 0:
+        first = get(t, c + NEXT)
+        if first >= 0:
+            if first < row:
+                _pad(t, c, row)
+            put(t, c + NEXT, row + 1)
+        _put_flag(valid, get(t, c + ROOM), row, present)
+
+
+@inner
+def emit_number(t: Any, reg: Any, column: Any, value: Any, present: Any) -> None:
+    """Adds a number to a column."""
+    c = np.int64(column)
+    row = get(reg, get(t, c + INDEX))
+    room = get(t, c + ROOM)
+    if row >= room:
+        _want(t, c, row, np.int64(0))
+        return
+    _begin(t, c, row, present)
+    width = get(t, c + VALUE_WIDTH)
+    _put_value(get(t, c + VALUES), room * width + SPARE, row * width, value, width)
+
+
+@inner
+def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: Any) -> None:
+    """Adds bytes of the buffer to a column."""
+    c = np.int64(column)
+    row = get(reg, get(t, c + INDEX))
+    if row >= get(t, c + ROOM):
+        _want(t, c, row, np.int64(0))
+        return
+    _begin(t, c, row, present)
+    at, room = offset(t, c, row), get(t, c + BYTES_ROOM)
+    if length > room - at:
+        _want(t, c, row, at + length)
+        length = np.int64(0)
+    _put_offset(t, c, row + 1, at + length)
+    if length > 0:
+        _copy(get(t, c + BYTES), room, at, get(t, DATA), get(t, SIZE), start, length)
+
+
+@inner
+def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
+    """Adds to a list the end of its elements."""
+    c = np.int64(column)
+    row = get(reg, get(t, c + INDEX))
+    if row >= get(t, c + ROOM):
+        _want(t, c, row, np.int64(0))
+        return
+    _begin(t, c, row, present)
+    _put_offset(t, c, row + 1, get(reg, get(t, c + ELEMENTS)))
+
+
+@inner
+def undo(t: Any, reg: Any, column: Any) -> None:
+    """Takes back what a column has of the row at hand, and behind it."""
+    c = np.int64(column)
+    row = min(get(reg, get(t, c + INDEX)), get(t, c + ROOM))
+    first = get(t, c + NEXT)
+    if first > row:
+        put(t, c + NEXT, row)
+    if get(t, c + KIND) == LISTS:
+        at = row if first < 0 else min(first, row)
+        put(reg, get(t, c + ELEMENTS), offset(t, c, at) if get(t, c + VALUES) != 0 else np.int64(0))
+
+
+@inner
+def undo_record(t: Any, reg: Any) -> None:
+    """Takes back what all columns have of the record at hand."""
+    for lists in (True, False):
+        for entry in range(get(t, COLUMN_COUNT)):
+            c = COLUMNS + WIDTH_OF_COLUMN * entry
+            if (get(t, c + KIND) == LISTS) == lists:
+                undo(t, reg, c)
+
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -1,0 +1,44 @@
+"""The numbers that programs in words are made of: opcodes, symbols, and where things are in the table of a scan."""
+
+from __future__ import annotations
+
+# Opcodes; ``words`` says what follows each. FAILED stands at 0, where the record's faults lead.
+FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE = range(16)
+PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, UTF8, CHECKSUM = range(16, 26)
+TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = range(26, 39)
+TEST = 38  # plus the number of a comparison among the symbols
+
+SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
+ALGORITHMS = ("crc32", "crc32c", "internet")
+
+# How a number is read: bits to shift the 8 bytes at its place by, and flags.
+BIG, SIGNED = 64, 128
+
+# A fault is the number of a reason, and flags.
+CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33
+REASON = CUT_FAULT - 1
+
+# The table of a scan begins with: addresses and sizes.
+DATA, SIZE, UNTIL, UNTIL_SIZE, STARTS, ENDS, COUNTS, RANGES = range(8)
+FIRST, FAILURES, STOPPED, GOOD = range(8, 12)
+ERROR_AT, ERROR_OFFSET, ERROR_LENGTH, ERROR_REASON, ERROR_ROOM = range(12, 17)
+FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_REASON, ROW_ROOM = range(17, 27)
+COLUMNS = 32
+"""Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
+
+# Of a column: address of its values, or offsets; of its validity, 0 for none; rows from which on it has nothing yet, -1
+# for one that every row sets; how many there is room for; address and size of the bytes; bytes of a value; register of
+# the number of its rows; how many rows, and bytes, are wanted; what it is; of a list the register of its elements.
+VALUES, VALID, NEXT, ROOM, BYTES, BYTES_ROOM, VALUE_WIDTH, INDEX, WANTED, BYTES_WANTED, KIND, ELEMENTS = range(12)
+WIDTH_OF_COLUMN = 12
+NUMBERS, STRINGS, LISTS = 0, 1, 2
+
+# Of a message, behind the columns: address and size of the tray, of the items, of the columns, of what is there.
+TRAY, TRAY_SIZE, ITEMS, ITEM_ROOM, DENSE, PRESENT, DENSE_COLUMNS, DENSE_ROWS = range(8)
+WIDTH_OF_MESSAGE = 8
+
+# ``state`` of a scan: range, position (-1: at its start), number in the range, rows, errors, limit of a frame, whether
+# a last record that is cut is left alone.
+STATE = 7
+SPARE = 8
+"""Bytes that an array of values has behind its last one: a value is written with those behind it, 8 bytes at once."""

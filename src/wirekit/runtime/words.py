@@ -1,0 +1,325 @@
+"""Programs as words: the numbers of 64 bits that the interpreter walks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler import ir
+from wirekit.program import steps
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.read import Program
+from wirekit.program.steps import Body, Fault, Step
+from wirekit.runtime import opcodes as op
+from wirekit.runtime.folding import Run, folded
+from wirekit.runtime.memory import DIRECT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A program for the interpreter.
+
+    Attributes:
+        code: its words.
+        registers: what registers hold in the beginning.
+        places: (words, entries) of columns that every row sets, and which of them: the address of its values.
+        entries: what has an entry in the table, in order: columns, lists, columns of the scan.
+    """
+
+    code: NDArray[Any]
+    registers: NDArray[Any]
+    places: tuple[NDArray[Any], NDArray[Any]]
+    entries: list[Column | Repeated]
+
+
+def words(program: Program, body: Body) -> Words:
+    """The words of a program.
+
+    Args:
+        body: its steps, shortened.
+    """
+    entries: list[Column | Repeated] = [*program.columns, *program.lists, *program.hidden.values()]
+    encoder = _Encoder(program, {id(entry): place_of(at) for at, entry in enumerate(entries)})
+    encoder.code.append(op.FAILED)
+    encoder.body(body)
+    encoder.code.append(op.END)
+    registers = np.zeros(program.registers, np.int64)
+    for value, register in program.constants.items():
+        registers[register] = value
+    places = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
+    return Words(_unsigned(encoder.code), registers, (places[0], places[1]), entries)
+
+
+def is_direct(entry: Column | Repeated) -> bool:
+    """Whether every row sets a number, so that its values can be written without a look at its entry."""
+    return isinstance(entry, Column) and entry.within is None and not entry.nullable and not entry.is_bytes
+
+
+def place_of(entry: int) -> int:
+    """Where an entry stands in the table."""
+    return op.COLUMNS + op.WIDTH_OF_COLUMN * entry
+
+
+class _Encoder:
+    def __init__(self, program: Program, places: dict[int, int]) -> None:
+        self.code: list[int] = []
+        self.reasons = program.reasons
+        self.constants = {register: value for value, register in program.constants.items()}
+        self.places = places
+        self.direct: list[tuple[int, int]] = []
+        self.handlers: list[list[int]] = []  # words that name the place of each handler around, to be filled in
+
+    def body(self, body: Body) -> None:
+        for step in folded(body, self.constants):
+            if isinstance(step, Run):
+                self.run(step)
+            else:
+                self.step(step)
+
+    def put(self, *values: int) -> None:
+        self.code += values
+
+    def here(self) -> int:
+        return len(self.code)
+
+    def hole(self) -> int:
+        """A word to be filled in."""
+        self.code.append(NONE)
+        return len(self.code) - 1
+
+    def fault(self, fault: Fault | None) -> int:
+        if fault is None:
+            return NONE
+        limit = self.reasons[fault.reason - 1].kind == "limit"
+        return fault.reason + (op.CUT_FAULT if fault.cut else 0) + (op.LIMIT_FAULT if limit else 0)
+
+    def column(self, column: Column | Repeated | None) -> int:
+        return NONE if column is None else self.places[id(column)]
+
+    def number(self, column: Column | None) -> None:
+        """The column of a number, and how many bytes its values have if they are written directly, else 0."""
+        if column is not None and DIRECT and is_direct(column):
+            entry = (self.places[id(column)] - op.COLUMNS) // op.WIDTH_OF_COLUMN
+            self.direct.append((len(self.code), entry))
+            self.put(0, np.dtype(column.dtype).itemsize)
+        else:
+            self.put(self.column(column), 0)
+
+    def text(self, value: bytes) -> None:
+        self.put(len(value), *value)
+
+    def step(self, step: Step) -> None:
+        match step:
+            case steps.Let():
+                self.put(op.LET, op.SYMBOLS.index(step.symbol), step.to, step.left, step.right)
+            case steps.Clear():
+                self.put(op.CLEAR, len(step.values))
+                for register, value in step.values.items():
+                    self.put(register, value)
+            case steps.Mark():
+                self.put(op.MARK, step.to)
+            case steps.Seek():
+                self.put(op.SEEK, step.at, step.by)
+            case steps.Test():
+                self.test(step)
+            case steps.Switch():
+                self.switch(step)
+            case steps.Refuse():
+                self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
+                behind = self.hole()
+                self.put(op.FAIL, self.fault(step.fault))
+                self.code[behind] = self.here()
+            case steps.OneOf(ranges=[(low, high)]):
+                self.put(op.IN_RANGE, step.source, self.fault(step.fault), low, high)
+            case steps.OneOf():
+                self.put(op.ONE_OF, step.source, self.fault(step.fault), len(step.ranges))
+                for low, high in step.ranges:
+                    self.put(low, high)
+            case steps.Fit():
+                self.put(op.FIT, step.count, step.least, step.limit, self.fault(step.fault))
+            case steps.Bound():
+                self.put(op.BOUND, step.limit, step.outer, step.size, step.less, self.fault(step.fault))
+                self.put(int(step.rest), int(step.record))
+            case steps.Close():
+                self.put(op.CLOSE, step.limit, NONE if step.unless is None else step.unless)
+            case _:
+                self.more(step)
+
+    def more(self, step: Step) -> None:
+        match step:
+            case steps.Prefixed():
+                self.put(op.PREFIXED, how(step.number), step.number.size, step.limit)
+                self.put(int(step.null is not None), step.null or 0, self.fault(step.need), self.fault(step.negative))
+                self.put(self.fault(step.short), step.start, step.length)
+                self.put(NONE if step.present is None else step.present, self.column(step.column))
+            case steps.Slice():
+                self.put(op.SLICE, step.start, step.length, NONE if step.limit is None else step.limit)
+            case steps.Find():
+                self.put(op.FIND, int(step.decimal), step.limit, step.start, step.length, step.value)
+                self.put(self.fault(step.short), self.fault(step.line), self.fault(step.wrong))
+                self.text(step.end)
+            case steps.Peek():
+                self.put(op.PEEK, step.to, step.limit)
+                self.text(step.magic)
+            case steps.Same():
+                self.put(op.SAME, step.to, step.start, step.length)
+                self.text(step.value)
+            case steps.Gap():
+                self.put(op.GAP, step.size)
+            case steps.Emit(present=None):
+                self.put(op.EMIT)
+                self.number(step.column)
+                self.put(step.value)
+            case steps.Emit(present=int(present)):
+                self.put(op.EMIT_ABSENT, self.column(step.column), step.value, present)
+            case steps.Copy():
+                present = NONE if step.present is None else step.present
+                self.put(op.COPY, self.column(step.column), step.start, step.length, present)
+            case steps.Utf8():
+                self.put(op.UTF8, step.to, step.start, step.length)
+            case steps.Checksum():
+                hole = NONE if step.hole is None else step.hole
+                self.put(op.CHECKSUM, step.to, op.ALGORITHMS.index(step.algorithm), step.start, step.end, hole)
+                self.put(step.stored, step.mask)
+            case steps.Loop():
+                self.loop(step)
+            case steps.Try():
+                self.attempt(step)
+            case steps.Walk():
+                self.put(op.WALK, step.message, step.limit, step.there, step.good, step.first)
+            case steps.Pick():
+                self.put(op.PICK, step.message, step.slot, step.to, step.present)
+            case steps.Keep():
+                self.put(op.KEEP, len(step.messages))
+                for message, there in step.messages:
+                    self.put(message, there)
+            case _:
+                raise NotImplementedError(type(step).__name__)
+
+    def run(self, step: Run) -> None:
+        """Numbers, with the checks and bit fields that were folded into them."""
+        need = step.need
+        self.put(op.RUN)
+        self.put(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
+        self.put(step.size, len(step.fields), len(step.marks))
+        for each in step.fields:
+            self.put(how(each.number), each.offset, each.to)
+            self.number(each.column)
+            self.put(each.shift, each.mask, each.low, each.high, self.fault(each.fault))
+        for offset, to in step.marks:
+            self.put(to, offset)
+
+    def test(self, step: steps.Test) -> None:
+        self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
+        otherwise = self.hole()
+        self.body(step.then)
+        if step.otherwise:
+            self.put(op.JUMP)
+            end = self.hole()
+            self.code[otherwise] = self.here()
+            self.body(step.otherwise)
+            self.code[end] = self.here()
+        else:
+            self.code[otherwise] = self.here()
+
+    def switch(self, step: steps.Switch) -> None:
+        count = sum(len(rows) for rows, _ in step.cases)
+        self.put(op.SWITCH, len(step.on), count)
+        otherwise = self.hole()
+        for value, present in step.on:
+            self.put(value, NONE if present is None else present)
+        targets: list[list[int]] = []
+        for rows, _ in step.cases:
+            targets.append([])
+            for row in rows:
+                targets[-1].append(self.hole())
+                for case in row:
+                    self.put(int(case is None), case or 0)
+        ends = []
+        for holes, (_, body) in zip(targets, step.cases, strict=True):
+            for hole in holes:
+                self.code[hole] = self.here()
+            self.body(body)
+            self.put(op.JUMP)
+            ends.append(self.hole())
+        self.code[otherwise] = self.here()
+        self.body(step.otherwise)
+        for end in ends:
+            self.code[end] = self.here()
+
+    def outer_handler(self) -> None:
+        """A word with the place of the handler around."""
+        self.put(op.FAILED)
+        if self.handlers:
+            self.handlers[-1].append(len(self.code) - 1)
+
+    def handled(self, holes: list[int]) -> None:
+        """The handler of what was written begins here."""
+        for hole in holes:
+            self.code[hole] = self.here()
+
+    def loop(self, step: steps.Loop) -> None:
+        self.put(op.TURN, step.turn)
+        if step.gap is not None:
+            self.put(op.HANDLER)
+            self.handlers.append([self.hole()])
+        top = self.here()
+        gap = NONE if step.gap is None else step.gap
+        if step.count is not None:
+            self.put(op.COUNTED, step.turn, step.count, step.start, gap)
+            end = self.hole()
+        else:
+            self.put(op.LIMITED, step.turn, step.limit, step.start, gap)
+            end = self.hole()
+            self.text(step.until)
+        self.body(step.body)
+        self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
+        if step.gap is not None:
+            self.handled(self.handlers.pop())
+            self.put(op.CUT, step.start, step.gap)
+            self.outer_handler()
+            self.undo(step.undo)
+            self.code[end] = self.here()
+            self.put(op.HANDLER)
+            self.outer_handler()
+        else:
+            self.code[end] = self.here()
+        self.put(op.LISTED, self.column(step.group), NONE if step.present is None else step.present)
+
+    def attempt(self, step: steps.Try) -> None:
+        self.put(op.TRY, step.start, step.gap)
+        self.handlers.append([self.hole()])
+        self.body(step.body)
+        holes = self.handlers.pop()
+        self.put(op.HANDLER)
+        self.outer_handler()
+        self.put(op.JUMP)
+        end = self.hole()
+        self.handled(holes)
+        self.put(op.CAUGHT, step.start, step.gap)
+        self.outer_handler()
+        self.undo(step.undo)
+        self.body(step.otherwise)
+        self.code[end] = self.here()
+
+    def undo(self, entries: list[Repeated | Column]) -> None:
+        """The entries that take back what they have."""
+        self.put(len(entries), *(self.column(entry) for entry in entries))
+
+
+def how(number: ir.Number) -> int:
+    """How a number is read, as the interpreter has it."""
+    big = op.BIG if not number.little or number.size == 1 else 0
+    return 64 - 8 * number.size + big + (op.SIGNED if number.signed and not number.real else 0)
+
+
+def _unsigned(code: list[int]) -> NDArray[Any]:
+    """Words without sign, as an index that has none need not be looked at."""
+    return np.array([word & 0xFFFFFFFFFFFFFFFF for word in code], np.uint64)

@@ -13,7 +13,7 @@ from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import find_inputs
-from wirekit.pipeline.packets import OTHER_PORT, Note, _flow, packet_batches
+from wirekit.pipeline.packets import OTHER_PORT, Note, flow_of, packet_batches
 from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
@@ -46,8 +46,8 @@ def test_every_segment_is_a_row_as_it_stands_in_the_file() -> None:
 
 
 def test_a_flow_is_both_directions_in_one_capture_and_stable() -> None:
-    assert _flow(0, "a:1", "b:2") == _flow(0, "b:2", "a:1") == -4494550442544740322
-    assert _flow(1, "a:1", "b:2") != _flow(0, "a:1", "b:2")
+    assert flow_of(0, "a:1", "b:2") == flow_of(0, "b:2", "a:1") == -4494550442544740322
+    assert flow_of(1, "a:1", "b:2") != flow_of(0, "a:1", "b:2")
 
 
 def test_serial_sort_is_total_and_gives_each_row_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.road.index import index_frames
@@ -70,6 +71,15 @@ def odd_packets(path: Path) -> tuple[int, int]:
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures(path: Path) -> None:
     assert_same(path)
+
+
+@pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
+def test_packets(ports: frozenset[int]) -> None:
+    found = []
+    for road in ("objects", "columns"):
+        batches = packet_batches(find_inputs(CAPTURES), ports=ports, road=road)
+        found.append(Counter(repr(row) for batch in batches for row in batch.to_pylist()))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,9 @@ from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.rows import Rows
 from wirekit.tables.columns import PACKETS
 from wirekit.values import json_text
+
+LEAST_FOR_COLUMNS = 16 << 20
+"""Bytes of a capture from which on it takes the road of columns by itself."""
 
 MOST_RAW = 1 << 20
 OTHER_PORT = "TCP on a port that was not asked for"
@@ -58,15 +62,32 @@ class Note:
         return cls(**json.loads(text))
 
 
-def packet_batches(captures: Iterable[Input], *, ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+def by_columns(file: Input, road: str = "auto") -> bool:
+    """Whether a file takes the road of columns; a small one does not pay for the compilation of its kernels."""
+    if road == "auto":
+        return file.size >= LEAST_FOR_COLUMNS and find_spec("numba") is not None
+    return road == "columns"
+
+
+def packet_batches(
+    captures: Iterable[Input], *, ports: frozenset[int] = frozenset(), road: str = "auto"
+) -> Iterator[pa.RecordBatch]:
     """The packets of captures, in the order of each file; batches of about 16 MiB.
 
     Args:
         captures: the files.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
+        road: as in ``Job``; the rows are the same, those of a file's notes in front with ``columns``.
     """
     rows = Rows(PACKETS.schema)
     for capture in captures:
+        if by_columns(capture, road):
+            from wirekit.road import rows as columns
+
+            found = columns.packet_batches(capture, ports)
+            if found is not None:
+                yield from found
+                continue
         for row, size in _rows(capture, ports):
             batch = rows.add(row, size)
             if batch is not None:
@@ -109,9 +130,11 @@ def _rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...],
             yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
 
 
-def note_rows(file: Input, capture: Capture, skipped: Iterable[Skipped]) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """The rows on packets that hold no segment, each with the bytes that it keeps."""
-    counts: Counter[str] = Counter()
+def note_rows(
+    file: Input, capture: Capture, skipped: Iterable[Skipped], other_ports: int = 0
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows on packets that hold no segment, and on those of other ports, each with the bytes that it keeps."""
+    counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
     for packet in skipped:
         counts[packet.reason] += 1
         if packet.detail:
@@ -128,7 +151,7 @@ def segment_row(segment: Segment, capture: int) -> tuple[Any, ...]:
     """The row of a segment of a capture, of which the number is given."""
     time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
     time_us = min(max(time_us, -_LATEST), _LATEST)
-    flow = _flow(capture, source, target)
+    flow = flow_of(capture, source, target)
     return flow, time_us, file, offset, source, target, sequence, acknowledgment, flags, length, payload, None
 
 
@@ -145,7 +168,7 @@ def _damaged(file: Input, capture: Capture, part: Damaged) -> tuple[tuple[Any, .
 
 
 def _note(file: Input, note: Note, start: int, length: int, raw: bytes) -> tuple[tuple[Any, ...], int]:
-    row = (_flow(file.number, "", ""), 0, file.number, start, None, None, 0, 0, 0, length, raw, note.dumps())
+    row = (flow_of(file.number, "", ""), 0, file.number, start, None, None, 0, 0, 0, length, raw, note.dumps())
     return row, len(raw)
 
 
@@ -158,7 +181,7 @@ def _head(path: str) -> bytes:
 
 
 @lru_cache(maxsize=65536)
-def _flow(capture: int, one: str, other: str) -> int:
+def flow_of(capture: int, one: str, other: str) -> int:
     """The same for both directions, and in every process: Python's own ``hash`` is not."""
     first, second = sorted((one, other))
     digest = blake2b(f"{capture}\0{first}\0{second}".encode(), digest_size=8).digest()

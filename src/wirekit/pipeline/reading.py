@@ -13,7 +13,7 @@ from wirekit.errors import Misuse
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Job, captures, find_inputs
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.serial import sorted_packets
+from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
@@ -105,6 +105,8 @@ def table_batches(
             found: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary)
         elif table == PACKETS.name:
             found = ((table, batch) for batch in packet_batches(files, ports=ports))
-        else:
+        elif ports:
             found = flow_batches(sorted_packets(files, ports), job, summary, (table,))
+        else:
+            found = captured_batches(files, job, summary, (table,))
         yield from (batch for name, batch in found if name == table)

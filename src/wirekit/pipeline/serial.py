@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -14,15 +13,12 @@ import pyarrow.compute as pc
 
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
-from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.packets import by_columns, packet_batches
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.tables.columns import PACKETS
-
-LEAST_FOR_COLUMNS = 16 << 20
-"""Bytes of a capture from which on it takes the road of columns by itself."""
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
 
 SLICE_ROWS = 4096
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
@@ -57,24 +53,21 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
     return publish(job, output, "serial", work)
 
 
-def captured_batches(files: Sequence[Input], job: Job, summary: Summary) -> Iterator[Batch]:
-    """The tables of one capture, in one file or more; ``summary`` is counted up."""
+def captured_batches(
+    files: Sequence[Input], job: Job, summary: Summary, tables: Iterable[str] = FROM_INPUTS
+) -> Iterator[Batch]:
+    """The tables that are wanted of one capture, in one file or more; ``summary`` is counted up."""
     found = None
-    if len(files) == 1 and _by_columns(files[0], job):
+    if len(files) == 1 and by_columns(files[0], job.road):
         from wirekit.road.tables import captured
 
-        found = captured(files[0], job, summary)
-    return flow_batches(sorted_packets(files), job, summary) if found is None else found
+        found = captured(files[0], job, summary, tables)
+    return flow_batches(sorted_packets(files, road=job.road), job, summary, tables) if found is None else found
 
 
-def _by_columns(file: Input, job: Job) -> bool:
-    """Whether a capture takes the road of columns; a small one does not pay for the compilation of its kernels."""
-    if job.road == "auto":
-        return file.size >= LEAST_FOR_COLUMNS and find_spec("numba") is not None
-    return job.road == "columns"
-
-
-def sorted_packets(files: Sequence[Input], ports: frozenset[int] = frozenset()) -> Iterator[pa.RecordBatch]:
+def sorted_packets(
+    files: Sequence[Input], ports: frozenset[int] = frozenset(), road: str = "auto"
+) -> Iterator[pa.RecordBatch]:
     """The packets of one capture, sorted as ``flow_batches`` wants them.
 
     The capture's packets are held in memory. For captures beyond it, this is where runs of sorted batches would be
@@ -83,8 +76,9 @@ def sorted_packets(files: Sequence[Input], ports: frozenset[int] = frozenset()) 
     Args:
         files: the files of the capture.
         ports: if there are any, only segments from or to one of these.
+        road: as in ``Job``.
     """
-    batches = list(packet_batches(files, ports=ports))
+    batches = list(packet_batches(files, ports=ports, road=road))
     keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]

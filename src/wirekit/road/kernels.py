@@ -17,10 +17,12 @@ HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
 
 
 @njit(nogil=True, cache=True)
-def number_flows(low: Any, high: Any, numbers: Any, table: Any) -> Any:
-    """Numbers pairs of endpoints as they appear; ``table`` has a power of 2 elements, all -1. Gives how many."""
+def number_flows(low: Any, high: Any, numbers: Any, firsts: Any, table: Any) -> Any:
+    """Numbers pairs of endpoints as they appear. Gives how many.
+
+    ``firsts`` gets the first row of each; ``table`` has a power of 2 elements, all -1.
+    """
     mask = table.size - 1
-    firsts = np.empty(low.size, np.int64)
     count = 0
     for row in range(low.size):
         mixed = np.uint64(low[row]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(high[row]) * np.uint64(
@@ -253,6 +255,16 @@ def copy_streams(
             times[piece[side]] = time[row]
             ranks[piece[side]] = max(4 * at + 2, released[flow, side])
             piece[side] += 1
+
+
+@njit(nogil=True, cache=True)
+def copy_ranges(data: Any, begin: Any, size: Any, content: Any) -> Any:
+    """Puts ranges of ``data`` one behind the other."""
+    to = 0
+    for number in range(begin.size):
+        for at in range(begin[number], begin[number] + size[number]):
+            content[to] = data[at]
+            to += 1
 
 
 @njit(nogil=True, cache=True)

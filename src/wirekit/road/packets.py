@@ -19,6 +19,7 @@ from wirekit.capture.files import Capture, Packet, Skipped, dissect
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
+from wirekit.road.compiled import loop
 from wirekit.schemas.net.link import LINKS
 
 if TYPE_CHECKING:
@@ -124,6 +125,16 @@ def read_packets(capture: Capture) -> Packets | None:
         np.concatenate(each) for each in zip(*parts, strict=True)
     )
     return Packets(time, source, target, sequence, acknowledgment, flags, begin, size, length, endpoints, skipped)
+
+
+def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
+    """The number of each packet's flow, counted from 0 as they appear; how many there are; the first packet of each."""
+    count = packets.time.size
+    numbers, first = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
+    low, high = np.minimum(packets.source, packets.target), np.maximum(packets.source, packets.target)
+    flows = loop("number_flows")(low, high, numbers, first, table)
+    return numbers, flows, first[:flows]
 
 
 def _segments(

@@ -9,7 +9,7 @@ import numpy as np
 
 from wirekit.capture.tcp import ClosedReason, Settings
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Packets
+from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,10 +66,7 @@ def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
         settings: how long to wait, as for objects.
     """
     count = packets.time.size
-    numbers = np.zeros(count, np.int64)
-    table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
-    low, high = np.minimum(packets.source, packets.target), np.maximum(packets.source, packets.target)
-    flows = loop("number_flows")(low, high, numbers, table)
+    numbers, flows, _ = numbered_flows(packets)
     rows = np.arange(count)
     if (np.diff(packets.time) < 0).any():
         rows = np.argsort(packets.time, kind="stable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -12,30 +12,32 @@ import pyarrow as pa
 
 from wirekit.capture.files import Capture, open_capture
 from wirekit.capture.follow import Choice, Follower, Item, Link
-from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Segment, Settings, Side
+from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings, Side
 from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame, Quarantined
 from wirekit.errors import WireError
 from wirekit.pipeline.flows import Batch, Writer, flow_batches
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.packets import note_rows, segment_row
+from wirekit.pipeline.packets import note_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
 from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Packets, read_packets
+from wirekit.road.rows import segment_batches
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.tables.columns import PACKETS
 
 SIDES: tuple[Side, Side] = ("client", "server")
 
 
-def captured(each: Input, job: Job, summary: Summary) -> Iterator[Batch] | None:
+def captured(each: Input, job: Job, summary: Summary, tables: Iterable[str]) -> Iterator[Batch] | None:
     """The tables of one capture; None where the file as a whole is odd: damaged, cut, or not to be read.
 
     Args:
         each: the capture.
         job: how protocols are chosen.
         summary: is counted up.
+        tables: those that are wanted.
     """
     try:
         capture = open_capture(each.path)
@@ -45,16 +47,18 @@ def captured(each: Input, job: Job, summary: Summary) -> Iterator[Batch] | None:
     if packets is None:
         capture.close()
         return None
-    return _tables(each, capture, packets, job, summary)
+    return _tables(each, capture, packets, job, summary, tables)
 
 
-def _tables(each: Input, capture: Capture, packets: Packets, job: Job, summary: Summary) -> Iterator[Batch]:
+def _tables(
+    each: Input, capture: Capture, packets: Packets, job: Job, summary: Summary, tables: Iterable[str]
+) -> Iterator[Batch]:
     choice = job.choice
     with capture:
         data = capture.view()
         streams = put_together(data, packets, Settings(server_ports=frozenset(choice.ports)))
         index = index_frames(streams, choice, packets.endpoints.text)
-        writer = Writer(job, summary)
+        writer = Writer(job, summary, tables)
         count = summary.file(each.name)
         plain = _Plain(streams, index, packets)
         for flow in np.flatnonzero(~streams.odd).tolist():
@@ -64,7 +68,7 @@ def _tables(each: Input, capture: Capture, packets: Packets, job: Job, summary: 
             link, items = found or plain.followed(flow, choice)
             yield from writer.connection(each.name, link, items)
         yield from writer.rest()
-        yield from flow_batches(_odd(each, capture, data, packets, streams), job, summary)
+        yield from flow_batches(_odd(each, capture, data, packets, streams), job, summary, tables)
 
 
 class _Plain:
@@ -195,27 +199,11 @@ def _odd(
     """Rows of the table ``packets``, sorted as ``flow_batches`` wants them: what is no segment, and the odd flows."""
     rows = Rows(PACKETS.schema)
     for row, size in note_rows(each, capture, packets.skipped):
-        yield from _full(rows.add(row, size))
-    text = packets.endpoints.text
-    for flow in np.flatnonzero(streams.odd).tolist():
-        for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
-            begin = int(packets.begin[row])
-            segment = Segment(
-                int(packets.time[row]),
-                text(int(packets.source[row])),
-                text(int(packets.target[row])),
-                int(packets.sequence[row]),
-                int(packets.acknowledgment[row]),
-                int(packets.flags[row]),
-                bytes(data[begin : begin + int(packets.size[row])]),
-                begin,
-                each.number,
-                int(packets.length[row]),
-            )
-            yield from _full(rows.add(segment_row(segment, each.capture), len(segment.payload)))
-    yield from _full(rows.flush())
-
-
-def _full(batch: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
+        batch = rows.add(row, size)
+        if batch is not None:
+            yield batch
+    batch = rows.flush()
     if batch is not None:
         yield batch
+    odd = np.repeat(streams.odd, np.diff(streams.begins))
+    yield from segment_batches(each, data, packets, streams.order[odd])

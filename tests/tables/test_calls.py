@@ -24,7 +24,8 @@ from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry
 from wirekit.tables import Asked, Except, Messages, Named, Names, Rows, Tables
 from wirekit.tables.columns import FROM_INPUTS
-from wirekit.values import SymbolTable
+from wirekit.tables.records import Frames, Records
+from wirekit.values import Symbol, SymbolTable
 from wirekit.wire import Array, Bytes, Checked, Length, String, Struct, Symbols, int16, uint32
 
 Tabled = dict[str, list[dict[str, Any]]]
@@ -257,6 +258,24 @@ def test_messages_that_are_declared_are_those_of_the_library() -> None:
     (put,) = conversation.receive("client", frame("PUT", 3, "me", [{"key": "k", "text": b"t"}]))
     (message,) = put.messages  # type: ignore[union-attr]
     assert (message.topic, message.key, message.value, message.check) == ("s", b"k", b"t", "ok")
+
+
+@pytest.mark.usefixtures("store")
+def test_a_protocol_that_is_registered_again_has_its_new_tables() -> None:
+    for client in ("name", "items[0].key"):
+        tables = Tables((Rows("calls", "frame", {"client": client}),))
+        register(Protocol("again", "A store", {"frame": Layout(FRAME)}, "frame", "frame", ("frame",), tables=tables))
+        found, _ = follow_rows(stream(frame("PUT", 3, "name", [{"key": "key", "text": b""}])), protocol="again")
+        assert only(found, "calls")["client"] == client.rpartition(".")[2]
+        registry.unregister("again")
+
+
+def test_kinds_that_nobody_declared_take_no_memory() -> None:
+    evaluator = Records("joyqueue")
+    before = len(evaluator._plans)
+    for number in range(1000):
+        evaluator.rows("joyqueue.frame", Frames({"type": Symbol(1000 + number)}))
+    assert len(evaluator._plans) == before + 1
 
 
 @pytest.mark.usefixtures("store")

@@ -137,8 +137,8 @@ class Calls:
                     self._facts = {**row, **self._facts}
             elif each.rows:
                 several.setdefault(each.table, []).append(each)
-        for table, found in several.items():
-            call.rows.setdefault(table, []).append(found)
+        for table, rows in several.items():
+            call.rows.setdefault(table, []).append(rows)
 
     def _messages(
         self, call: _Call, evaluator: Records, frame: Frame, frames: Frames, connection: str
@@ -164,7 +164,7 @@ class Calls:
         """The rows of a call to which nothing comes any more."""
         row = call.row
         row["outcome"] = outcome
-        rows = {table: _merged(DECLARED[table].keys, found) for table, found in call.rows.items()}
+        rows = {table: _merged(DECLARED[table].keys, sides) for table, sides in call.rows.items()}
         own = _error(row)
         topics = rows.get(CALL_TOPICS.name, [])
         failed = {(each.get("topic"), each.get("partition")): each for each in topics if "error" in each}
@@ -182,8 +182,8 @@ class Calls:
             yield GROUP_EVENTS.name, self._with_call(each, row, own), 0
         for each in rows.get(OFFSETS.name, ()):
             error = failed.get((each.get("topic"), each.get("partition")))
-            found = {**self._with_call(each, row, own if error is None else _error(error)), "source": "request"}
-            yield OFFSETS.name, found, 0
+            offset = {**self._with_call(each, row, own if error is None else _error(error)), "source": "request"}
+            yield OFFSETS.name, offset, 0
         if "error" not in row and failed:
             row.update(_error(next(iter(failed.values()))))
         names = {each["topic"] for each in topics if "topic" in each}

@@ -242,11 +242,11 @@ class Writer:
 
 
 def _addresses(link: Link) -> Row:
-    found: Row = {}
+    apart: Row = {}
     for side, address in (("client", link.client), ("server", link.server)):
         host, _, port = address.rpartition(":")
-        found[f"{side}_address"], found[f"{side}_port"] = host.strip("[]"), int(port)
-    return found
+        apart[f"{side}_address"], apart[f"{side}_port"] = host.strip("[]"), int(port)
+    return apart
 
 
 def _check(check: Check) -> Row:

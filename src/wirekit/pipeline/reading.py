@@ -102,11 +102,11 @@ def table_batches(
     summary = Summary() if summary is None else summary
     for files in captures(job.inputs):
         if files[0].kind != CAPTURE:
-            found: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary)
+            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary)
         elif table == PACKETS.name:
-            found = ((table, batch) for batch in packet_batches(files, ports=ports))
+            tables = ((table, batch) for batch in packet_batches(files, ports=ports))
         elif ports:
-            found = flow_batches(sorted_packets(files, ports), job, summary, (table,))
+            tables = flow_batches(sorted_packets(files, ports), job, summary, (table,))
         else:
-            found = captured_batches(files, job, summary, (table,))
-        yield from (batch for name, batch in found if name == table)
+            tables = captured_batches(files, job, summary, (table,))
+        yield from (batch for name, batch in tables if name == table)

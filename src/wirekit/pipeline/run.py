@@ -86,7 +86,7 @@ def _described(attempts: Path, task: int, job: Job, about: Mapping[str, Any]) ->
         }
     )
     for each, said in zip(job.inputs, about["inputs"], strict=True):
-        found = about["summary"].get(each.name, {})
+        counts = about["summary"].get(each.name, {})
         inputs.add(
             {
                 "run_id": run,
@@ -97,12 +97,14 @@ def _described(attempts: Path, task: int, job: Job, about: Mapping[str, Any]) ->
                 "modified": each.mtime_ns // 1000,
                 "sha256": said["sha256"],
                 "changed": each.name in about["changed_while_read"],
-                "segments": found.get("segments"),
-                "first_time": found.get("first_us"),
-                "last_time": found.get("last_us"),
-                "skipped": [{"reason": reason, "packets": count} for reason, count in found.get("skipped", {}).items()],
-                "damaged": found.get("damaged"),
-                "unreadable": found.get("unreadable"),
+                "segments": counts.get("segments"),
+                "first_time": counts.get("first_us"),
+                "last_time": counts.get("last_us"),
+                "skipped": [
+                    {"reason": reason, "packets": count} for reason, count in counts.get("skipped", {}).items()
+                ],
+                "damaged": counts.get("damaged"),
+                "unreadable": counts.get("unreadable"),
             }
         )
     with Sink(attempts, task, "run") as sink:

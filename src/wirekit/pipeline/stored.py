@@ -68,9 +68,9 @@ def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
             tables["quarantine"].add(row)
     count.checks = +count.checks
     for table, waiting in tables.items():
-        rest = waiting.flush()
-        if rest is not None:
-            yield table, rest
+        last = waiting.flush()
+        if last is not None:
+            yield table, last
 
 
 def _reader(kind: str) -> Callable[[str], Iterator[Piece]]:

@@ -5,7 +5,6 @@ A field that was not reached is null, as one that is not there. What a column ca
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from typing import Any
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
 from wirekit.engine import decode
-from wirekit.registry import registry
+from wirekit.registry import Protocol, registry
 from wirekit.tables.columns import (
     BIGINT,
     BINARY,
@@ -94,6 +93,8 @@ class Records:
         self._tables = registry.protocol(protocol).declared
         self._plans: dict[tuple[str, str | None], _Plan] = {}
         self._kinds: dict[str, _Read | None] = {}
+        declared: list[Rows | Names | Messages] = [*self._tables.rows, *self._tables.names, *self._tables.messages]
+        self._named_kinds = {kind for each in declared for kind in each.kinds}
         self._embedded: dict[str, list[_EmbeddedRows]] = {}
         for each in self._tables.embedded:
             self._embedded.setdefault(each.topic, []).append(_EmbeddedRows(protocol, each))
@@ -139,16 +140,24 @@ class Records:
             self._kinds[schema] = None if path is None else _path(parse(path), ())
         read = self._kinds[schema]
         kind = None if read is None else _as_text(read(frames, [frames.value]))
+        if kind not in self._named_kinds:
+            kind = None
         plan = self._plans.get((schema, kind))
         if plan is None:
             plan = self._plans[schema, kind] = _Plan(self._protocol, self._tables, schema, kind)
         return plan
 
 
-@functools.cache
+_known: dict[str, tuple[Protocol, Records]] = {}
+
+
 def records(protocol: str) -> Records:
-    """The evaluator of a protocol's declaration."""
-    return Records(protocol)
+    """The evaluator of a protocol's declaration, made once; of the protocol that has the name now."""
+    registered = registry.protocol(protocol)
+    known = _known.get(protocol)
+    if known is None or known[0] is not registered:
+        known = _known[protocol] = registered, Records(protocol)
+    return known[1]
 
 
 class _Plan:
@@ -168,8 +177,7 @@ class _Plan:
         compiler = _Compiler(protocol)
         self.rows = [_DeclaredRows(compiler, each) for each in tables.rows if applies(each)]
         self.names = [_DeclaredNames(compiler, each) for each in tables.names if applies(each)]
-        found = [MessageFacts(compiler, each) for each in tables.messages if applies(each)]
-        self.messages = found[0] if found else None
+        self.messages = next((MessageFacts(compiler, each) for each in tables.messages if applies(each)), None)
 
     def remember(self, frames: Frames) -> None:
         """Takes note of the names that a frame gives."""
@@ -435,8 +443,8 @@ class _Compiler:
         reads = [(name, self.value(value, each)) for name, value in columns.items()]
 
         def structures(frames: Frames, around: list[Any]) -> list[Row] | None:
-            found = [{name: read(frames, inner) for name, read in reads} for inner in elements(around[0], each)]
-            return found or None
+            items = [{name: read(frames, inner) for name, read in reads} for inner in elements(around[0], each)]
+            return items or None
 
         return structures
 
@@ -546,8 +554,8 @@ def _computed(tree: Expression) -> _Read:
             case Field(names=names):
                 return _followed(value, names)
             case LengthOf(of=inner):
-                found = compute(inner, value)
-                return None if found is None else len(found)
+                measured = compute(inner, value)
+                return None if measured is None else len(measured)
             case Context():
                 return None
         operands = [compute(operand, value) for operand in tree.operands]

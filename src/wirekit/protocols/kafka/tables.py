@@ -38,8 +38,8 @@ def _topics(layout: str, topics: str, **columns: Value) -> Rows:
 def _partitions(layout: str, topics: str, partitions: str, **columns: Value) -> Rows:
     """A row a partition, of lists of partitions inside lists of topics."""
     each = f"{topics}.{partitions}"
-    found = {name: f"{each}.{value}" if isinstance(value, str) else value for name, value in columns.items()}
-    return Rows("call_topics", layout, {"topic": f"{topics}.topic", "partition": f"{each}.partition", **found}, each)
+    inside = {name: f"{each}.{value}" if isinstance(value, str) else value for name, value in columns.items()}
+    return Rows("call_topics", layout, {"topic": f"{topics}.topic", "partition": f"{each}.partition", **inside}, each)
 
 
 def _bytes(record_set: str) -> Total:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import wirekit
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
 from wirekit.cli import main
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 DISK = FIXTURES / "kafka" / "disk"
 BASE = "0" * 20
+VALUES = "kafka.consumer_offsets"
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +34,8 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         partition.mkdir()
         shutil.copy(log, partition / f"{BASE}.log")
         shutil.copy(log.with_suffix(".log.dump.txt"), partition / f"{BASE}.log.dump.txt")
+    (folder / "__consumer_offsets-0").mkdir()
+    shutil.copy(DISK / "0.10.2.2-__consumer_offsets-0.log", folder / "__consumer_offsets-0" / f"{BASE}.log")
     plain = (DISK / "0.10.2.2-t-none-0.log").read_bytes()
     for name, data in {"torn-1": plain[:-7], "nonsense-2": plain + b"\x55" * 3000, "empty-3": b""}.items():
         (folder / name).mkdir()
@@ -80,6 +84,36 @@ def test_messages_are_those_that_the_command_prints(
         (None, None, None, "stored")
     }
     assert {row["timestamp"] is None for row in found if row["timestamp_ms"] is not None} == {False}
+
+
+def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Path, Result]) -> None:
+    output, _ = by_serial
+    stored = [row for row in rows(output, "messages") if row["topic"] == "__consumer_offsets"]
+    values = {row["position"]: (wirekit.decode(row["key"], f"{VALUES}.key").value, row["value"]) for row in stored}
+
+    def offset(value: bytes | None) -> int | None:
+        return None if value is None else wirekit.decode(value, f"{VALUES}.offset_value").value.offset
+
+    positions = rows(output, "offsets")
+    assert {
+        row["position"]: (row["group_id"], row["topic"], row["partition"], row["log_offset"]) for row in positions
+    } == {
+        position: (key.group, key.topic, key.partition, offset(value))
+        for position, (key, value) in values.items()
+        if key.version <= 1
+    }
+    assert {(row["source"], row["call_id"]) for row in positions} == {("stored", None)}
+    assert {row["deleted"]: row["log_offset"] is None for row in positions} == {False: False, True: True}
+    members = {
+        (key.group, member.member_id)
+        for key, value in values.values()
+        if key.version > 1 and value is not None
+        for member in wirekit.decode(value, f"{VALUES}.group_value").value.members
+    }
+    events = rows(output, "group_events")
+    assert {(row["group_id"], row["member_id"]) for row in events} == members
+    assert {row["event"] for row in events} == {"stored"}
+    assert all(row["topics"] and row["assignment"] for row in events)
 
 
 def test_rows_and_columns_make_the_same_tables(

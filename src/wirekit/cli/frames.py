@@ -3,52 +3,114 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from wirekit.capture.follow import Link, Missing, frame_line
+from wirekit.capture.follow import Choice, Link, Missing, frame_line
+from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
 from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option
+from wirekit.cli.exchange import show_frame
+from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.conversation import Frame, Quarantined
 from wirekit.display.frames import FrameTable
+
+PICTURES = ("tree", "hexdump", "raw")
+"""Forms of output of one frame."""
 
 
 @click.command("frames")
 @click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
 @choice_options
-@click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
+@selection_options
+@click.option("--follow", metavar="N", help="The whole conversation of a connection, with what is missing in it.")
+@click.option("--frame", "number", type=click.IntRange(1), metavar="N", help="One frame, with its request or answer.")
+@click.option(
+    "--output",
+    type=click.Choice(["table", "json", *PICTURES]),
+    help="By default a table on a terminal, else JSON. With --frame: tree (default on a terminal), hexdump, json, or "
+    "raw, the frame's bytes.",
+)
 @separate_option
 @strict_option
 def command(
-    captures: tuple[str, ...], protocol: str, ports: tuple[str, ...], output: str | None, separate: bool, strict: bool
+    captures: tuple[str, ...],
+    protocol: str,
+    ports: tuple[str, ...],
+    selection: Selection,
+    follow: str | None,
+    number: int | None,
+    output: str | None,
+    separate: bool,
+    strict: bool,
 ) -> int:
-    """Show every frame of CAPTURE (pcap or pcapng; - is standard input): who sent it, what it is about, the error that
+    """Show the frames of CAPTURE (pcap or pcapng; - is standard input): who sent each, what it is about, the error that
     it gives, how long its answer took.
 
     The protocol of each connection is found from its bytes; --protocol or --port say it instead. Files of one rotation
-    are one capture.
+    are one capture. Options that select may be given more than once: a frame fits if it fits each kind of them.
+
+    \b
+    wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
+    wirekit frames --frame 17 trace.pcap
     """
     once(captures)
     choice = parse_choice(protocol, ports)
-    form = output or ("table" if on_terminal() else "json")
-    status = 0
+    _check_options(selection, follow, number, output)
     parted = captures_of(captures, separate=separate)
+    if number is not None:
+        return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
+    form = output or ("table" if on_terminal() else "json")
+    selection = selection if follow is None else replace(selection, connections=(follow,))
+    status = 0
     for parts in parted:
-        path = parts[0]
-        table = FrameTable(console(), path if len(parted) > 1 else "") if form == "table" else None
-        followed = FollowedCapture(parts, choice)
-        bad: Counter[str] = Counter()
-        for each in numbered(followed, describe=table is not None):
-            if isinstance(each.item, Frame):
-                _show(path, each, each.item, table)
-                bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
-            status |= report(path, each.link, each.item)
-        status |= followed.status
-        if bad:
-            say(f"{path}: {failed(bad)}")
-            status |= strict
+        table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
+        status |= _listed(FollowedCapture(parts, choice), selection, table, strict=strict, whole=follow is not None)
+    return status
+
+
+def _check_options(selection: Selection, follow: str | None, number: int | None, output: str | None) -> None:
+    if number is None and output in PICTURES:
+        raise click.UsageError(f"--output {output} goes with --frame N")
+    if number is not None and (output == "table" or follow is not None or selection.active):
+        raise click.UsageError("--frame N shows one frame by its number; leave out --output table and what selects")
+    if follow is not None and selection.connections:
+        raise click.UsageError("give --follow or --connection, not both")
+
+
+def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
+    if len(parted) > 1:
+        raise click.UsageError("--frame N is a frame of one capture; name one")
+    followed = FollowedCapture(parted[0], choice)
+    link, frame, request, answer = show_frame(followed, number, form)
+    return max(report(followed.path, link, each) for each in (frame, request, answer)) | followed.status
+
+
+def _listed(
+    followed: FollowedCapture, selection: Selection, table: FrameTable | None, *, strict: bool, whole: bool
+) -> int:
+    """The frames that fit, a line each; with ``whole``, lines for the bytes between them as well."""
+    bad: Counter[str] = Counter()
+    status = shown = 0
+    for each in numbered(followed, describe=table is not None or selection.active):
+        if selection.active and not selection.wants(each):
+            continue
+        shown += each.item is not None
+        if isinstance(each.item, Frame):
+            _show(followed.path, each, each.item, table)
+            bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
+        elif whole and table is not None and each.item is not None:
+            table.undecoded(each.connection, each.link, each.item)
+        status |= report(followed.path, each.link, each.item)
+    status |= followed.status
+    if bad:
+        say(f"{followed.path}: {failed(bad)}")
+        status |= strict
+    if selection.active and not shown:
+        say(f"{followed.path}: no frame fits")
     return status
 
 

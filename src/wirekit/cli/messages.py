@@ -29,9 +29,11 @@ from wirekit.cli.common import (
     say,
     strict_option,
 )
+from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.frames import report
+from wirekit.cli.numbered import numbered
 from wirekit.conversation import Frame, Message
-from wirekit.errors import WireError
+from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
@@ -46,6 +48,7 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 @click.command("messages")
 @click.argument("files", nargs=-1, required=True, metavar="CAPTURE|SEGMENT...")
 @choice_options
+@selection_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
 @click.option(
     "--engine",
@@ -58,6 +61,7 @@ def command(
     files: tuple[str, ...],
     protocol: str,
     ports: tuple[str, ...],
+    selection: Selection,
     output: str | None,
     engine: str | None,
     separate: bool,
@@ -67,6 +71,7 @@ def command(
     are opened.
 
     Offsets are absolute; for Pulsar they are ledger:entry:batch_index. A failed checksum is marked, not left out.
+    Options that select take messages of captures by the frame that holds them, as `wirekit frames` does.
     """
     once(files)
     choice = parse_choice(protocol, ports)
@@ -81,8 +86,10 @@ def command(
         before = show.bad
         with reopenable(path) as copy:
             if len(parts) > 1 or _is_capture(copy):
-                status |= _captured(parts, copy if len(parts) == 1 else "", choice, show)
+                status |= _captured(parts, copy if len(parts) == 1 else "", choice, selection, show)
             else:
+                if selection.active:
+                    raise Misuse(f"{path} is no capture: its messages are in no frames to select; try `wirekit sql`")
                 chosen = engine or _engine(max(much, _size((copy,))), output)
                 status |= _stored(path, copy, protocol, chosen, show)
         if show.bad > before:
@@ -91,14 +98,17 @@ def command(
     return status
 
 
-def _captured(parts: Parts, copy: str, choice: Choice, show: Show) -> int:
+def _captured(parts: Parts, copy: str, choice: Choice, selection: Selection, show: Show) -> int:
     """The messages of a capture."""
     status = 0
     followed = FollowedCapture(parts, choice, copy)
-    for link, item in followed:
-        status |= report(followed.path, link, item)
-        for message in item.messages if isinstance(item, Frame) else ():
-            show(followed.path, message)
+    for each in numbered(followed, describe=selection.active):
+        if selection.active and not selection.wants(each):
+            continue
+        status |= report(followed.path, each.link, each.item)
+        for message in each.item.messages if isinstance(each.item, Frame) else ():
+            if selection.wants_topic(message.topic):
+                show(followed.path, message)
     return status | followed.status
 
 

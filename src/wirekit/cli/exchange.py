@@ -1,0 +1,79 @@
+"""``wirekit frames --frame``: one frame of a capture, with the request that it answers or the answer that it got."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from wirekit.capture.follow import Link, frame_line
+from wirekit.cli.captures import FollowedCapture
+from wirekit.cli.common import console, plural, print_json, say, time_of_day
+from wirekit.cli.numbered import numbered
+from wirekit.conversation import Frame
+from wirekit.errors import Misuse
+
+
+class Exchange(NamedTuple):
+    """A frame and what belongs to it.
+
+    Attributes:
+        link: the connection.
+        frame: the one that was asked for.
+        request: that it answers, or None.
+        answer: that it got, or None.
+    """
+
+    link: Link
+    frame: Frame
+    request: Frame | None = None
+    answer: Frame | None = None
+
+
+def show_frame(followed: FollowedCapture, number: int, form: str) -> Exchange:
+    """Prints a frame of a capture after its request, or before its answer; as ``raw`` its own bytes alone.
+
+    Raises:
+        Misuse: for a number that no frame has.
+    """
+    exchange = _exchange(followed, number)
+    link, frame, request, answer = exchange
+    if form == "raw":
+        sys.stdout.buffer.write(frame.data)
+        return exchange
+    for title, each in (("its request", request), (f"frame {number}", frame), ("its answer", answer)):
+        if each is not None and form == "json":
+            print_json(frame_line(link, each, followed.path))
+        elif each is not None:
+            _show(link, each, title, form)
+    if form != "json" and frame.description.role == "request" and frame.description.answered and answer is None:
+        say(f"{followed.path}: no answer to frame {number} was captured")
+    return exchange
+
+
+def _exchange(followed: FollowedCapture, number: int) -> Exchange:
+    """Reads as far as the frame, or as its answer if it is a request."""
+    asking: Exchange | None = None
+    count = 0
+    for link, item, _, count, _ in numbered(followed, describe=False):
+        if not isinstance(item, Frame):
+            continue
+        if asking is None and count == number:
+            asking = Exchange(link, item, request=item.request)
+            if item.description.role != "request" or not item.description.answered:
+                return asking
+        elif asking is not None and link is asking.link and item.request is asking.frame:
+            return asking._replace(answer=item)
+    if asking is None:
+        raise Misuse(f"{followed.path} has no frame {number}; it has {plural(count, 'frame')}")
+    return asking
+
+
+def _show(link: Link, frame: Frame, title: str, form: str) -> None:
+    from wirekit.display.render import show
+
+    sender, receiver = link.addresses(frame.side)
+    latency = "" if frame.latency_us is None else f", {frame.latency_us / 1000:.3f} ms after its request"
+    screen = console()
+    text = f"{title}: {sender} > {receiver} at {time_of_day(frame.time_us)}{latency}"
+    screen.print(text, style="bold", markup=False, soft_wrap=True)
+    show(frame.decoded, screen, form)

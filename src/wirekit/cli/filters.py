@@ -1,0 +1,185 @@
+"""Options that select frames of captures, the same on several commands."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+
+import click
+
+from wirekit.cli.numbered import Numbered
+from wirekit.conversation import Frame
+from wirekit.tables.times import DAY_US
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
+MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Microseconds since the epoch, or since any midnight (UTC) where no date was given."""
+
+    us: int
+    dated: bool
+
+    def before_or_at(self, time_us: int) -> bool:
+        """Whether a time is not earlier."""
+        return self.us <= (time_us if self.dated else time_us % DAY_US)
+
+    def after(self, time_us: int) -> bool:
+        """Whether a time is earlier."""
+        return not self.before_or_at(time_us)
+
+
+class _MomentType(click.ParamType):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        """Reads ``09:30``, ``09:30:05.25``, ``2026-11-21`` or both; UTC, or with an offset."""
+        try:
+            if re.match(r"\d\d:\d\d", value):
+                clock = time.fromisoformat(value).replace(tzinfo=UTC)
+                return Moment((datetime.combine(EPOCH, clock) - EPOCH) // MICROSECOND, dated=False)
+            moment = datetime.fromisoformat(value)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return Moment((moment - EPOCH) // MICROSECOND, dated=True)
+        except ValueError:
+            self.fail(f"{value!r} is no time; write 09:30:05.25, 2026-11-21 or 2026-11-21T09:30 (UTC)", param, ctx)
+
+
+class _DurationType(click.ParamType):
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Reads ``50ms``; in microseconds."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", value)
+        if match is None:
+            self.fail(f"{value!r} is no duration; write 50ms, 1.5s or 200us", param, ctx)
+        return int(Decimal(match[1]) * UNITS[match[2]])
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What frames must be to be shown: everything that is given, any of its values.
+
+    Attributes:
+        apis: patterns of the frame's API, or of that of its request; in any case of letters.
+        topics, groups: patterns of their names.
+        clients: patterns of what the client calls itself, of its address, or of that with its port.
+        ids: correlation ids.
+        connections: numbers as the table shows them, or names.
+        since, until: when the frame's last byte was captured; ``until`` is not in it.
+        slower_us: answers that took longer.
+        errors: only what is wrong: an error in an answer, a failed check, bytes not decoded or not captured.
+    """
+
+    apis: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    ids: tuple[int, ...] = ()
+    connections: tuple[str, ...] = ()
+    since: Moment | None = None
+    until: Moment | None = None
+    slower_us: int | None = None
+    errors: bool = False
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is selected at all."""
+        return self != Selection()
+
+    def wants(self, each: Numbered) -> bool:
+        """Whether a frame, or a range of bytes that is none, fits."""
+        link, item, facts = each.link, each.item, each.facts
+        if item is None or not self._in_time(item.time_us):
+            return False
+        if self.connections and str(each.connection) not in self.connections and link.name not in self.connections:
+            return False
+        names = [facts.client, link.client, link.client.rpartition(":")[0].strip("[]")]
+        if self.clients and not _any_fits(self.clients, names):
+            return False
+        if not isinstance(item, Frame):
+            return not (self.apis or self.topics or self.groups or self.ids or self.slower_us is not None)
+        about, latency = item.description, item.latency_us
+        return (
+            (not self.apis or _any_fits(map(str.lower, self.apis), map(_lower, (about.api, facts.api))))
+            and (not self.topics or self.wants_topic(*facts.topics))
+            and (not self.groups or _any_fits(self.groups, [facts.group_id]))
+            and (not self.ids or about.correlation_id in self.ids)
+            and (self.slower_us is None or (latency is not None and latency > self.slower_us))
+            and (not self.errors or is_wrong(each))
+        )
+
+    def wants_topic(self, *topics: str | None) -> bool:
+        """Whether one of these topics fits."""
+        return not self.topics or _any_fits(self.topics, topics)
+
+    def _in_time(self, time_us: int | None) -> bool:
+        if self.since is None and self.until is None:
+            return True
+        if time_us is None:
+            return False
+        after = self.since is None or self.since.before_or_at(time_us)
+        return after and (self.until is None or self.until.after(time_us))
+
+
+def is_wrong(each: Numbered) -> bool:
+    """Whether an answer gives an error, a check failed, or something is not decoded or not captured."""
+    item = each.item
+    if not isinstance(item, Frame):
+        return item is not None
+    decoded = item.decoded
+    failed = any(check.status == "bad" for check in decoded.checks)
+    return bool(each.facts.errors) or decoded.error is not None or item.reason is not None or failed
+
+
+def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options; the command gets them as ``selection``."""
+
+    @functools.wraps(command)
+    def selected(*arguments: Any, **options: Any) -> Any:
+        chosen = {each.name: options.pop(each.name) for each in fields(Selection)}
+        return command(*arguments, selection=Selection(**chosen), **options)
+
+    for option in reversed(OPTIONS):
+        selected = option(selected)
+    return selected
+
+
+OPTIONS = (
+    click.option(
+        "--api", "apis", multiple=True, metavar="NAME", help="Frames of an API or command, and their answers."
+    ),
+    click.option(
+        "--topic", "topics", multiple=True, metavar="NAME", help="Frames about a topic; * stands for anything."
+    ),
+    click.option("--client", "clients", multiple=True, metavar="NAME", help="Of a client, by its name or address."),
+    click.option("--group", "groups", multiple=True, metavar="NAME", help="About a consumer group or subscription."),
+    click.option("--id", "ids", multiple=True, type=int, metavar="N", help="With this correlation or request id."),
+    click.option(
+        "--connection", "connections", multiple=True, metavar="N", help="Of a connection, by its number or name."
+    ),
+    click.option("--since", type=_MomentType(), metavar="TIME", help="From 09:30 or 2026-11-21T09:30:05.25 on (UTC)."),
+    click.option("--until", type=_MomentType(), metavar="TIME", help="Before a time."),
+    click.option("--slower-than", "slower_us", type=_DurationType(), metavar="50ms", help="Answers that took longer."),
+    click.option(
+        "--errors", is_flag=True, help="What is wrong: errors in answers, failed checks, bytes not decoded or missing."
+    ),
+)
+
+
+def _any_fits(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
+    known = [name for name in names if name]
+    return any(pattern == name or fnmatchcase(name, pattern) for pattern in patterns for name in known)
+
+
+def _lower(name: str | None) -> str | None:
+    return None if name is None else name.lower()

@@ -1,0 +1,153 @@
+"""Options that select: what is shown is what fits of all that there is, on every command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.net.building import ethernet, ipv4, packet, pcap, tcp
+from wirekit import encode
+from wirekit.cli import group
+
+JMQ4 = "jmq4-consume.pcap"
+PULSAR = "pulsar-consume.pcap"
+KAFKA = "kafka-0.9.0.1-2-produce.pcapng"
+
+Line = dict[str, Any]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(group, list(arguments), standalone_mode=False)
+
+
+def lines(*arguments: str) -> list[Line]:
+    return [json.loads(line) for line in run(*arguments).stdout.splitlines()]
+
+
+def in_text(text: str) -> Callable[[Line], bool]:
+    return lambda line: text in json.dumps(line["value"])
+
+
+SELECTIONS: list[tuple[str, list[str], Callable[[Line], bool]]] = [
+    (KAFKA, ["--api", "PRODUCE"], lambda line: line["api"] == "produce"),
+    (KAFKA, ["--api", "pro*", "--api", "metadata"], lambda line: line["api"] in ("produce", "metadata")),
+    (JMQ4, ["--api", "fetch_cluster"], lambda line: str(line["api"]).startswith("FETCH_CLUSTER")),
+    (JMQ4, ["--id", "212"], lambda line: line["correlation_id"] == 212),
+    (JMQ4, ["--slower-than", "0.3s"], lambda line: (line["latency_ms"] or 0) > 300),
+    (KAFKA, ["--slower-than", "510ms", "--api", "fetch"], lambda line: (line["latency_ms"] or 0) > 510),
+    (KAFKA, ["--connection", "2"], lambda line: line["connection"] == "127.0.0.1:40924>127.0.0.1:29102#0"),
+    (KAFKA, ["--client", "console-*"], lambda line: line["api"] in ("metadata", "produce")),
+    (KAFKA, ["--client", "127.0.0.1:40924"], lambda line: "127.0.0.1:40924" in (line["from"], line["to"])),
+    (JMQ4, ["--since", "2019-07-29T09:02:09.5"], lambda line: line["time"] >= 1564390929.5),
+    (JMQ4, ["--until", "11:02:09.5"], lambda line: True),
+    (JMQ4, ["--until", "2019-07-29 11:02:09.5+02:00"], lambda line: line["time"] < 1564390929.5),
+    (JMQ4, ["--until", "09:02:09.5"], lambda line: line["time"] < 1564390929.5),
+    (JMQ4, ["--since", "2019-07-30"], lambda line: False),
+    (JMQ4, ["--group", "nobody"], lambda line: False),
+    (PULSAR, ["--topic", "*/t-consume", "--api", "message"], lambda line: line["api"] == "MESSAGE"),
+]
+
+
+@pytest.mark.parametrize(("capture", "options", "fits"), SELECTIONS, ids=lambda each: str(each)[:40])
+def test_what_fits_is_shown_and_nothing_else(
+    capture: str, options: list[str], fits: Callable[[Line], bool], fixtures: Path
+) -> None:
+    path = str(fixtures / "pcap" / capture)
+    assert lines("frames", path, *options) == [line for line in lines("frames", path) if fits(line)]
+
+
+def test_an_answer_fits_by_the_topic_of_its_request(fixtures: Path) -> None:
+    found = lines("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--topic", "persistent://*/t-batch")
+    assert [line["api"] for line in found if line["api"].startswith("SEND")] == ["SEND", "SEND_RECEIPT"]
+    assert not {"CONNECT", "CONNECTED"} & {line["api"] for line in found}
+
+
+def test_errors_are_those_of_answers_of_checks_and_of_decoding(fixtures: Path, tmp_path: Path) -> None:
+    found = lines("frames", str(fixtures / "pcap" / JMQ4), "--errors")
+    assert [line["api"] for line in found] == [
+        "BOOLEAN_ACK",
+        "FETCH_CLUSTER_ACK",
+        "FETCH_PARTITION_MESSAGE_ACK",
+        "COMMIT_ACK_ACK",
+        "PRODUCE_MESSAGE_PREPARE_ACK",
+        "PRODUCE_MESSAGE_ROLLBACK_ACK",
+        "FETCH_PRODUCE_FEEDBACK_ACK",
+    ]
+    undecoded = lines("frames", str(fixtures / "pcap" / KAFKA), "--errors")
+    assert {line["error"] and line["error"]["kind"] for line in undecoded} == {"undecoded"}
+    damaged = tmp_path / "damaged.pcap"
+    damaged.write_bytes((fixtures / "pcap" / "pulsar-batch.pcap").read_bytes().replace(b"msg-0", b"mug-0"))
+    assert [line["api"] for line in lines("frames", str(damaged), "--errors")] == ["SEND"]
+
+
+def test_messages_are_those_of_frames_that_fit(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / PULSAR)
+    everything = lines("messages", path)
+    assert lines("messages", path, "--api", "MESSAGE") == [line for line in everything if line["offset"]]
+    assert lines("messages", path, "--topic", "no-such-*") == []
+
+
+def test_messages_of_a_frame_are_those_of_the_topic(tmp_path: Path) -> None:
+    sets = {"messages": [{"offset": 0, "message": {"crc": 0, "magic": 0, "attributes": 0, "key": None, "value": "76"}}]}
+    topics = [{"topic": topic, "data": [{"partition": 0, "record_set": sets}]} for topic in ("a", "b")]
+    body = {"acks": 0, "timeout": 0, "topic_data": topics}
+    frame = encode("kafka.produce.request.v0", {"correlation_id": 1, "client_id": "c", "body": body})
+    path = tmp_path / "two.pcap"
+    path.write_bytes(pcap(packet("net.ethernet", ethernet(ipv4(tcp(frame))))))
+    assert [line["topic"] for line in lines("messages", "--port", "9092=kafka", str(path))] == ["a", "b"]
+    assert [line["topic"] for line in lines("messages", "--port", "9092=kafka", "--topic", "b", str(path))] == ["b"]
+
+
+def test_a_segment_has_no_frames_to_select(fixtures: Path) -> None:
+    done = run("messages", str(fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"), "--topic", "t")
+    assert "is no capture" in str(done.exception)
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_one_frame_with_its_request_or_answer(number: int, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / JMQ4)
+    everything = lines("frames", path)
+    assert lines("frames", path, "--frame", str(number), "--output", "json") == everything[8:10]
+    raw = run("frames", path, "--frame", str(number), "--output", "raw").stdout_bytes
+    assert len(raw) == everything[number - 1]["length"]
+    text = run("frames", path, "--frame", str(number), "--output", "tree").stdout
+    mine, other = f"frame {number}: ", "its answer: " if number == 9 else "its request: "
+    assert (text.index(mine) < text.index(other)) is (number == 9)
+    assert "FW_FETCH_MESSAGE_INDEX_OUT_OF_RANGE" in text
+    assert "310.090 ms after its request" in text
+    assert "|" in run("frames", path, "--frame", str(number), "--output", "hexdump").stdout
+
+
+def test_a_conversation_says_what_is_missing_in_it(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / KAFKA)
+    text = run("frames", path, "--follow", "2", "--output", "table").stdout.splitlines()
+    assert len([line for line in text if line.startswith("connection ")]) == 1
+    assert len([line for line in text if " 2→ " in line]) > 10
+    assert len([line for line in text if " 2← " in line]) > 10
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--since", "yesterday"], "'yesterday' is no time"),
+        (["--slower-than", "50"], "'50' is no duration"),
+        (["--output", "tree"], "goes with --frame N"),
+        (["--frame", "1", "--errors"], "--frame N shows one frame"),
+        (["--frame", "1000"], "it has 22 frames"),
+        (["--follow", "1", "--connection", "2"], "not both"),
+    ],
+)
+def test_options_that_make_no_sense(options: list[str], said: str, fixtures: Path) -> None:
+    done = run("frames", str(fixtures / "pcap" / JMQ4), *options)
+    assert said in str(done.exception)
+    assert done.stdout == ""
+
+
+def test_nothing_that_fits_is_said(fixtures: Path) -> None:
+    done = run("frames", str(fixtures / "pcap" / JMQ4), "--topic", "nothing")
+    assert (done.stdout, done.stderr.endswith("no frame fits\n")) == ("", True)

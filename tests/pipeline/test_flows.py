@@ -22,6 +22,7 @@ from wirekit.pipeline import flows
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.summary import LOST
 from wirekit.tables.records import Frames, records
 from wirekit.values import json_text as json_line
 
@@ -138,8 +139,8 @@ def test_a_frame_that_nobody_can_decode_is_quarantined_in_parts() -> None:
     assert b"".join(row["raw"] for row in parts) == response
     assert {row["reason"] for row in parts} == {"no request has correlation id 7"}
     assert summary.file("0.pcap").quarantine == {
-        ("no request has correlation id N", "pieces"): 1,
-        ("no request has correlation id N", "bytes"): len(response),
+        (LOST, "pieces"): 1,
+        (LOST, "bytes"): len(response),
     }
 
 

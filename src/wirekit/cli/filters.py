@@ -74,7 +74,7 @@ class Selection:
         topics, groups: patterns of their names.
         clients: patterns of what the client calls itself, of its address, or of that with its port.
         ids: correlation ids.
-        connections: numbers as the table shows them, or names.
+        links: connections, by numbers as the table shows them, or names.
         since, until: when the frame's last byte was captured; ``until`` is not in it.
         slower_us: answers that took longer.
         errors: only what is wrong: an error in an answer, a failed check, bytes not decoded or not captured.
@@ -85,7 +85,7 @@ class Selection:
     clients: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     ids: tuple[int, ...] = ()
-    connections: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
     since: Moment | None = None
     until: Moment | None = None
     slower_us: int | None = None
@@ -101,7 +101,7 @@ class Selection:
         link, item, facts = each.link, each.item, each.facts
         if item is None or not self._in_time(item.time_us):
             return False
-        if self.connections and str(each.connection) not in self.connections and link.name not in self.connections:
+        if self.links and str(each.connection) not in self.links and link.name not in self.links:
             return False
         names = [facts.client, link.client, link.client.rpartition(":")[0].strip("[]")]
         if self.clients and not _any_fits(self.clients, names):
@@ -164,9 +164,7 @@ OPTIONS = (
     click.option("--client", "clients", multiple=True, metavar="NAME", help="Of a client, by its name or address."),
     click.option("--group", "groups", multiple=True, metavar="NAME", help="About a consumer group or subscription."),
     click.option("--id", "ids", multiple=True, type=int, metavar="N", help="With this correlation or request id."),
-    click.option(
-        "--connection", "connections", multiple=True, metavar="N", help="Of a connection, by its number or name."
-    ),
+    click.option("--connection", "links", multiple=True, metavar="N", help="Of a connection, by its number or name."),
     click.option("--since", type=_MomentType(), metavar="TIME", help="From 09:30 or 2026-11-21T09:30:05.25 on (UTC)."),
     click.option("--until", type=_MomentType(), metavar="TIME", help="Before a time."),
     click.option("--slower-than", "slower_us", type=_DurationType(), metavar="50ms", help="Answers that took longer."),

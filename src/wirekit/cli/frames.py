@@ -64,7 +64,7 @@ def command(
     if number is not None:
         return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
     form = output or ("table" if on_terminal() else "json")
-    selection = selection if follow is None else replace(selection, connections=(follow,))
+    selection = selection if follow is None else replace(selection, links=(follow,))
     status = 0
     for parts in parted:
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
@@ -77,7 +77,7 @@ def _check_options(selection: Selection, follow: str | None, number: int | None,
         raise click.UsageError(f"--output {output} goes with --frame N")
     if number is not None and (output == "table" or follow is not None or selection.active):
         raise click.UsageError("--frame N shows one frame by its number; leave out --output table and what selects")
-    if follow is not None and selection.connections:
+    if follow is not None and selection.links:
         raise click.UsageError("give --follow or --connection, not both")
 
 

@@ -15,6 +15,9 @@ from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import captures_of, choice_options, no_capture, parse_choice, separate_option
 from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json, reopenable
 from wirekit.cli.connections import show_connections
+from wirekit.cli.filters import Selection, selection_options
+from wirekit.cli.numbered import numbered
+from wirekit.cli.overview import Overview
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import check_captures, list_rules
 from wirekit.errors import Misuse, WireError
@@ -26,6 +29,7 @@ from wirekit.stored import Report
 @click.command("inspect")
 @click.argument("paths", nargs=-1, metavar="CAPTURE|DIRECTORY...")
 @choice_options
+@selection_options
 @click.option("--connections", is_flag=True, help="Show what each connection carries: producers, consumers, clients.")
 @click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
@@ -35,19 +39,22 @@ def command(
     paths: tuple[str, ...],
     protocol: str,
     ports: tuple[str, ...],
+    selection: Selection,
     connections: bool,
     rules: bool,
     listed: bool,
     output: str | None,
     separate: bool,
 ) -> int:
-    """Say what CAPTURE holds (- is standard input): connections, calls by API, messages, failed checks, bytes that
-    nobody could decode.
+    """Say what CAPTURE holds (- is standard input): clients, topics, groups, calls with their errors and latencies, the
+    slowest of them, failed checks, what was not decoded. Options that select count those frames alone.
 
     DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
     and what disagrees is said with file, entry and byte.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
+    if selection.active and (connections or rules):
+        raise click.UsageError("options that select are for the counts; leave out --connections and --rules")
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))
@@ -59,16 +66,18 @@ def command(
     if rules:
         return check_captures(captures, choice, _form(output))
     summary = Summary()
+    overviews: dict[str, Overview] = {}
     reports = []
     for path in paths:
         if os.path.isdir(path):
             reports.append(_checked(path, protocol))
     for parts in captures:
-        _count(parts, choice, summary.file(parts[0]))
+        overviews[parts[0]] = _count(parts, choice, selection, summary.file(parts[0]))
     if _form(output) == "json":
-        print_json({**summary.to_json(), **{report.directory: report.to_json() for report in reports}})
+        counted = {name: each | overviews[name].to_json() for name, each in summary.to_json().items()}
+        print_json({**counted, **{report.directory: report.to_json() for report in reports}})
     else:
-        show(summary, console())
+        show(summary, console(), {name: each.lines() for name, each in overviews.items()})
         for report in reports:
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
@@ -103,9 +112,17 @@ def _checked(path: str, protocol: str) -> Report:
     raise Misuse(f"{path} is no directory of a broker's files; pass a data directory, or a partition's in one")
 
 
-def _count(parts: Parts, choice: Choice, count: FileSummary) -> None:
-    for link, item in follow(_segments(parts, count), choice):
-        count.count(link, item)
+def _count(parts: Parts, choice: Choice, selection: Selection, count: FileSummary) -> Overview:
+    """Counts what fits, and the connections that have any of it."""
+    overview = Overview()
+    fitting: set[int] = set()
+    for each in numbered(follow(_segments(parts, count), choice), describe=True):
+        if selection.active and not (each.connection in fitting if each.item is None else selection.wants(each)):
+            continue
+        fitting.add(each.connection)
+        count.count(each.link, each.item)
+        overview.take(each)
+    return overview
 
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:

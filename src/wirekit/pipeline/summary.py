@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
+from wirekit.tables.times import in_years
 from wirekit.values import printable
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _FOUND = re.compile(r", found .*", re.DOTALL)
 _INDEXES = re.compile(r"\[\d+\]")
 _NUMBERS = re.compile(r"\d+")
 LONGEST_REASON = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def kind_of_reason(reason: str, path: str = "") -> str:
@@ -34,6 +37,18 @@ def kind_of_reason(reason: str, path: str = "") -> str:
     if path:
         general = f"{_INDEXES.sub('[]', path)}: {general}"
     return general[:LONGEST_REASON]
+
+
+UNASKED = "responses whose request was before the capture"
+LOST = "responses whose request was not captured"
+
+
+def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str, str]:
+    """(reason, path) by which a frame that was not decoded is counted."""
+    unasked = frame.description.role == "response" and frame.request is None and frame.decoded.error is None
+    if unasked and frame.reason is not None:
+        return LOST if link.known_start else UNASKED, ""
+    return failed.reason, failed.path
 
 
 def failure(frame: Frame) -> Quarantined | None:
@@ -103,7 +118,7 @@ class FileSummary:
                 self.messages[message.protocol] += 1
             failed = failure(item)
             if failed is not None:
-                self.quarantined(failed.reason, failed.path, len(failed.data))
+                self.quarantined(*_kind_of_failure(link, item, failed), len(failed.data))
                 return
             what = item.description
             self.calls[item.protocol, what.api or "", what.version, what.role] += 1
@@ -253,17 +268,33 @@ class Summary:
     __hash__ = None  # type: ignore[assignment]  # it is counted up
 
 
-def show(summary: Summary, console: Console) -> None:
-    """Prints a report: a block per capture, and the sum when there are several."""
+Fact = tuple[str, str, str]
+"""A line of a report: title, text, style."""
+
+
+def show(summary: Summary, console: Console, details: Mapping[str, Iterable[Fact]] | None = None) -> None:
+    """Prints a report: a block per capture, and the sum when there are several.
+
+    Args:
+        summary: what was counted.
+        console: where to.
+        details: {capture: lines} that stand instead of the counts of its calls.
+    """
     for name, each in summary.files.items():
-        _show(name, each, console)
+        _show(name, each, console, details=(details or {}).get(name))
     if len(summary.files) > 1:
         _show(f"all {len(summary.files)} files", summary.total(), console, most_calls=12)
         if summary.unreadable:
             _line(console, "not all read", f"{len(summary.unreadable)} files", "red")
 
 
-def _show(name: str, file: FileSummary, console: Console, most_calls: int | None = None) -> None:
+def _show(
+    name: str,
+    file: FileSummary,
+    console: Console,
+    most_calls: int | None = None,
+    details: Iterable[Fact] | None = None,
+) -> None:
     console.print(printable(name), style="bold", markup=False, soft_wrap=True)
     if file.unreadable:
         _line(console, "not read", file.unreadable, "red")
@@ -271,25 +302,48 @@ def _show(name: str, file: FileSummary, console: Console, most_calls: int | None
     known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
     connections = _listed(known) or "none"
+    if details is not None and file.first_us is not None and file.last_us is not None:
+        _line(console, "time", time_span(file.first_us, file.last_us))
     if file.segments or not file.messages:
         _line(console, "connections", f"{connections} ({file.segments:,} segments, {size} of payload)")
-    for role, title in (("request", "requests"), ("response", "responses"), ("event", "events")):
-        calls = _calls(file, role)
-        if calls:
-            more = f", and {len(calls) - most_calls} more" if most_calls and len(calls) > most_calls else ""
-            _line(console, title, f"{file.roles(role):,}: {', '.join(calls[:most_calls])}{more}")
+    for line in _call_lines(file, most_calls) if details is None else details:
+        _line(console, *line)
     _line(console, "messages", _listed(file.messages) or "none")
     if file.checks:
         _line(console, "failed checks", _listed(file.checks), "yellow")
-    for title, counter, style in (("missing", file.gaps, "yellow"), ("quarantine", file.quarantine, "red")):
+    for title, counter, style in (("missing", file.gaps, "yellow"), ("not decoded", file.quarantine, "red")):
         for reason, counts in _nested(counter).items():
-            number = counts.get("ranges") or counts.get("pieces", 0)
-            times = f" in {number:,} pieces" if number > 1 else ""
-            _line(console, title, f"{size_text(counts['bytes'])}{times}: {reason}", style)
+            _line(console, title, _undecoded(reason, counts), style)
     if file.skipped:
         _line(console, "no TCP", _listed(file.skipped))
     for text in file.damaged.splitlines():
         _line(console, "damaged", text, "red")
+
+
+def time_span(first_us: int, last_us: int) -> str:
+    """``2026-11-21 00:37:06.293 to 00:37:13.400 UTC (7.107 s)``; numbers for times outside the years 1 to 9999."""
+    first, last = in_years(first_us), in_years(last_us)
+    if first is None or last is None:
+        return f"{first_us} to {last_us} µs since the epoch"
+    begin, end = (_EPOCH + timedelta(microseconds=time_us) for time_us in (first, last))
+    shown = f"{end:%H:%M:%S.%f}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S.%f}"
+    return f"{begin:%Y-%m-%d %H:%M:%S.%f} to {shown} UTC ({(last - first) / 1_000_000:,.3f} s)"
+
+
+def _undecoded(reason: str, counts: Mapping[str, int]) -> str:
+    number = counts.get("ranges") or counts.get("pieces", 0)
+    if reason in (UNASKED, LOST):
+        return f"{number:,} {reason if number > 1 else reason.replace('responses', 'response', 1)}"
+    times = f" in {number:,} pieces" if number > 1 else ""
+    return f"{size_text(counts['bytes'])}{times}: {reason}"
+
+
+def _call_lines(file: FileSummary, most: int | None) -> Iterator[Fact]:
+    for role, title in (("request", "requests"), ("response", "responses"), ("event", "events")):
+        calls = _calls(file, role)
+        if calls:
+            more = f", and {len(calls) - most} more" if most and len(calls) > most else ""
+            yield title, f"{file.roles(role):,}: {', '.join(calls[:most])}{more}", ""
 
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:

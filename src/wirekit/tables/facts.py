@@ -34,6 +34,7 @@ class Facts:
         group_id: consumer group, subscription or consuming app.
         topics: {topic: its partitions}, none where the frame names no partition.
         errors: what the frame refuses.
+        connection: columns of the table ``connections`` that the connection has by now; it grows.
     """
 
     api: str | None = None
@@ -41,6 +42,7 @@ class Facts:
     group_id: str | None = None
     topics: dict[str, list[int]] = field(default_factory=dict)
     errors: tuple[Refusal, ...] = ()
+    connection: Row = field(default_factory=dict)
 
 
 class ConnectionFacts:
@@ -49,18 +51,20 @@ class ConnectionFacts:
     def __init__(self) -> None:
         self._names: dict[str, dict[Any, Row]] = {}
         self._waiting: dict[tuple[str, int], Facts] = {}
+        self._connection: Row = {}
 
     def of(self, frame: Frame) -> Facts:
         """The facts of the next frame."""
         asked = frame.request
         request = Facts() if asked is None else self._waiting.pop((asked.side, asked.offset), Facts())
         about = Frames(frame.value, None if asked is None else asked.value, self._names)
-        rows = [
-            row
-            for each in records(frame.protocol).rows(frame.schema, about)
-            if each.table in ("calls", "call_topics")
-            for row in each.rows
-        ]
+        rows: list[Row] = []
+        for each in records(frame.protocol).rows(frame.schema, about):
+            if each.table in ("calls", "call_topics"):
+                rows += each.rows
+            elif each.table == "connections":
+                for row in each.rows:
+                    self._connection |= row | self._connection
         topics: dict[str, list[int]] = {}
         for row in rows:
             if "topic" in row:
@@ -77,6 +81,7 @@ class ConnectionFacts:
                 for row in rows
                 if row.get("error")
             ),
+            self._connection,
         )
         if frame.description.role == "request" and frame.description.answered:
             self._waiting[frame.side, frame.offset] = facts

@@ -1,0 +1,96 @@
+"""``wirekit inspect``: what it counts is what the frames say, and what was not decoded is said in words."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from wirekit.cli import group, overview
+
+CAPTURES = ("jmq4-consume.pcap", "pulsar-consume.pcap", "kafka-0.10.2.2-2-produce.pcapng")
+
+
+def run(*arguments: str) -> str:
+    return CliRunner().invoke(group, list(arguments), standalone_mode=False).stdout
+
+
+def inspected(path: str, *options: str) -> dict[str, Any]:
+    counted: dict[str, Any] = json.loads(run("inspect", path, *options, "--output", "json"))[path]
+    return counted
+
+
+def frames(path: str, *options: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("frames", path, *options, "--output", "json").splitlines()]
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("options", [[], ["--slower-than", "1ms"], ["--errors"], ["--api", "[FLfl]*"]])
+def test_counts_are_those_of_the_frames(capture: str, options: list[str], fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / capture)
+    counted = inspected(path, *options)
+    decoded = [line for line in frames(path, *options) if line["error"] is None]
+    latencies = sorted(line["latency_ms"] for line in decoded if line["latency_ms"] is not None)
+    assert sum(api["calls"] for api in counted["apis"]) == sum(line["latency_ms"] is None for line in decoded)
+    assert sum(api["answered"] for api in counted["apis"]) == len(latencies)
+    assert [slow["latency_ms"] for slow in counted["slowest"]] == latencies[: -overview.MOST_SLOW - 1 : -1]
+    assert max([api["latency_ms"]["max"] for api in counted["apis"] if api["latency_ms"]], default=None) == max(
+        latencies, default=None
+    )
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_messages_are_those_of_the_topics(capture: str, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / capture)
+    messages = [json.loads(line) for line in run("messages", path, "--output", "json").splitlines()]
+    expected = Counter(message["topic"] for message in messages)
+    found = {each["topic"]: each["produced"] + each["delivered"] for each in inspected(path)["topics"]}
+    assert {topic: count for topic, count in found.items() if count} == expected
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_the_slowest_lead_to_their_frames(capture: str, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / capture)
+    for slow in inspected(path)["slowest"]:
+        *_, answer = frames(path, "--frame", str(slow["frame"]))
+        assert (answer["latency_ms"], answer["connection"]) == (slow["latency_ms"], slow["connection"])
+
+
+def test_percentiles_are_the_nearest_answers() -> None:
+    calls = overview._Calls()
+    calls.latencies.extend(1000 * number for number in range(100, 0, -1))
+    assert calls.milliseconds() == {"p50": 50.0, "p95": 95.0, "p99": 99.0, "max": 100.0}
+    calls.latencies = overview.array("q", [7_000])
+    assert calls.milliseconds() == {"p50": 7.0, "p95": 7.0, "p99": 7.0, "max": 7.0}
+    assert overview._Calls().milliseconds() is None
+
+
+def test_errors_by_name_and_libraries(fixtures: Path) -> None:
+    counted = inspected(str(fixtures / "pcap" / "jmq4-consume.pcap"))
+    errors = {api["api"]: api["errors"] for api in counted["apis"] if api["errors"]}
+    assert errors["ADD_CONNECTION"] == {"CN_AUTHENTICATION_ERROR": 1}
+    assert errors["COMMIT_ACK"] == {"FW_CONSUMER_ACK_FAIL": 1}
+    pulsar = inspected(str(fixtures / "pcap" / "pulsar-consume.pcap"))
+    assert {client["software"] for client in pulsar["clients"]} == {"Pulsar-CPP-v4.2.0"}
+    assert [each["group_id"] for each in pulsar["groups"]] == ["excl", "sub-Failover", "sub-Shared", "sub-KeyShared"]
+
+
+def test_responses_without_their_request_are_said_in_words(fixtures: Path) -> None:
+    text = run("inspect", "--output", "text", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
+    assert "  not decoded    2 responses whose request was before the capture\n" in text
+    assert "correlation id" not in text
+
+
+def test_names_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "jmq4-consume.pcap")
+    whole = inspected(path)
+    monkeypatch.setattr(overview, "MOST_NAMES", 2)
+    counted = inspected(path)
+    for kind in ("clients", "topics", "groups", "apis"):
+        assert len(counted[kind]) <= 3
+    for kind in ("topics", "apis"):
+        assert sum(each["calls"] for each in counted[kind]) == sum(each["calls"] for each in whole[kind])

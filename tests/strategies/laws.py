@@ -39,7 +39,7 @@ def survived(key: str, mutation: Mutation, context: Mapping[str, Any]) -> wireki
     assert decoded.error is None or isinstance(decoded.error, WireError)
     if mutation.name == "too deep":
         assert isinstance(decoded.error, Limit)
-    if mutation.name in ("checksum", "endless varint"):
+    if mutation.name in ("bomb", "checksum", "endless varint"):
         assert not decoded.clean
     return decoded
 

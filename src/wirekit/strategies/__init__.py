@@ -15,17 +15,23 @@ except ImportError as missing:
     raise ImportError("wirekit.strategies needs hypothesis: pip install 'wirekit[fuzz]'") from missing
 
 from wirekit.strategies.branches import branches, unreachable
+from wirekit.strategies.bulk import EDITED, bulk_frames, bulk_mutations, bulk_values, edited
 from wirekit.strategies.mutations import Mutation, damage, kinds, mutations
 from wirekit.strategies.nodes import KINDS
 from wirekit.strategies.values import agrees, contexts, frames, values
 
 __all__ = [
+    "EDITED",
     "KINDS",
     "Mutation",
     "agrees",
     "branches",
+    "bulk_frames",
+    "bulk_mutations",
+    "bulk_values",
     "contexts",
     "damage",
+    "edited",
     "frames",
     "kinds",
     "mutations",

@@ -13,7 +13,7 @@ from wirekit.compiler.values import Names, Unknown, evaluate, found_in
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.nodes import unwrapped, without_name, wrong_sizes
+from wirekit.strategies.nodes import BOMB_CODECS, unwrapped, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs
 from wirekit.wire.stream import Scope, join_path
@@ -22,11 +22,15 @@ _Change = Callable[[], bytes | None]
 
 
 Recipe = tuple[str, str, _Change]
+BOMB = 32 * 1024 * 1024
+"""Bytes that the data of a bomb grows to."""
 
 
-def recipes_of(key: str, data: bytes, context: dict[str, Any]) -> Iterator[Recipe]:
-    """What can be done to bytes: (kind, path, function that does it)."""
-    decoded = engine.decode(data, key, context=context)
+def recipes_of(
+    key: str, data: bytes, context: dict[str, Any], decoded: engine.Decoded | None = None
+) -> Iterator[Recipe]:
+    """What can be done to bytes, and what they decode to: (kind, path, function that does it)."""
+    decoded = decoded or engine.decode(data, key, context=context)
     if decoded.error is not None:
         return
     data = data[: decoded.consumed]
@@ -95,6 +99,8 @@ class Damage:
                     yield from self._visit(blob, value.compressed, steps, scope)
                     codec, outside = self._codec(node, scope), self.packed
                     self.packed = None if codec is None else (steps, codec)
+                    if codec in BOMB_CODECS and outside is None:
+                        yield "bomb", join_path(list(steps)), functools.partial(self._bombed, steps, codec)
                     yield from self._visit(inner, value.content, (*steps, "content"), scope)
                     self.packed = outside
                 else:
@@ -217,6 +223,10 @@ class Damage:
     def _set(self, name: str, steps: tuple[str | int, ...], wrong: Any) -> Recipe:
         return name, join_path(list(steps)), lambda: self._encoded(lambda value: _put(value, steps, wrong))
 
+    def _bombed(self, steps: tuple[str | int, ...], codec: str) -> bytes | None:
+        """The bytes with far more data in the place of compressed data."""
+        return self._encoded(lambda value: _put(value, steps, _bomb(codec)))
+
     def _kept(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
         def change(value: Any) -> Any:
             record = _at(value, steps)
@@ -258,6 +268,11 @@ def _upto_byte(data: bytes, end: int) -> bytes:
 def _over(data: bytes, start: int, piece: bytes) -> bytes:
     """Bytes with others in their place."""
     return data[:start] + piece + data[start + len(piece) :]
+
+
+@functools.cache
+def _bomb(codec: str) -> bytes:
+    return compress(codec, bytes(BOMB))
 
 
 def _put(value: Any, steps: tuple[str | int, ...], item: Any) -> Any:

@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from hypothesis import reject
-from hypothesis import strategies as st
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.values import Look, Names, Unknown, evaluate, found_in
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
+from wirekit.strategies.choices import Choices, Rejected
 from wirekit.strategies.layout import Layout
 from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack, unpack
 from wirekit.wire.stream import Scope, Writer
 
-Draw = Callable[[st.SearchStrategy[Any]], Any]
-
-
 PIECES = 400
 """Fields of a value after which lists stay empty and options are left out."""
-
-
-@functools.cache
-def upto(most: int) -> st.SearchStrategy[int]:
-    return st.integers(0, most)
-
-
-@functools.cache
-def integers(low: int, high: int) -> st.SearchStrategy[int]:
-    edges = [value for value in dict.fromkeys((0, 1, -1, low, high)) if low <= value <= high]
-    return st.sampled_from(edges) | st.integers(low, high)
-
-
-@functools.cache
-def exactly(size: int) -> st.SearchStrategy[bytes]:
-    return st.binary(min_size=size, max_size=size)
 
 
 @dataclass(slots=True)
@@ -59,27 +37,30 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What values are asked for: how deep, clean or not, towards which branches, how deep at least."""
+    """What values are asked for: how deep, clean or not, towards which branches, how deep at least, given fields."""
 
     depth: int
     clean: bool = False
     aim: frozenset[str] = frozenset()
     leading: frozenset[int] = frozenset()
     dive: int = 0
+    fields: Mapping[Names, Any] = field(default_factory=dict)
 
 
 class Drawing:
     """Draws, and knows what was asked for, where we are, and what has been made so far."""
 
-    def __init__(self, layout: Layout, draw: Draw, context: Mapping[str, Any], wish: Wish) -> None:
+    def __init__(self, layout: Layout, choices: Choices, context: Mapping[str, Any], wish: Wish) -> None:
         self.layout = layout
-        self.draw = draw
+        self.choices = choices
         self.context = context
         self.deepest = wish.depth
         self.clean = wish.clean
         self.aim = wish.aim
         self.leading = wish.leading
         self.dive = wish.dive
+        self.given = wish.fields
+        self.path: list[str] = []
         self.depth = 0
         self.sunk = 0
         self.packed = 0
@@ -99,7 +80,7 @@ class Drawing:
     # Small choices
 
     def upto(self, most: int) -> int:
-        return int(self.draw(upto(most))) if most else 0
+        return self.choices.upto(most) if most else 0
 
     def chance(self, of: int) -> bool:
         """One time out of ``of``; shrinks to False."""
@@ -131,6 +112,16 @@ class Drawing:
     @property
     def diving(self) -> bool:
         return self.depth < self.dive
+
+    def _given(self, names: Iterable[str]) -> dict[str, Any]:
+        """Values of the members of a record for which the caller gave some, by the end of their path."""
+        found = {}
+        for name in names:
+            path = (*self.path, name)
+            for end, source in self.given.items():
+                if path[-len(end) :] == end:
+                    found[name] = self.choices.given(source)
+        return found
 
     # Position
 
@@ -199,5 +190,5 @@ class Drawing:
         try:
             source._build(source.load(value, scope), writer, scope, "")
         except WirekitError:
-            reject()
+            raise Rejected from None
         return bytes(writer.buffer)

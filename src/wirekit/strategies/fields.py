@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import reject
-from hypothesis import strategies as st
-
 from wirekit.compiler import ir
 from wirekit.compiler.values import LENGTH, Names, Unknown
+from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import DECIMAL, LARGEST
-from wirekit.strategies.drawing import Drawing, exactly, integers
+from wirekit.strategies.drawing import Drawing
 from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack
 from wirekit.wire.stream import Scope
-
-ANY_BYTES = st.sampled_from([b"", b"\0", b"\xff\xff\xff\xff", bytes(13)]) | st.binary(max_size=24)
-
-
-ANY_TEXT = st.sampled_from(
-    ["", "a", "topic-1", "\0", "é", "消息", "\U0001f600", "a\u202eb", "\ufeff", "\n", "' \"\\", "e\u0301"]
-) | st.text(max_size=12)
-
-
-FLOATS = {"d": st.floats(), "f": st.floats(width=32)}
 
 
 class Fields(Drawing):
@@ -34,21 +22,21 @@ class Fields(Drawing):
             return self.number(node, forced[()])
         if node.real:
             self.advance(node.size)
-            return self.draw(FLOATS[node.code])
-        return self.number(node, self.draw(integers(node.low, node.high)))
+            return self.choices.real(node.code)
+        return self.number(node, self.choices.integer(node.low, node.high))
 
     def _named(self, node: ir.Named, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
             value = forced[()]
         elif not node.closed and (not self.layout.symbols(node) or self.aims(node, "unknown") or self.chance(6)):
             assert isinstance(node.number, ir.Number)
-            value = self.draw(integers(node.number.low, node.number.high))
+            value = self.choices.integer(node.number.low, node.number.high)
         else:
             value = self.one_of(self.layout.symbols(node))
         value = self.number(node, value)
         if value not in node.table:
             if node.closed:
-                reject()
+                raise Rejected
             self.take(node, "unknown")
         return value
 
@@ -62,7 +50,7 @@ class Fields(Drawing):
             elif field.table is not None and not self.chance(6):
                 value[field.name] = self.one_of([int(symbol) for symbol in field.table if symbol < 1 << field.width])
             else:
-                number = self.draw(integers(0, (1 << field.width) - 1))
+                number = self.choices.integer(0, (1 << field.width) - 1)
                 value[field.name] = bool(number) if field.width == 1 and field.table is None else number
         return self.number(node, value)
 
@@ -72,7 +60,7 @@ class Fields(Drawing):
             self.advance(fixed_size(node.node))
         else:
             if self.overlaid(data) != data:
-                reject()
+                raise Rejected
             self.advance(len(data))
         return value
 
@@ -89,21 +77,21 @@ class Fields(Drawing):
         except Unknown:
             size = self.upto(8)
         if not isinstance(size, int) or not 0 <= size <= 64 * LARGEST:
-            reject()
+            raise Rejected
         data = self.overlaid(self._content(node, size))
         self.advance(size)
         return data.decode(errors="surrogateescape") if node.text else data
 
     def _content(self, node: ir.Blob, size: int) -> bytes:
         if node.text:
-            return bytes(32 + byte % 95 for byte in self.draw(exactly(size)))
-        return bytes(self.draw(exactly(size)))
+            return bytes(32 + byte % 95 for byte in self.choices.exactly(size))
+        return self.choices.exactly(size)
 
     def _text_or_bytes(self, node: ir.Blob, most: int) -> Any:
         """Drawn content of at most so many bytes."""
         if self.pieces <= 0:
             return "" if node.text else b""
-        value = self.draw(ANY_TEXT if node.text else ANY_BYTES)
+        value: Any = self.choices.text() if node.text else self.choices.data()
         size = len(value.encode()) if node.text else len(value)
         return value if size <= most else value[:0]
 
@@ -136,9 +124,9 @@ class Fields(Drawing):
         if () in forced:
             value = forced[()]
         elif node.decimal:
-            value = self.draw(integers(-DECIMAL, DECIMAL))
+            value = self.choices.integer(-DECIMAL, DECIMAL)
         else:
-            value = self.draw(ANY_TEXT).replace("\n", "").replace(node.end.decode(), "")
+            value = self.choices.text().replace("\n", "").replace(node.end.decode(), "")
         self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
         return value
 
@@ -170,7 +158,7 @@ class Fields(Drawing):
         """What a list that stops before a cut element may leave: nothing, a cut one, or what ends the list."""
         choice = self.upto(3)
         if choice == 3 and node.until and items:
-            return node.until + self.draw(exactly(self.upto(3)))
+            return node.until + self.choices.exactly(self.upto(3))
         if choice >= 2 and not (self.pieces <= 0 and self.layout.refers(node.element)):
             whole = self._written(node.element, self._apart(node.element, scope), scope)
             if len(whole) > 1:

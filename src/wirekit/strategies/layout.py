@@ -9,9 +9,10 @@ from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import expressions_of, read_by
 from wirekit.registry import registry
-from wirekit.strategies.nodes import branch_names, kinds_of
+from wirekit.strategies.nodes import branch_names, computed_members, kinds_of
 from wirekit.strategies.plan import Plan
 from wirekit.wire import derived
+from wirekit.wire.protobuf import Message
 
 
 class Layout:
@@ -65,6 +66,25 @@ class Layout:
                 found.add(inner.key)
         _pair(schema.layout, schema.node, self.sources)
         return found
+
+    def field_names(self) -> set[str]:
+        """Names of all fields that are not computed, those of protobuf messages included."""
+        names: set[str] = set()
+        messages: list[Message] = []
+        for node in self.nodes:
+            if isinstance(node, ir.Structure):
+                computed = computed_members(node)
+                names |= {member.name for index, member in enumerate(node.members) if index not in computed}
+            elif isinstance(node, ir.Protobuf):
+                messages.append(Message._known[node.message])
+        seen: set[int] = set()
+        while messages:
+            message = messages.pop()
+            if id(message) not in seen:
+                seen.add(id(message))
+                names |= set(message.by_name)
+                messages += [each.message for each in message.fields.values() if each.message is not None]
+        return names
 
     def refers(self, node: ir.Node) -> bool:
         """Whether a node may hold another schema."""

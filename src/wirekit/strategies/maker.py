@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hypothesis import reject
-
 from wirekit import engine
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.errors import Misuse
 from wirekit.registry import registry
+from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import ELEMENTS, LARGEST
-from wirekit.strategies.drawing import exactly
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
 from wirekit.strategies.nodes import computed_members, core_of, fixed_size
@@ -37,9 +35,9 @@ class Maker(Fields, Settling, Messages):
         try:
             value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
         except Unknown:
-            reject()
+            raise Rejected from None
         if any(want.must for want in self.wants) or self.sunk < self.dive:
-            reject()
+            raise Rejected
         return value
 
     def make(self, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
@@ -115,11 +113,15 @@ class Maker(Fields, Settling, Messages):
             value = self._record(node, inner, forced)
             if not self.clean or not any(self._value(refusal, inner) for refusal in node.refusals):
                 return value
-        reject()
+        raise Rejected
 
     def _record(self, node: ir.Structure, inner: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
-        fixed = self._settled(node, inner, forced)
         computed = computed_members(node)
+        given: dict[str, Any] = {}
+        if self.given:
+            given = self._given(member.name for at, member in enumerate(node.members) if at not in computed)
+            forced = {**forced, **{(name,): item for name, item in given.items()}}
+        fixed = self._settled(node, inner, forced)
         value: dict[str, Any] = {}
         bounds: list[tuple[int, bool]] = []
         for index, member in enumerate(node.members):
@@ -130,9 +132,15 @@ class Maker(Fields, Settling, Messages):
                 self._skip(member.node, inner)
             else:
                 inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
-                made = self._member(member.name, member.node, inner, inside)
-                if made is not _LEFT_OUT:
-                    value[member.name] = inner[member.name] = made
+                if member.name in given:
+                    item = given[member.name]
+                    self.advance(fixed_size(member.node))
+                else:
+                    self.path.append(member.name)
+                    item = self._member(member.name, member.node, inner, inside)
+                    self.path.pop()
+                if item is not _LEFT_OUT:
+                    value[member.name] = inner[member.name] = item
             while bounds and bounds[-1][0] == index:
                 self.full = bounds.pop()[1]
                 self.tail = None
@@ -223,7 +231,7 @@ class Maker(Fields, Settling, Messages):
                     break
             else:
                 if node.otherwise is None:
-                    reject()
+                    raise Rejected
                 name, chosen = "otherwise", node.otherwise
         self.take(node, name)
         return self.make(chosen, scope, forced)
@@ -258,7 +266,7 @@ class Maker(Fields, Settling, Messages):
         apt = not self.clean and not forced and size and not self.full and not self.wants
         if apt and (self.aims(node, "bytes") or (self.chance(6) and not self.leads(node.node))):
             self.take(node, "bytes")
-            data = self.draw(exactly(self.upto(size - 1)))
+            data = self.choices.exactly(self.upto(size - 1))
             self.advance(len(data))
             self.full = True
             return data
@@ -277,7 +285,7 @@ class Maker(Fields, Settling, Messages):
 
     def _reference(self, key: str, scope: Scope, forced: dict[Names, Any]) -> Any:
         if self.depth > max(self.deepest, self.dive):
-            reject()
+            raise Rejected
         self.depth += 1
         self.sunk = max(self.sunk, self.depth)
         value = self.make(registry[key].layout, scope, forced)
@@ -325,7 +333,7 @@ class Maker(Fields, Settling, Messages):
                 pass
             else:
                 if not isinstance(number, int) or not 0 <= number <= LARGEST:
-                    reject()
+                    raise Rejected
                 return number
         if self.full and node.count is None:
             return 0
@@ -369,7 +377,7 @@ class Maker(Fields, Settling, Messages):
             self.take(node, "as it stands")
             return None if codec is not None else self._blob(node.blob, scope, forced)
         if self.packed > max(self.deepest, self.dive):
-            reject()
+            raise Rejected
         values, name = codec
         self.take(node, f"{','.join(map(str, values))} {name}")
         kept = self.at, self.wants, self.full, self.tail

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
-
-from hypothesis import strategies as st
 
 from wirekit.compiler.values import LENGTH, Names
 from wirekit.strategies.domains import limits_of
-from wirekit.strategies.drawing import Drawing, exactly, integers
-from wirekit.strategies.fields import ANY_BYTES, ANY_TEXT
+from wirekit.strategies.drawing import Drawing
 from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField
 
 MESSAGES = 3
 """How deep protobuf messages lie inside each other, those that are required not counted."""
-
-
-MESSAGE_FLOATS = {"d": st.floats(allow_nan=False), "f": st.floats(width=32, allow_nan=False)}
 
 
 class Messages(Drawing):
@@ -28,17 +21,21 @@ class Messages(Drawing):
         value: dict[str, Any] = {}
         lengths = {names[0]: count for names, count in forced.items() if names[1:] == (LENGTH,)}
         given = {names[0]: item for names, item in forced.items() if len(names) == 1}
+        if self.given:
+            given |= self._given(message.by_name)
         chosen = self._chosen(message, given)
         for field in message.fields.values():
             inside = {names[1:]: item for names, item in forced.items() if names[0] == field.name and len(names) > 1}
-            if field.repeated:
+            self.path.append(field.name)
+            if field.name in given:
+                value[field.name] = given[field.name]
+            elif field.repeated:
                 count = lengths.get(field.name, 1 + self.upto(1) if field.name in chosen else None)
                 if count is not None:
                     value[field.name] = [self._scalar(field, {}) for _ in range(count)]
-            elif field.name in given:
-                value[field.name] = given[field.name]
             elif field.required or field.name in chosen or inside:
                 value[field.name] = self._scalar(field, inside)
+            self.path.pop()
         kept = [name for name, _, _ in refused(message, value.get)]
         if kept:
             value["$keep"] = kept
@@ -70,28 +67,24 @@ class Messages(Drawing):
         if field.kind == "bool":
             return self.upto(1) == 1
         if field.fixed and field.fixed[1] in "df":
-            return self.draw(MESSAGE_FLOATS[field.fixed[1]])
+            return self.choices.real(field.fixed[1], nan=False)
         if field.table is not None and (self.clean or not self.chance(8)):
             return int(self.one_of(list(field.table)))
         if field.kind == "string":
-            return self.draw(ANY_TEXT)
+            return self.choices.text()
         if field.wire_type == BYTES:
-            return self.draw(ANY_BYTES)
+            return self.choices.data()
         if field.fixed:
             bits = 32 if field.fixed[1] in "Ii" else 64
-            return self.draw(integers(0, (1 << bits) - 1) if field.fixed[1].isupper() else _signed(bits))
-        return self.draw(integers(*limits_of(field)))
+            low = 0 if field.fixed[1].isupper() else -(1 << bits - 1)
+            return self.choices.integer(low, low + (1 << bits) - 1)
+        return self.choices.integer(*limits_of(field))
 
     def _unknown(self, message: Message) -> dict[str, Any]:
         """A field that the descriptor does not have."""
         number = 1 + max(message.fields, default=0) + self.upto(1000)
         wire_type = self.one_of([0, 2, 1, 5])
         if wire_type == VARINT:
-            return {"number": number, "wire_type": wire_type, "value": self.draw(integers(0, (1 << 64) - 1))}
-        data = self.draw(ANY_BYTES if wire_type == BYTES else exactly(8 if wire_type == 1 else 4))
+            return {"number": number, "wire_type": wire_type, "value": self.choices.integer(0, (1 << 64) - 1)}
+        data = self.choices.data() if wire_type == BYTES else self.choices.exactly(8 if wire_type == 1 else 4)
         return {"number": number, "wire_type": wire_type, "value": data.hex()}
-
-
-@functools.cache
-def _signed(bits: int) -> st.SearchStrategy[int]:
-    return integers(-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -14,8 +14,9 @@ from wirekit import engine
 from wirekit.compiler import ir
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
+from wirekit.strategies.choices import Draw, upto
 from wirekit.strategies.damage import Recipe, recipes_of
-from wirekit.strategies.drawing import Draw, Wish, upto
+from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.nodes import KINDS, kinds_of
 from wirekit.strategies.values import drawn

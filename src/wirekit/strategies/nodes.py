@@ -21,10 +21,13 @@ KINDS = (
     "unknown symbol",
     "constant",
     "too deep",
+    "bomb",
     "trailing bytes",
     "endless varint",
 )
 """The names of mutations; which of them occur depends on the schema and on the value."""
+BOMB_CODECS = frozenset(("gzip", "zip", "zlib", "zstd"))
+"""Codecs that pack zeros into less than a thousandth, which is more than ``Limits`` grants."""
 
 
 def fixed_size(node: ir.Node) -> int | None:
@@ -108,6 +111,8 @@ def kinds_of(node: ir.Node) -> set[str]:
             return {"constant"}
         case ir.Protobuf():
             return {"endless varint"}
+        case ir.Packed(codecs=codecs) if not BOMB_CODECS.isdisjoint(codec for _, codec in codecs):
+            return {"bomb"}
     return set()
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from wirekit import engine
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Literal, Operation
-from wirekit.compiler.values import expressions_of, operands_of
+from wirekit.compiler.values import Names, expressions_of, operands_of
 from wirekit.errors import Misuse, WirekitError
 from wirekit.strategies.branches import branches
-from wirekit.strategies.drawing import Draw, Wish
+from wirekit.strategies.choices import Draw, DrawnChoices, Rejected
+from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.values import Record, field_of, pairs
@@ -27,6 +28,7 @@ def values(
     depth: int = 2,
     clean: bool = False,
     aim: Iterable[str] = (),
+    fields: Mapping[str, Any] | None = None,
     reached: set[str] | None = None,
 ) -> st.SearchStrategy[Any]:
     """Values that ``encode(key, value, context=context)`` takes, and that come out of ``decode`` again (``agrees``).
@@ -41,16 +43,20 @@ def values(
         clean: whether to leave out what decodes with a gap or a bad check: bytes that nobody can explain, and bytes
             that do not fit the layout where the format allows any.
         aim: names of branches (see ``branches``) to go for, where the rest of the value allows it.
+        fields: {end of a path: strategy or constant} of the fields whose values the caller gives, as ``encode`` takes
+            them: ``topic`` is every field of that name, ``body.topic`` those inside ``body``; without list indexes.
         reached: gets the names of the branches that were taken (see ``branches``).
 
     Raises:
-        Misuse: for a key or a branch that does not exist.
+        Misuse: for a key, a branch or a field that does not exist, and for a field that is computed.
 
     >>> from hypothesis import find
     >>> import wirekit
     >>> value = find(values("kafka.offset_index"), lambda value: bool(value["entries"]))
     >>> len(value["entries"]), len(wirekit.encode("kafka.offset_index", value))
     (1, 8)
+    >>> find(values("kafka.sasl_token", fields={"token": st.just(b"t")}), lambda value: True)
+    {'token': b't'}
     """
     layout = layout_of(full_key(key))
     if isinstance(aim, str):
@@ -59,8 +65,24 @@ def values(
     unknown = aimed - set(branches(layout.key))
     if unknown:
         raise Misuse(f"{layout.key} has no branch {', '.join(sorted(unknown))}; wirekit.strategies.branches lists them")
-    wish = Wish(depth, clean, aimed, layout.leading(aimed))
+    wish = Wish(depth, clean, aimed, layout.leading(aimed), fields=ends_of(layout, fields))
     return drawn(layout, dict(context or {}), wish, reached)
+
+
+def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any]:
+    """The fields that a caller gives, by the ends of their paths.
+
+    Raises:
+        Misuse: for a name that no field has, or only one that is computed.
+    """
+    if not fields:
+        return {}
+    names = layout.field_names()
+    for name in fields:
+        unknown = [part for part in name.split(".") if part not in names]
+        if unknown:
+            raise Misuse(f"{layout.key} has no field {unknown[0]!r} whose value can be given")
+    return {tuple(name.split(".")): source for name, source in fields.items()}
 
 
 @st.composite
@@ -71,8 +93,11 @@ def drawn(
     wish: Wish,
     reached: set[str] | None = None,
 ) -> Any:
-    maker = Maker(layout, draw, context, wish)
-    value = maker.whole()
+    maker = Maker(layout, DrawnChoices(draw), context, wish)
+    try:
+        value = maker.whole()
+    except Rejected:
+        reject()
     if not wish.dive and not _comes_out(layout.key, value, context):
         reject()
     if reached is not None:
@@ -120,11 +145,16 @@ def agrees(given: Any, found: Any) -> bool:
 
 
 def frames(
-    key: str, *, context: Mapping[str, Any] | None = None, depth: int = 2, clean: bool = False
+    key: str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    depth: int = 2,
+    clean: bool = False,
+    fields: Mapping[str, Any] | None = None,
 ) -> st.SearchStrategy[bytes]:
     """The bytes of ``values``; the arguments are the same."""
     full, said = full_key(key), dict(context or {})
-    return values(full, context=said, depth=depth, clean=clean).map(
+    return values(full, context=said, depth=depth, clean=clean, fields=fields).map(
         lambda value: engine.encode(full, value, context=said)
     )
 

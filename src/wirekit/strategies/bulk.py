@@ -1,0 +1,277 @@
+"""Many values, frames and damaged frames fast: drawn by a seeded generator, without hypothesis and not shrinkable.
+
+Values are those of ``wirekit.strategies.values``, made by the same code. Each is decoded once, and left out if
+that gives an error; whether it comes out as it went in is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+from typing import Any
+
+from wirekit import engine
+from wirekit.errors import Misuse, WirekitError
+from wirekit.registry import registry
+from wirekit.strategies.choices import Rejected, SeededChoices
+from wirekit.strategies.damage import Recipe, recipes_of
+from wirekit.strategies.drawing import Wish
+from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.maker import Maker
+from wirekit.strategies.mutations import Mutation
+from wirekit.strategies.nodes import KINDS
+from wirekit.strategies.values import ends_of
+
+MOST_REJECTED = 10_000
+"""Attempts in a row that give no value, after which there is none."""
+MOST_BARREN = 100
+"""Pools of frames in a row that offer none of the mutations that are asked for."""
+POOL = 32
+"""Frames that mutations are made of before others are generated."""
+OF_A_KIND = 3
+EDITED = "edited"
+"""The name of mutations that ``edited`` makes: any number of things may be wrong."""
+LARGEST_INSERT = 64
+NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF)
+
+
+def bulk_values(
+    key: str,
+    *,
+    seed: int | str = 0,
+    context: Mapping[str, Any] | None = None,
+    depth: int = 2,
+    clean: bool = False,
+    fields: Mapping[str, Any] | None = None,
+) -> Iterator[Any]:
+    """Endlessly many values that ``encode`` takes, the same for the same seed.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        seed: any number or text.
+        context, depth, clean: as for ``values``.
+        fields: as for ``values``, but with constants, or functions of a ``random.Random``.
+
+    Raises:
+        Misuse: for a key or a field that does not exist, at once; while iterating, for a layout without values.
+
+    >>> from itertools import islice
+    >>> drawn = bulk_values("kafka.heartbeat.request.v0", seed=1, fields={"group_id": "g"})
+    >>> {value["body"]["group_id"] for value in islice(drawn, 100)}
+    {'g'}
+    """
+    return (value for value, _ in _drawn(key, seed, context, depth, clean, fields))
+
+
+def bulk_frames(
+    key: str,
+    *,
+    seed: int | str = 0,
+    context: Mapping[str, Any] | None = None,
+    depth: int = 2,
+    clean: bool = False,
+    fields: Mapping[str, Any] | None = None,
+) -> Iterator[bytes]:
+    """The bytes of ``bulk_values``; the arguments are the same.
+
+    >>> from itertools import islice
+    >>> import wirekit
+    >>> frames = list(islice(bulk_frames("kafka.metadata.request.v0", seed=1), 100))
+    >>> sum(wirekit.decode(frame, "kafka.metadata.request.v0").error is None for frame in frames)
+    100
+    """
+    return (data for _, data in _drawn(key, seed, context, depth, clean, fields))
+
+
+def bulk_mutations(
+    key: str,
+    *,
+    seed: int | str = 0,
+    context: Mapping[str, Any] | None = None,
+    kinds: Iterable[str] | None = None,
+    originals: Sequence[bytes] = (),
+) -> Iterator[Mutation]:
+    """Endlessly many damaged frames, the same for the same seed: half of them with one thing wrong, half ``edited``.
+
+    Each original is decoded once, for its fields; all its mutations are made from these.
+
+    Args:
+        key, seed, context: as for ``bulk_values``.
+        kinds: names of mutations, ``EDITED`` among them; by default all that the layout offers.
+        originals: frames to damage beside generated ones; of one that does not decode only ``EDITED`` is made.
+
+    >>> from itertools import islice
+    >>> [wrong.name for wrong in islice(bulk_mutations("kafka.sasl_token", kinds=["truncated"]), 2)]
+    ['truncated', 'truncated']
+    """
+    full, said = full_key(key), dict(context or {})
+    wanted = None if kinds is None else frozenset(kinds)
+    if wanted is not None and not wanted <= {*KINDS, EDITED}:
+        raise Misuse(f"no mutation {min(wanted - {*KINDS, EDITED})!r}; there are {', '.join((*KINDS, EDITED))}")
+    return _mutations(full, seed, said, wanted, originals)
+
+
+def _mutations(
+    key: str, seed: int | str, context: dict[str, Any], wanted: frozenset[str] | None, originals: Sequence[bytes]
+) -> Iterator[Mutation]:
+    random = Random(f"mutations of {key} {seed}")
+    fresh = bulk_frames(key, seed=seed, context=context)
+    layout, deep = layout_of(key), None
+    if layout.recursive and (wanted is None or "too deep" in wanted):
+        dive = Wish(0, dive=registry[key].limits.depth + 1)
+        deep = (data for _, data in _attempts(layout, SeededChoices(random), context, dive))
+    barren = 0
+    while barren < MOST_BARREN:
+        pool = list(islice(fresh, POOL)) + random.sample(originals, min(len(originals), POOL))
+        barren += 1
+        for data in pool:
+            for mutation in _of_one(key, data, context, wanted, random, pool):
+                barren = 0
+                yield mutation
+        if deep is not None:
+            original, data = pool[0], next(deep)
+            barren = 0
+            yield Mutation("too deep", "", data, original)
+    raise Misuse(f"{key} has nothing to damage so: {', '.join(sorted(wanted or ()))}")
+
+
+def _of_one(
+    key: str,
+    data: bytes,
+    context: dict[str, Any],
+    wanted: frozenset[str] | None,
+    random: Random,
+    pool: Sequence[bytes],
+) -> Iterator[Mutation]:
+    """Mutations of one frame: a few of each kind, and as many that are edited."""
+    by_kind: dict[str, list[Recipe]] = {}
+    decoded = engine.decode(data, key, context=context, engine="trace")
+    for recipe in recipes_of(key, data, context, decoded):
+        if wanted is None or recipe[0] in wanted:
+            by_kind.setdefault(recipe[0], []).append(recipe)
+    spans = [(span.start, span.end) for span in decoded.spans if span.leaf and not span.source]
+    for recipes in by_kind.values():
+        for name, path, change in random.sample(recipes, min(len(recipes), OF_A_KIND)):
+            changed = change()
+            if changed is not None and changed != data:
+                yield Mutation(name, path, changed, data)
+    if wanted is None or EDITED in wanted:
+        for _ in range(OF_A_KIND * max(len(by_kind), 1)):
+            changed = edited(data, random, pool, spans)
+            if changed != data:
+                yield Mutation(EDITED, "", changed, data)
+
+
+def _drawn(
+    key: str,
+    seed: int | str,
+    context: Mapping[str, Any] | None,
+    depth: int,
+    clean: bool,
+    fields: Mapping[str, Any] | None,
+) -> Iterator[tuple[Any, bytes]]:
+    layout, said = layout_of(full_key(key)), dict(context or {})
+    wish = Wish(depth, clean, fields=ends_of(layout, fields))
+    return _attempts(layout, SeededChoices(Random(f"{layout.key} {seed}")), said, wish)
+
+
+def _attempts(
+    layout: Layout, choices: SeededChoices, context: dict[str, Any], wish: Wish
+) -> Iterator[tuple[Any, bytes]]:
+    rejected = 0
+    while rejected < MOST_REJECTED:
+        try:
+            value = Maker(layout, choices, context, wish).whole()
+            data = engine.encode(layout.key, value, context=context)
+        except (Rejected, WirekitError):
+            rejected += 1
+            continue
+        if not wish.dive:
+            decoded = engine.decode(data, layout.key, context=context)
+            if decoded.error is not None or decoded.consumed != len(data):
+                rejected += 1
+                continue
+        rejected = 0
+        yield value, data
+    raise Misuse(f"{layout.key} gave no value in {MOST_REJECTED:,} attempts; context or fields allow none")
+
+
+def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Sequence[tuple[int, int]] = ()) -> bytes:
+    """A copy of bytes with one to four changes: bits, numbers, cuts, parts left out, repeated, or taken from elsewhere.
+
+    It takes microseconds; the bytes are not decoded.
+
+    Args:
+        random: the generator.
+        others: bytes whose parts may be put in.
+        spans: (start, end) of fields, where changes go rather than anywhere; see ``Decoded.spans``.
+
+    >>> edited(b"\\x00\\x01\\x02\\x03", Random(3)) == edited(b"\\x00\\x01\\x02\\x03", Random(3))
+    True
+    """
+    changed = bytearray(data)
+    for _ in range(1 + random.randrange(4)):
+        start, end = _part(changed, random, spans)
+        _EDITS[random.randrange(len(_EDITS))](changed, start, end, random, others)
+    return bytes(changed)
+
+
+def _part(data: bytearray, random: Random, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    if spans and random.random() < 0.8:
+        start, end = random.choice(spans)
+        if end <= len(data):
+            return start, end
+    start = random.randrange(len(data) + 1)
+    return start, min(len(data), start + random.choice((1, 2, 4, 8)))
+
+
+def _bit(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
+    if start < end:
+        data[random.randrange(start, end)] ^= 1 << random.randrange(8)
+
+
+def _number(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
+    size = end - start
+    if 0 < size <= 8:
+        bits = random.choice(NUMBERS) & (1 << 8 * size) - 1
+        data[start:end] = bits.to_bytes(size, random.choice(("big", "little")))
+    elif size:
+        _bit(data, start, end, random, _)
+
+
+def _step(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
+    size = end - start
+    if 0 < size <= 8:
+        number = int.from_bytes(data[start:end], "big") + random.choice((-1, 1, 2, -2, 16))
+        data[start:end] = (number % (1 << 8 * size)).to_bytes(size, "big")
+    elif size:
+        _bit(data, start, end, random, _)
+
+
+def _drop(data: bytearray, start: int, end: int, _: Random, __: Sequence[bytes]) -> None:
+    del data[start:end]
+
+
+def _cut(data: bytearray, start: int, _: int, __: Random, ___: Sequence[bytes]) -> None:
+    del data[start:]
+
+
+def _insert(data: bytearray, start: int, _: int, random: Random, __: Sequence[bytes]) -> None:
+    data[start:start] = random.randbytes(random.randrange(LARGEST_INSERT))
+
+
+def _repeat(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
+    if end - start <= LARGEST_INSERT:
+        data[start:start] = data[start:end] * random.choice((1, 2, 16))
+
+
+def _splice(data: bytearray, start: int, end: int, random: Random, others: Sequence[bytes]) -> None:
+    if others:
+        other = random.choice(others)
+        at = random.randrange(len(other) + 1)
+        data[start:end] = other[at : at + LARGEST_INSERT]
+
+
+_Edit = Callable[[bytearray, int, int, Random, Sequence[bytes]], None]
+_EDITS: list[_Edit] = [_bit, _number, _number, _step, _step, _drop, _cut, _insert, _repeat, _splice]

@@ -1,0 +1,87 @@
+"""Bulk generation gives what the strategies give, faster: seeded, inside the layout, with named damage."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import islice
+from random import Random
+
+import pytest
+from hypothesis import strategies as st
+
+import wirekit
+from tests.strategies.laws import examples
+from wirekit.errors import Misuse
+from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, kinds, values
+
+KEYS = wirekit.registry.keys()
+REQUESTS = ["kafka.metadata.request.v0", "kafka.fetch.request.v2", "joyqueue.frame"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_frames_decode(key: str) -> None:
+    drawn = list(islice(bulk_frames(key), 20))
+    assert all(wirekit.decode(data, key).error is None for data in drawn)
+    assert drawn == list(islice(bulk_frames(key), 20))
+
+
+def test_another_seed_gives_others() -> None:
+    assert list(islice(bulk_frames("kafka.request", seed=1), 5)) != list(islice(bulk_frames("kafka.request"), 5))
+
+
+@pytest.mark.parametrize("key", REQUESTS)
+def test_two_thousand_frames_take_a_second_of_the_processor(key: str) -> None:
+    frames = bulk_frames(key)
+    list(islice(frames, 100))  # generates the code that encodes
+    before = time.process_time()
+    list(islice(frames, 500))
+    assert time.process_time() - before < 500 / 2000 * 4  # four times what is promised of an idle core
+
+
+@pytest.mark.parametrize("key", ["kafka.message", "pulsar.frame", "joyqueue.frame", "kafka.fetch.request.v2"])
+def test_every_kind_of_damage_occurs(key: str) -> None:
+    seen = Counter(mutation.name for mutation in islice(bulk_mutations(key), 5000))
+    assert set(kinds(key)) <= set(seen)
+    assert seen[EDITED] > 1000
+
+
+def test_a_bomb_grows_beyond_what_a_limit_grants() -> None:
+    bomb = next(bulk_mutations("kafka.message", kinds=["bomb"]))
+    assert len(bomb.data) < 1 << 16
+    assert isinstance(wirekit.decode(bomb.data, "kafka.message").error, wirekit.Limit)
+
+
+def test_damage_of_given_frames() -> None:
+    frame = wirekit.encode("kafka.sasl_token", {"token": b"0123456789"})
+    originals = {mutation.original for mutation in islice(bulk_mutations("kafka.sasl_token", originals=[frame]), 2000)}
+    assert frame in originals
+
+
+def test_edits_without_anything_to_edit() -> None:
+    assert all(len(edited(b"", Random(seed))) < 1000 for seed in range(100))
+
+
+@pytest.mark.parametrize("name", ["topic", "topics.topic", "body.topics.topic"])
+def test_given_fields_are_in_every_value(name: str) -> None:
+    key = "kafka.fetch.request.v2"
+    for value in islice(bulk_values(key, fields={name: lambda random: random.choice(["a", "b"])}), 50):
+        assert {topic["topic"] for topic in value["body"]["topics"]} <= {"a", "b"}
+    seen: set[str] = set()
+    drawn = values(key, fields={name: st.sampled_from(["a", "b"])})
+    examples(drawn, lambda value: seen.update(topic["topic"] for topic in value["body"]["topics"]), count=30)
+    assert seen == {"a", "b"}
+
+
+def test_a_given_field_leads_to_its_branch() -> None:
+    for value in islice(bulk_values("kafka.request", fields={"api_key": 3}), 20):
+        assert value["api_key"] == 3
+    for value in islice(bulk_values("pulsar.frame", clean=True, fields={"command.type": 18}), 20):
+        assert value["command"]["type"] == 18
+        assert "ping" in value["command"]
+
+
+@pytest.mark.parametrize("name", ["nothing", "body.nothing", "size"])
+def test_fields_that_cannot_be_given(name: str) -> None:
+    with pytest.raises(Misuse, match="whose value can be given"):
+        bulk_values("kafka.request", fields={name: 1})

@@ -29,6 +29,7 @@ COMMANDS = {
     "messages": "The application messages of captures and log segments.",
     "sql": "An SQL query over the calls, messages and other tables of captures.",
     "inspect": "What a capture holds: connections, calls, checks, bytes nobody decoded.",
+    "fuzz": "Sound and damaged inputs for your parser or server, and what it gets wrong.",
     "schemas": "The layouts: all keys, or the fields of one.",
     "explain": "The code that is generated for a layout.",
     "pipeline": "Captures to Parquet tables, on Spark or in this process.",

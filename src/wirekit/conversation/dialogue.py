@@ -25,11 +25,13 @@ class Dialogue:
             ``BYTE``; one that says what is wrong with them ``THOROUGH`` times that.
         names: what declared names stand for (see ``wirekit.tables.Names``), where messages are declared.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
+        opening: what a client sends first, each frame after the answer to the one before: (layout, value).
         frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
             protocol's own limit allows is framed all the same, and has a Limit error.
     """
 
     frame_limit: int | None = None
+    opening: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol

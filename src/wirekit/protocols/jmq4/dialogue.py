@@ -23,6 +23,15 @@ NAMES = {"zip": "zip", "zlib": "zlib", "snappy-framed": "snappy"}
 JOYQUEUE_SOURCE = 3
 MOST_APPS = 10_000
 """Apps, and topics of a command, that are remembered."""
+NAMES_OF_CLIENT = ("username", "password", "app", "token", "region", "namespace", "version", "ip")
+ADD_CONNECTION = {
+    "version": 4,
+    "identity": {"direction": "REQUEST", "qos_level": "RECEIVE"},
+    "request_id": 1,
+    "type": "ADD_CONNECTION",
+    "send_time": 0,
+    "payload": {**dict.fromkeys(NAMES_OF_CLIENT, "wirekit"), "language": "JAVA", "time": 0, "sequence": 1},
+}
 ONE_WAY = 0
 """The quality of service that asks for no answer, in both dialects: nobody gives the one that the document promises."""
 PRODUCE_MESSAGE = 50
@@ -40,6 +49,8 @@ class JmqDialogue(Dialogue):
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self.apps: dict[str, dict[str, set[str]]] = {}
+        if protocol.name == "joyqueue":
+            self.opening = (("frame", ADD_CONNECTION),)
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
         """The frame's key, and for answers with several layouts the version that the request asked for."""

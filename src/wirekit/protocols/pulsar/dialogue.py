@@ -61,6 +61,10 @@ LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
 class PulsarDialogue(Dialogue):
     """Follows one Pulsar connection: topics by producer and consumer id, chunks of messages, the size of frames."""
 
+    opening = (
+        ("frame", {"command": {"type": "CONNECT", "connect": {"client_version": "wirekit", "protocol_version": 21}}}),
+    )
+
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self.ends = Ends()

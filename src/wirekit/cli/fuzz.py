@@ -1,0 +1,200 @@
+"""``wirekit fuzz``: damaged and sound inputs of a layout for somebody's parser or server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirekit.cli.arguments import is_schema
+from wirekit.cli.common import console, need, plural, print_json, say
+from wirekit.cli.context import check_context, context_option, parse_context
+from wirekit.registry import registry
+from wirekit.values import printable
+
+if TYPE_CHECKING:
+    from wirekit.fuzz import Case, Finding, Summary, Target
+    from wirekit.fuzz.targets import Bounds
+
+DEFAULT_COUNT = 5000
+
+
+@click.command("fuzz")
+@click.argument("schema", metavar="KEY", required=False)
+@click.option("--target", required=True, help="python:module:function, 'command:./parser {file}' or tcp:host:port.")
+@click.option("--count", type=click.IntRange(1), help=f"Cases to run; {DEFAULT_COUNT} when there is no --time either.")
+@click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Seconds to run.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Another number gives other cases.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Targets to run at once.")
+@click.option("--kind", "kinds", multiple=True, help="Only this kind of damage; can be given more than once.")
+@click.option("--corpus", type=click.Path(file_okay=False), help="Take inputs from and keep all in this directory.")
+@click.option("--replay", type=click.Path(exists=True, dir_okay=False), help="Run this case (.bin or .json) alone.")
+@click.option("--compare", is_flag=True, help="Compare values: what a function returns, JSON that a command prints.")
+@click.option(
+    "--timeout", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Seconds a case."
+)
+@click.option("--memory", type=click.IntRange(1), default=512, show_default=True, help="MiB that a target may take.")
+@click.option(
+    "--allow", multiple=True, metavar="NAME", help="An exception that refuses an input; ValueError, EOFError do."
+)
+@click.option(
+    "--exit-status", default="0,1", show_default=True, help="What a command may exit with; 0 accepts an input."
+)
+@click.option("--allow-remote", is_flag=True, help="Let tcp: reach another machine.")
+@click.option("--no-opening", is_flag=True, help="Send nothing ahead of a case on a connection.")
+@click.option("--report", type=click.Path(dir_okay=False), help="Write a report: JUnit to *.xml, else JSON.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@context_option
+def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) -> int:
+    """Give a parser or a server sound and damaged inputs of a layout, and report what it gets wrong.
+
+    KEY is a layout, or a protocol for the frames that its clients send. An input is refused by ValueError or EOFError.
+    Exit status: 0 nothing found, 1 findings, 2 usage.
+
+    \b
+    wirekit fuzz kafka.fetch.response.v2 --target python:mylib.codec:decode --compare
+    wirekit fuzz pulsar --target 'command:./parser {file}' --time 60 --jobs 2 --corpus corpus
+    wirekit fuzz kafka.metadata.request.v0 --target tcp:127.0.0.1:9092 --count 500 --report fuzz.xml
+    """
+    need("wirekit fuzz", "hypothesis")
+    context = parse_context(context_pairs)
+    if schema is not None:
+        if not is_schema(schema):
+            registry[schema]  # says what there is
+            raise click.UsageError(f"{schema} has no stream of frames; name one of its schemas")
+        check_context(schema, context)
+    elif options["replay"] is None:
+        raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --target ...")
+    if options["replay"] is not None:
+        return _replay(schema, context, options)
+    assert schema is not None
+    return _run(schema, context, options)
+
+
+def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
+    from wirekit.fuzz.corpus import Corpus
+    from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.report import report, write
+    from wirekit.fuzz.running import Fuzzer, Options, default_folder
+    from wirekit.strategies.layout import full_key
+
+    key = full_key(schema)
+    corpus = Corpus(options["corpus"] or default_folder(key))
+    originals = corpus.originals() if options["corpus"] else []
+    inputs = Inputs(key, options["seed"], context=context, kinds=options["kinds"] or None, originals=originals)
+    count = options["count"] or (None if options["seconds"] else DEFAULT_COUNT)
+    how = Options(count, options["seconds"], options["jobs"], options["compare"])
+    fuzzer = Fuzzer(inputs, _target(options, key), how, corpus=corpus, resume=bool(options["corpus"]))
+    with _progress(count, options["seconds"]) as show:
+        summary = fuzzer.run(show)
+    if options["report"]:
+        write(options["report"], summary, key, options["target"], options["seed"])
+    if options["output"] == "json":
+        print_json(report(summary, key, options["target"], options["seed"]))
+    else:
+        _show(summary, key)
+    return 1 if summary.findings else 0
+
+
+def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]) -> int:
+    from wirekit.fuzz.corpus import load
+    from wirekit.fuzz.running import replayed
+    from wirekit.strategies.layout import full_key
+
+    case = load(options["replay"], None if schema is None else full_key(schema), context)
+    outcome, finding = replayed(case, _target(options, case.key)(), compare=options["compare"])
+    if options["output"] == "json":
+        print_json({"outcome": outcome, "finding": finding.to_json() if finding is not None else None})
+    elif finding is not None:
+        _show_finding(finding)
+    else:
+        console().print(f"{outcome}: {_described(case)}", markup=False, soft_wrap=True)
+    return 1 if finding is not None else 0
+
+
+def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
+    """What makes the target."""
+    from wirekit.fuzz.network import TcpTarget
+    from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
+
+    place = parse_target(options["target"])
+    if place.form == "tcp":
+        if options["compare"]:
+            raise click.UsageError("--compare is for functions and commands; answers of a server are always decoded")
+        name, bounds = registry[key].protocol, _bounds(options, Bounds)
+        how = {"opening": not options["no_opening"], "allow_remote": options["allow_remote"]}
+        return lambda: TcpTarget(place.parts[0], int(place.parts[1]), name, bounds, **how)
+    if place.form == "python":
+        return lambda: PythonTarget(place.parts[0], place.parts[1], _bounds(options, Bounds))
+    return lambda: CommandTarget(place.text, _bounds(options, Bounds))
+
+
+def _bounds(options: dict[str, Any], bounds: type[Bounds]) -> Bounds:
+    try:
+        statuses = frozenset(map(int, options["exit_status"].split(",")))
+    except ValueError:
+        raise click.UsageError(f"--exit-status is numbers, as in 0,1, not {options['exit_status']!r}") from None
+    return bounds(
+        seconds=options["timeout"],
+        memory=options["memory"] << 20,
+        allowed=bounds().allowed | frozenset(options["allow"]),
+        statuses=statuses,
+        want_values=options["compare"],
+    )
+
+
+@contextmanager
+def _progress(count: int | None, seconds: float | None) -> Iterator[Callable[[Summary], None]]:
+    """Shows on a terminal how far a run is."""
+    screen = console(stderr=True)
+    if not screen.is_terminal:
+        yield lambda summary: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=screen, transient=True
+    ) as bar:
+        task = bar.add_task("starting", total=count or seconds)
+
+        def show(summary: Summary) -> None:
+            rate = summary.cases / summary.seconds if summary.seconds else 0
+            text = f"{summary.cases:,} cases, {rate:,.0f}/s, {plural(len(summary.findings), 'finding')}"
+            bar.update(task, completed=summary.cases if count else summary.seconds, description=text)
+
+        yield show
+
+
+def _show(summary: Summary, key: str) -> None:
+    screen = console()
+    for finding in summary.findings:
+        _show_finding(finding)
+    if summary.known:
+        say(f"{plural(len(summary.known), 'finding')} of earlier runs occurred again")
+    outcomes = ", ".join(f"{name} {count:,}" for name, count in sorted(summary.outcomes.items()))
+    screen.print(f"{key}: {plural(summary.cases, 'case')}: {outcomes or 'none'}", markup=False, soft_wrap=True)
+    screen.print(plural(len(summary.findings), "finding"), style="red" if summary.findings else "green", markup=False)
+
+
+def _show_finding(finding: Finding) -> None:
+    screen = console()
+    again = "" if finding.reproduced else " (not with a fresh target)"
+    lines = [
+        (f"{finding.kind}: {printable(finding.says)}{again}", "red"),
+        (f"  {_described(finding.case)}", None),
+        (f"  {finding.file}" if finding.file else "", "dim"),
+    ]
+    for line, style in lines:
+        if line:
+            screen.print(line, style=style, markup=False, soft_wrap=True)
+
+
+def _described(case: Case) -> str:
+    """What a case is, and what wirekit says of it."""
+    at = f" at byte {case.offset}" if case.offset is not None else ""
+    where = f" of {case.path}" if case.path else ""
+    expected = case.expectation
+    said = f": {expected.says}" if expected.says else ""
+    return printable(f"{case.kind}{where}{at}, {len(case.data)} bytes; wirekit: {expected.verdict}{said}")

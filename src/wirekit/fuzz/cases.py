@@ -1,0 +1,126 @@
+"""A case: bytes for a target, the name of their damage, and what wirekit itself says of them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit import engine
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+from wirekit.values import to_json
+
+SOUND = "sound"
+ORIGINAL = "original"
+REPLAYED = "replayed"
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What wirekit says of a case, and so what a correct peer does with it.
+
+    Attributes:
+        verdict: ``sound`` for a value without a complaint; ``damaged`` for an error; ``doubtful`` for a value with a
+            failed check, unexplained bytes, or bytes behind it, which peers treat in different ways.
+        says: the complaint, with path and offset.
+        source: where the layout, or what peers refuse, is specified.
+        value: the value in the JSON form, of what is not damaged.
+    """
+
+    verdict: str
+    says: str = ""
+    source: str = ""
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """Bytes for a target.
+
+    Attributes:
+        key: the layout that they were made of.
+        data: the bytes.
+        kind: ``sound``, ``original``, ``edited``, or a kind of damage (``wirekit.strategies.KINDS``).
+        path: the damaged field.
+        offset: of the first byte that differs from the sound frame, or None.
+        context: as for ``wirekit.decode``.
+    """
+
+    key: str
+    data: bytes
+    kind: str
+    path: str = ""
+    offset: int | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """A file name: kind, path, and the beginning of the hash of the bytes."""
+        where = re.sub(r"[^A-Za-z0-9]+", "-", f"{self.kind} {self.path}").strip("-")[:LONGEST_NAME].rstrip("-")
+        return f"{where}-{hashlib.sha256(self.data).hexdigest()[:10]}"
+
+    @functools.cached_property
+    def expectation(self) -> Expectation:
+        """What wirekit says of the bytes."""
+        schema = registry[self.key]
+        decoded = engine.decode(self.data, self.key, context=self.context)
+        if decoded.error is not None:
+            return Expectation("damaged", str(decoded.error), schema.source)
+        value = to_json(decoded.value)
+        for check in decoded.checks:
+            if check.status == "bad":
+                note, _, source = check.note.partition(" [")
+                stored = f": stored {check.stored}, computed {check.computed}" if check.computed is not None else ""
+                says = f"{check.path}: {check.kind} check fails{stored}{': ' if note else ''}{note}"
+                return Expectation("doubtful", says, source.removesuffix("]") or schema.source, value)
+        extra = len(self.data) - decoded.consumed
+        if decoded.gaps or extra:
+            says = f"{extra} bytes behind the value" if extra else f"{decoded.gaps[0].path}: unexplained bytes"
+            return Expectation("doubtful", says, schema.source, value)
+        return Expectation("sound", "", schema.source, value)
+
+    def to_json(self) -> dict[str, Any]:
+        """What a case's file says of it, without the bytes."""
+        expected = self.expectation
+        return {
+            "key": self.key,
+            "kind": self.kind,
+            "path": self.path,
+            "offset": self.offset,
+            "length": len(self.data),
+            "context": dict(self.context),
+            "verdict": expected.verdict,
+            "says": expected.says,
+            "source": expected.source,
+        }
+
+    @classmethod
+    def from_json(cls, line: Any, data: bytes) -> Case:
+        """The case of ``to_json`` and its bytes.
+
+        Raises:
+            Misuse: for JSON that is no case.
+        """
+        names = ("key", "kind", "path")
+        if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):
+            raise Misuse("a case is an object with key, kind and path")
+        offset, context = line.get("offset"), line.get("context", {})
+        if not isinstance(context, dict) or not (offset is None or isinstance(offset, int)):
+            raise Misuse("a case's context is an object, its offset a number")
+        registry[line["key"]]
+        return cls(line["key"], data, line["kind"], line["path"], offset, context)
+
+
+def first_difference(data: bytes, original: bytes) -> int:
+    """The offset of the first byte in which two byte strings differ.
+
+    >>> first_difference(b"abc", b"abd"), first_difference(b"ab", b"abd")
+    (2, 2)
+    """
+    shorter = min(len(data), len(original))
+    return next((at for at in range(shorter) if data[at] != original[at]), shorter)

@@ -1,0 +1,109 @@
+"""Cases as files: ``queue`` holds inputs as other fuzzers take and leave them, ``findings`` what a run found."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from wirekit.errors import Misuse
+from wirekit.fuzz.cases import REPLAYED, Case
+from wirekit.fuzz.findings import Finding
+from wirekit.values import json_text
+
+QUEUE = "queue"
+FINDINGS = "findings"
+STATE = "wirekit.json"
+OWN = "wirekit-"
+"""Names of the sound frames that are put into the queue begin so."""
+MOST_ORIGINALS = 10_000
+LARGEST_ORIGINAL = 1 << 20
+
+
+class Corpus:
+    """A directory of cases.
+
+    Args:
+        path: the directory; it is made when something is written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def originals(self) -> list[bytes]:
+        """The inputs of others, in the order of their names: files in the directory and its queue, 1 MiB at most."""
+        found: list[bytes] = []
+        for folder in (self.path, self.path / QUEUE):
+            for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+                own = file.name.startswith((OWN, ".")) or file.name == STATE
+                if not own and file.is_file() and file.stat().st_size <= LARGEST_ORIGINAL:
+                    found.append(file.read_bytes())
+        return list(dict.fromkeys(found))[:MOST_ORIGINALS]
+
+    def put(self, frames: Iterable[bytes]) -> None:
+        """Adds sound frames to the queue."""
+        (self.path / QUEUE).mkdir(parents=True, exist_ok=True)
+        for number, data in enumerate(frames):
+            (self.path / QUEUE / f"{OWN}{number:03}.bin").write_bytes(data)
+
+    def keep(self, finding: Finding) -> None:
+        """Writes a finding's bytes and what is known of it."""
+        (self.path / FINDINGS).mkdir(parents=True, exist_ok=True)
+        file = self.path / FINDINGS / f"{finding.name}.bin"
+        finding.file = str(file)
+        file.write_bytes(finding.case.data)
+        line = {**finding.to_json(), "original": finding.original.data.hex()}
+        file.with_suffix(".json").write_text(json.dumps(line, indent=1) + "\n")
+
+    def signatures(self) -> set[str]:
+        """The findings that are kept already."""
+        found = set()
+        folder = self.path / FINDINGS
+        for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+            line = _loaded(file)
+            if isinstance(line, dict) and isinstance(line.get("signature"), str):
+                found.add(line["signature"])
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """What the last run left: layout, seed, number of the next case; empty where there was none."""
+        file = self.path / STATE
+        line = _loaded(file) if file.is_file() else {}
+        return line if isinstance(line, dict) else {}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Writes it, whole or not at all."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        file = self.path / f".{STATE}"
+        file.write_text(json_text(state) + "\n")
+        file.replace(self.path / STATE)
+
+
+def load(path: str, key: str | None, context: dict[str, Any]) -> Case:
+    """A case out of its ``.bin`` or ``.json`` file; of other bytes, one without a name.
+
+    Args:
+        key: the layout, where no ``.json`` says it.
+        context: the same.
+
+    Raises:
+        Misuse: when nothing says the layout.
+    """
+    file = Path(path)
+    data = (file.with_suffix(".bin") if file.suffix == ".json" else file).read_bytes()
+    beside = file.with_suffix(".json")
+    if beside.is_file():
+        line = _loaded(beside)
+        return Case.from_json(line.get("case") if isinstance(line, dict) else None, data)
+    if key is None:
+        raise Misuse(f"{beside} is not there; name the layout of {path}: wirekit fuzz KEY --replay {path}")
+    return Case(key, data, REPLAYED, context=context)
+
+
+def _loaded(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text())
+    except (ValueError, RecursionError):
+        raise Misuse(f"{file} is not JSON") from None

@@ -1,0 +1,154 @@
+"""What is wrong with an outcome, and which findings are the same one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.targets import ACCEPTED, NO_VALUE, REFUSED, Outcome
+from wirekit.values import shown
+
+KINDS = {
+    "crash": "the process was ended by a signal",
+    "sanitizer": "a sanitizer reported an error",
+    "hang": "no answer in time",
+    "memory": "it took more memory than it may",
+    "exception": "an exception that is not among the allowed ones",
+    "exit-status": "an exit status that is not among the allowed ones",
+    "no-json": "it accepted the bytes and gave no JSON (--compare)",
+    "value": "the value differs from wirekit's (--compare)",
+    "refuses": "it refused what wirekit decodes without a complaint (--compare)",
+    "accepts": "it accepted what wirekit refuses (--compare)",
+    "gone": "the server accepts no connections any more",
+    "dropped": "the connection was closed and a sound request not answered",
+    "unanswered": "a sound request was not answered in time",
+    "kept": "the connection stayed open behind a frame whose length makes no sense",
+    "answer": "wirekit cannot decode the answer",
+    "rule": "the answer breaks a rule of the protocol",
+}
+
+
+@dataclass
+class Finding:
+    """Something that a target does wrong.
+
+    Attributes:
+        kind: one of ``KINDS``.
+        says: what it did, in words.
+        signature: findings of the same signature are one.
+        case: the smallest case that shows it.
+        original: the case that showed it first.
+        reproduced: whether it shows in a fresh target too.
+        log: the end of standard error.
+        count: cases that showed it.
+        file: where the case is kept, or "".
+    """
+
+    kind: str
+    says: str
+    signature: str
+    case: Case
+    original: Case
+    reproduced: bool = True
+    log: str = ""
+    count: int = 1
+    file: str = ""
+
+    @property
+    def name(self) -> str:
+        """A file name."""
+        return f"{self.kind}-{self.case.name}"
+
+    def to_json(self) -> dict[str, Any]:
+        """What reports and the case's file say of it."""
+        return {
+            "finding": self.kind,
+            "says": self.says,
+            "signature": self.signature,
+            "reproduced": self.reproduced,
+            "count": self.count,
+            "file": self.file,
+            "case": self.case.to_json(),
+            "log": self.log,
+        }
+
+
+def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
+    """The finding that an outcome is, or None.
+
+    Args:
+        compare: whether what the target makes of the bytes is held against what wirekit makes of them.
+    """
+    kind, says, place = outcome.kind, outcome.says, outcome.place
+    if kind in (ACCEPTED, REFUSED):
+        compared = _compared(case, outcome) if compare else None
+        if compared is None:
+            return None
+        kind, says, place = compared
+    if not place:  # nobody knows where in the target it is: the damaged field stands for that
+        place = f"{case.kind} {_without_indexes(case.path)}"
+    return Finding(kind, says, f"{kind}: {place}", case, case, log=outcome.log)
+
+
+def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
+    """(kind, what is wrong, place) where a target and wirekit disagree; doubtful cases may be taken either way."""
+    expected = case.expectation
+    if expected.verdict == "sound" and outcome.kind == REFUSED:
+        return "refuses", f"it refuses a sound value{': ' if outcome.says else ''}{outcome.says}", ""
+    if expected.verdict == "damaged" and outcome.kind == ACCEPTED:
+        return "accepts", f"it accepts what wirekit refuses: {expected.says}", ""
+    if expected.verdict != "sound" or outcome.value is NO_VALUE:
+        return None
+    given = outcome.value
+    if isinstance(given, dict) and "value" in given and "schema" in given:
+        given = given["value"]  # a line of `wirekit decode --output json`
+    found = difference(expected.value, given)
+    if found is None:
+        return None
+    path, says = found
+    return "value", f"{path or 'the value'}: {says}", _without_indexes(path)
+
+
+def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | None:
+    """(path, what differs) of the first place where a target's value is not wirekit's, or None.
+
+    Fields that the target leaves out are not compared. A symbol may be its number or its name, bytes are hex or their
+    text, a number may be a text of digits or a truth value.
+
+    >>> difference({"a": 1, "b": {"value": 3, "symbol": "LZ4"}}, {"b": "LZ4"})
+    >>> difference({"a": [1, 2]}, {"a": [1, 3]})
+    ('a[1]', 'wirekit reads 2, the target 3')
+    """
+    if isinstance(given, dict) and isinstance(expected, dict):
+        for name, item in given.items():
+            inner = f"{path}.{name}" if path else str(name)
+            if name not in expected:
+                if item in (None, [], ""):
+                    continue
+                return inner, "wirekit reads no such field"
+            found = difference(expected[name], item, inner)
+            if found is not None:
+                return found
+        return None
+    if isinstance(given, list) and isinstance(expected, list) and len(given) == len(expected):
+        pairs = enumerate(zip(expected, given, strict=True))
+        return next((found for at, (one, other) in pairs if (found := difference(one, other, f"{path}[{at}]"))), None)
+    if _equal(expected, given):
+        return None
+    return path, f"wirekit reads {shown(expected)}, the target {shown(given)}"
+
+
+def _equal(expected: Any, given: Any) -> bool:
+    if isinstance(expected, dict) and set(expected) == {"value", "symbol"}:
+        return given in (expected["value"], expected["symbol"])
+    if type(expected) is int and isinstance(given, str):
+        return given == str(expected)
+    if isinstance(expected, str) and isinstance(given, str):
+        return given == expected or given.lower() == expected or given.encode(errors="replace").hex() == expected
+    return bool(given == expected)
+
+
+def _without_indexes(path: str) -> str:
+    return re.sub(r"\[\d+\]", "[]", path)

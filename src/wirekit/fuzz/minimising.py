@@ -1,0 +1,45 @@
+"""A smaller case that still shows a finding: parts left out, then bytes set to zero, within a bound of attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ATTEMPTS = 200
+
+
+def minimised(data: bytes, shows: Callable[[bytes], bool], attempts: int = ATTEMPTS) -> bytes:
+    """The smallest bytes that were seen to show a finding.
+
+    Args:
+        data: bytes that show it.
+        shows: whether others do; asked at most ``attempts`` times.
+
+    >>> minimised(b"some bytes with an X inside", lambda data: b"X" in data)
+    b'X'
+    """
+    left = attempts
+    size = len(data) // 2
+    while size and left:
+        at = 0
+        while at < len(data) and left:
+            left -= 1
+            fewer = data[:at] + data[at + size :]
+            if shows(fewer):
+                data = fewer
+            else:
+                at += size
+        size //= 2
+    size = len(data)
+    while size and left:
+        for at in range(0, len(data), size):
+            part = data[at : at + size]
+            if not any(part):
+                continue
+            if not left:
+                break
+            left -= 1
+            zeroed = data[:at] + bytes(len(part)) + data[at + size :]
+            if shows(zeroed):
+                data = zeroed
+        size //= 2
+    return data

@@ -1,0 +1,199 @@
+"""A server as a target: a connection for each case, the protocol's opening first, then the answer is looked at."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import time
+from typing import Any
+
+from wirekit import engine
+from wirekit.conversation import Conversation, Frame, Quarantined
+from wirekit.errors import Misuse, WireError, Wrong
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target
+from wirekit.registry import registry
+from wirekit.rules import check
+
+LARGEST_ANSWER = 16 << 20
+"""Bytes that are read from a connection at most."""
+SETTLE_SECONDS = 0.2
+"""How long to wait for what a server says to a case that it owes no answer."""
+CLOSED = "closed"
+OPEN = "open"
+
+
+class TcpTarget(Target):
+    """A server that listens.
+
+    Args:
+        host, port: where.
+        protocol: the protocol that it speaks.
+        bounds: ``seconds`` is the time for an answer.
+        opening: whether to send what the protocol's dialogue sends first.
+        allow_remote: whether the host may be another machine.
+
+    Raises:
+        Misuse: for a host that does not exist, or that is another machine's.
+    """
+
+    def __init__(
+        self, host: str, port: int, protocol: str, bounds: Bounds, *, opening: bool = True, allow_remote: bool = False
+    ) -> None:
+        self._address = _address(host, port, allow_remote=allow_remote)
+        self._protocol = registry.protocol(protocol)
+        self._bounds = bounds
+        dialogue = self._protocol.dialogue()(self._protocol)
+        self._opening = [
+            engine.encode(self._protocol.key(name), value) for name, value in (dialogue.opening if opening else ())
+        ]
+        self._connected = False
+
+    def run(self, case: Case) -> Outcome:
+        try:
+            connection = self._connect()
+        except OSError as error:
+            if not self._connected:
+                raise Misuse(f"cannot connect to {self._address[0]}:{self._address[1]}: {error}") from None
+            return Outcome("gone", f"it accepts no connection: {error}")
+        with connection:
+            exchange = _Exchange(connection, Conversation(self._protocol.name))
+            outcome = self._exchanged(case, exchange)
+        if exchange.state == CLOSED:
+            try:
+                self._connect().close()
+            except OSError as error:
+                return Outcome("gone", f"it accepts no connections after the case: {error}")
+        return outcome
+
+    def _connect(self) -> socket.socket:
+        connection = socket.create_connection(self._address[:2], timeout=self._bounds.seconds)
+        self._connected = True
+        return connection
+
+    def _exchanged(self, case: Case, exchange: _Exchange) -> Outcome:
+        for data in self._opening:
+            exchange.send(data)
+            if not exchange.receive(self._bounds.seconds):
+                return Outcome("unanswered", "the opening of the connection is not answered", "the opening")
+        begun = len(exchange.frames)
+        exchange.send(case.data)
+        requests = [frame for frame in exchange.frames[begun:] if frame.side == "client"]
+        sound = case.expectation.verdict == "sound" and len(requests) == 1 and exchange.sound
+        owed = sound and requests[0].description.role == "request" and requests[0].description.answered
+        endless = _endless(self._protocol.stream("client"), case.data)
+        patience = self._bounds.seconds if owed or endless is not None else min(SETTLE_SECONDS, self._bounds.seconds)
+        answered = exchange.receive(patience)
+        problem = exchange.problem(requests[0] if sound and requests else None)
+        if problem is not None:
+            return problem
+        if owed and not answered:
+            api = requests[0].description.api or "request"
+            if exchange.state == CLOSED:
+                return Outcome("dropped", f"it closes the connection and does not answer {api}", api)
+            return Outcome("unanswered", f"no answer to {api} in {self._bounds.seconds:g} s", api)
+        if endless is not None and exchange.state == OPEN and not answered:
+            return Outcome("kept", f"the connection stays open behind a frame of which no end can be known: {endless}")
+        return Outcome(REFUSED if exchange.state == CLOSED else ACCEPTED)
+
+
+class _Exchange:
+    """What was said on one connection."""
+
+    def __init__(self, connection: socket.socket, conversation: Conversation) -> None:
+        self._socket = connection
+        self._conversation = conversation
+        self.frames: list[Frame] = []
+        self.items: list[Any] = []
+        self.sound = True
+        self.state = OPEN
+        self.read = 0
+
+    def send(self, data: bytes) -> None:
+        """Sends bytes of the client, as far as the server takes them."""
+        self._take(self._conversation.receive("client", data))
+        try:
+            self._socket.sendall(data)
+        except OSError:
+            pass  # closed meanwhile, or not read in time: what was answered shows when receiving
+
+    def receive(self, seconds: float) -> bool:
+        """Reads until there is a frame of the server, or the connection or the time has ended; whether there is one."""
+        end = time.monotonic() + seconds
+        before = len(self.frames)
+        while self.state == OPEN and self.read < LARGEST_ANSWER:
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            self._socket.settimeout(left)
+            try:
+                data = self._socket.recv(1 << 16)
+            except TimeoutError:
+                break
+            except OSError:
+                data = b""
+            if not data:
+                self.state = CLOSED
+                break
+            self.read += len(data)
+            self._take(self._conversation.receive("server", data))
+            if any(frame.side == "server" for frame in self.frames[before:]) or not self.sound:
+                return True
+        return False
+
+    def problem(self, request: Frame | None) -> Outcome | None:
+        """What is wrong with the server's frames; where the client's made no sense, answers need not either."""
+        for item in self.items if request is not None else ():
+            if item.side != "server":
+                continue
+            if isinstance(item, Quarantined):
+                return Outcome("answer", f"bytes that nobody can decode: {item.reason}", item.reason)
+            error = item.decoded.error
+            if error is not None:
+                return Outcome("answer", str(error), f"{item.schema} {error.path}")
+            if item.reason is not None:
+                return Outcome("answer", item.reason, f"{item.schema} {item.description.api}")
+        if request is None:
+            return None
+        breach = next(
+            (
+                each
+                for each in check(self._conversation.protocol.name, self.items)
+                if each.side == "server" and each.rule.severity == "error"
+            ),
+            None,
+        )
+        return (
+            None if breach is None else Outcome("rule", f"{breach.rule.says} ({breach.rule.source})", breach.rule.name)
+        )
+
+    def _take(self, items: list[Any]) -> None:
+        for item in items:
+            if isinstance(item, Frame):
+                self.frames.append(item)
+                self.items.append(item)
+            elif isinstance(item, Quarantined):
+                self.items.append(item)
+                self.sound &= item.side != "client"
+
+
+def _endless(key: str, data: bytes) -> str | None:
+    """Why nobody can know where a frame ends that begins with these bytes; None where its length makes sense."""
+    try:
+        engine.frame_size(data, key)
+    except Wrong as error:
+        return str(error)
+    except WireError:
+        return None  # too large for wirekit's limits, which are not the server's
+    return None
+
+
+def _address(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise Misuse(f"{host}: {error}") from None
+    for *_, address in found:
+        if not allow_remote and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+            raise Misuse(f"{host} is {address[0]}, which is not this machine; --allow-remote sends cases there")
+    return tuple(found[0][4])

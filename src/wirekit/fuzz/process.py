@@ -1,0 +1,121 @@
+"""A child process whose time, memory and output are bounded."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+LARGEST_OUTPUT = 1 << 20
+"""Bytes of standard output that are kept."""
+LARGEST_COMPLAINT = 1 << 16
+"""Bytes of standard error that are kept: the last ones."""
+STEP = 0.02
+"""Seconds between two looks at the memory of a child."""
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+DONE = "done"
+ENDED = "ended"
+HANG = "hang"
+MEMORY = "memory"
+
+
+class Child:
+    """A running command with both of its outputs.
+
+    Args:
+        command: its words.
+        stdin: as for ``subprocess.Popen``.
+
+    Attributes:
+        output: the beginning of standard output; who reads it may take bytes away.
+        complaint: the end of standard error.
+        status: exit status once it has ended, negative for a signal.
+    """
+
+    def __init__(self, command: Sequence[str], stdin: Any) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        self.output = bytearray()
+        self.complaint = bytearray()
+        self.status: int | None = None
+        self._selector = selectors.DefaultSelector()
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        for stream in (self.process.stdout, self.process.stderr):
+            os.set_blocking(stream.fileno(), False)
+            self._selector.register(stream, selectors.EVENT_READ)
+
+    def wait(self, seconds: float, memory: int, done: Callable[[], bool] = lambda: False) -> str:
+        """Reads until something is done, the child has ended, or a bound is reached: DONE, ENDED, HANG or MEMORY.
+
+        Args:
+            seconds: how long at most.
+            memory: bytes that the child may hold.
+            done: asked after each read.
+        """
+        end = time.monotonic() + seconds
+        while not done():
+            left = end - time.monotonic()
+            if left <= 0:
+                return HANG
+            open_ = self._read(min(left, STEP))
+            if not open_ and self._has_ended(end):
+                return DONE if done() else ENDED
+            if self.resident() > memory:
+                return MEMORY
+        return DONE
+
+    def _has_ended(self, end: float) -> bool:
+        """Whether the child is gone, once nobody holds its outputs or there is nothing in them."""
+        if not self._selector.get_map():
+            try:
+                self.process.wait(max(0.0, min(STEP, end - time.monotonic())))
+            except subprocess.TimeoutExpired:
+                return False
+        self.status = self.process.poll()
+        return self.status is not None
+
+    def _read(self, seconds: float) -> bool:
+        """Reads what is there; whether there may be more at once."""
+        if not self._selector.get_map():
+            return False
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            data = os.read(key.fd, 1 << 16)
+            if not data:
+                self._selector.unregister(key.fileobj)
+            elif key.fileobj is self.process.stdout:
+                self.output += data[: LARGEST_OUTPUT - len(self.output)]
+            else:
+                self.complaint += data
+                del self.complaint[:-LARGEST_COMPLAINT]
+        return bool(ready) and bool(self._selector.get_map())
+
+    def resident(self) -> int:
+        """Bytes that the child holds now; 0 where the system does not say."""
+        try:
+            with open(f"/proc/{self.process.pid}/statm", "rb") as file:
+                return int(file.read().split()[1]) * PAGE
+        except (OSError, IndexError, ValueError):
+            return 0
+
+    def kill(self) -> None:
+        """Ends the child and all that it started in its session, and gives back what it held."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        self.process.wait()
+        self._selector.close()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                try:
+                    stream.close()
+                except BrokenPipeError:
+                    pass

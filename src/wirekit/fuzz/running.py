@@ -1,0 +1,243 @@
+"""A run: cases to targets until the number or the time is spent; findings told apart, confirmed, made smaller, kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.corpus import Corpus
+from wirekit.fuzz.findings import Finding, judge
+from wirekit.fuzz.inputs import Inputs
+from wirekit.fuzz.minimising import minimised
+from wirekit.fuzz.targets import Target
+
+MOST_FINDINGS = 100
+"""Different findings after which a run ends."""
+SLOWEST_MINIMISING = 10.0
+"""Seconds that making one case smaller may take."""
+QUEUE_FRAMES = 32
+STATE_SECONDS = 5.0
+UNREPEATABLE = ("gone",)
+"""Findings after which the target is not there to be asked again."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long and how a run goes.
+
+    Attributes:
+        count: cases at most, or None.
+        seconds: time at most, or None.
+        jobs: threads, each with a target of its own.
+        compare: whether values are compared with wirekit's.
+        minimise: whether cases are made smaller.
+    """
+
+    count: int | None = None
+    seconds: float | None = None
+    jobs: int = 1
+    compare: bool = False
+    minimise: bool = True
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes:
+        cases: how many were run.
+        first: the number of the first.
+        seconds: how long it took.
+        kinds: cases by kind of damage.
+        outcomes: cases by outcome.
+        findings: the findings, those that earlier runs kept not among them.
+        known: cases by signature of the findings that earlier runs kept.
+    """
+
+    cases: int = 0
+    first: int = 0
+    seconds: float = 0.0
+    kinds: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    known: Counter[str] = field(default_factory=Counter)
+
+
+class Fuzzer:
+    """Runs the cases of a layout against a target.
+
+    Args:
+        inputs: the cases.
+        target: makes a target; called once for each job.
+        options: how long and how.
+        corpus: where findings are kept, or None.
+        resume: whether to go on where the last run with this corpus and seed ended, and to keep where this one ends.
+    """
+
+    def __init__(
+        self,
+        inputs: Inputs,
+        target: Callable[[], Target],
+        options: Options,
+        *,
+        corpus: Corpus | None = None,
+        resume: bool = False,
+    ) -> None:
+        self._inputs = inputs
+        self._target = target
+        self._options = options
+        self._corpus = corpus
+        self._resume = resume and corpus is not None
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._errors: list[Exception] = []
+        self._running: set[int] = set()
+        self._seen: dict[str, Finding] = {}
+        self._known: set[str] = set()
+        self._next = 0
+        self._written = 0.0
+        self.summary = Summary()
+
+    def run(self, progress: Callable[[Summary], None] = lambda summary: None) -> Summary:
+        """Runs until it is done.
+
+        Args:
+            progress: called a few times a second, in the thread of the caller.
+
+        Raises:
+            Misuse: when the target cannot be used at all.
+        """
+        self._begin()
+        started = time.monotonic()
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._options.jobs)]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                self.summary.seconds = time.monotonic() - started
+                if self._options.seconds is not None and self.summary.seconds >= self._options.seconds:
+                    self._stop.set()
+                progress(self.summary)
+                threads[-1].join(0.1)
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+            self.summary.seconds = time.monotonic() - started
+            self._save()
+        if self._errors:
+            raise self._errors[0]
+        return self.summary
+
+    def _begin(self) -> None:
+        if self._corpus is None:
+            return
+        self._known = self._corpus.signatures()
+        if self._resume:
+            state = self._corpus.state()
+            if (state.get("key"), state.get("seed")) == (self._inputs.key, self._inputs.seed):
+                self._next = state["next"] if isinstance(state.get("next"), int) else 0
+            self._corpus.put(self._inputs.sound(QUEUE_FRAMES))
+        self.summary.first = self._next
+
+    def _work(self) -> None:
+        """Runs case after case; an error of ours ends the whole run and is raised by it."""
+        target: Target | None = None
+        try:
+            target = self._target()
+            while (index := self._take()) is not None:
+                self._one(target, self._inputs[index])
+                self._done(index)
+        except Exception as error:  # noqa: BLE001  # raised again by the thread that waits
+            with self._lock:
+                self._errors.append(error)
+            self._stop.set()
+        finally:
+            if target is not None:
+                target.close()
+
+    def _take(self) -> int | None:
+        with self._lock:
+            count = self._options.count
+            spent = count is not None and self._next - self.summary.first >= count
+            if spent or self._stop.is_set() or len(self._seen) >= MOST_FINDINGS:
+                return None
+            index, self._next = self._next, self._next + 1
+            self._running.add(index)
+            return index
+
+    def _done(self, index: int) -> None:
+        with self._lock:
+            self._running.discard(index)
+            if self._resume and time.monotonic() - self._written > STATE_SECONDS:
+                self._save()
+
+    def _save(self) -> None:
+        if self._resume and self._corpus is not None:
+            self._written = time.monotonic()
+            following = min(self._running, default=self._next)
+            self._corpus.set_state({"key": self._inputs.key, "seed": self._inputs.seed, "next": following})
+
+    def _one(self, target: Target, case: Case) -> None:
+        outcome = target.run(case)
+        finding = judge(case, outcome, compare=self._options.compare)
+        with self._lock:
+            self.summary.cases += 1
+            self.summary.kinds[case.kind] += 1
+            self.summary.outcomes[finding.kind if finding is not None else outcome.kind] += 1
+            if finding is None:
+                return
+            if finding.signature in self._known:
+                self.summary.known[finding.signature] += 1
+                return
+            if finding.signature in self._seen:
+                self._seen[finding.signature].count += 1
+                return
+            self._seen[finding.signature] = finding
+        self._confirm(target, finding)
+        if self._corpus is not None:
+            self._corpus.keep(finding)
+        with self._lock:
+            self.summary.findings.append(finding)
+        if finding.kind in UNREPEATABLE:
+            self._stop.set()
+
+    def _confirm(self, target: Target, finding: Finding) -> None:
+        """Asks a fresh target again, then for less; what earlier cases left behind shows in this one no more."""
+        if finding.kind in UNREPEATABLE:
+            finding.reproduced = False
+            return
+
+        def shows(data: bytes) -> bool:
+            case = replace(finding.case, data=data)
+            again = judge(case, target.run(case), compare=self._options.compare)
+            return again is not None and again.signature == finding.signature
+
+        target.restart()
+        finding.reproduced = shows(finding.case.data)
+        if not finding.reproduced or not self._options.minimise:
+            return
+        end = time.monotonic() + SLOWEST_MINIMISING
+        smaller = minimised(
+            finding.case.data, lambda data: time.monotonic() < end and not self._stop.is_set() and shows(data)
+        )
+        finding.case = replace(finding.case, data=smaller)
+
+
+def replayed(case: Case, target: Target, *, compare: bool) -> tuple[str, Finding | None]:
+    """Runs one case: (outcome, finding)."""
+    try:
+        outcome = target.run(case)
+    finally:
+        target.close()
+    return outcome.kind, judge(case, outcome, compare=compare)
+
+
+def default_folder(key: str) -> Path:
+    """Where findings go when the caller names no corpus."""
+    return Path("wirekit-fuzz") / key

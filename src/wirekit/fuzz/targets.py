@@ -1,0 +1,296 @@
+"""Targets in processes of this machine: a Python function, a command. What one does with a case is an ``Outcome``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wirekit.errors import Misuse
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.process import DONE, HANG, MEMORY, Child
+
+START_SECONDS = 60.0
+"""How long a Python target may take to be imported."""
+ACCEPTED = "accepted"
+REFUSED = "refused"
+LONGEST_TEXT = 300
+NO_VALUE: Any = object()
+SANITIZER = re.compile(rb"==\d+==\s?(?:ERROR|WARNING): (\w+Sanitizer: [^\n]*)|([^\s:]+:\d+:\d+: runtime error: [^\n]*)")
+SUMMARY = re.compile(rb"SUMMARY: (\w+Sanitizer: [^\n]*)")
+FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\S+)')
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a target did with a case.
+
+    Attributes:
+        kind: ``accepted``, ``refused``, or what is wrong (docs/fuzzing.md lists the kinds of findings).
+        says: what is wrong, in words.
+        place: where in the target, as far as that is known; findings of one kind and place are one.
+        value: what the target made of the bytes, parsed JSON; ``NO_VALUE`` where it gave none.
+        log: the end of standard error.
+    """
+
+    kind: str
+    says: str = ""
+    place: str = ""
+    value: Any = NO_VALUE
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a target may take for one case.
+
+    Attributes:
+        seconds: time.
+        memory: bytes; of a Python target above what it held before the first case.
+        allowed: names of the exceptions that refuse an input, their subclasses included.
+        statuses: exit statuses of a command that are no finding; 0 accepts the input.
+        want_values: whether what the target made of the bytes is asked for.
+    """
+
+    seconds: float = 5.0
+    memory: int = 512 << 20
+    allowed: frozenset[str] = frozenset(("ValueError", "EOFError"))
+    statuses: frozenset[int] = frozenset((0, 1))
+    want_values: bool = False
+
+
+class Target(ABC):
+    """Runs cases; one thread uses it."""
+
+    @abstractmethod
+    def run(self, case: Case) -> Outcome:
+        """Gives a case to the target and says what came of it."""
+
+    def restart(self) -> None:  # noqa: B027  # a target that keeps nothing has nothing to do
+        """Forgets what earlier cases left behind."""
+
+    def close(self) -> None:  # noqa: B027
+        """Ends what still runs."""
+
+
+class PythonTarget(Target):
+    """A function that takes bytes, in a process that serves case after case."""
+
+    def __init__(self, module: str, function: str, bounds: Bounds) -> None:
+        self._words = (module, function)
+        self._bounds = bounds
+        self._child: Child | None = None
+        self._base = 0
+
+    def run(self, case: Case) -> Outcome:
+        if self._child is None:
+            self._child = self._start()
+        child, bounds = self._child, self._bounds
+        child.complaint.clear()
+        pipe = child.process.stdin
+        assert pipe is not None
+        try:
+            pipe.write(struct.pack(">I", len(case.data)) + case.data)
+            pipe.flush()
+        except BrokenPipeError:
+            pass  # it has ended, which is seen below
+        state = child.wait(bounds.seconds, self._base + bounds.memory, lambda: _answer_size(child.output) >= 0)
+        answer = _answer(child) if state == DONE else None
+        if answer is None:
+            self.restart()
+            return _broken(child, state, bounds, cases=True)
+        outcome = self._judge(answer)
+        grown = max(_number(answer, "peak"), _number(answer, "resident")) - self._base
+        if self._base and grown > bounds.memory:
+            outcome = _memory(grown, bounds)
+        if outcome.kind == MEMORY:
+            self.restart()
+        return outcome
+
+    def _start(self) -> Child:
+        worker = str(Path(__file__).with_name("worker.py"))
+        child = Child([sys.executable, worker, *self._words, str(int(self._bounds.want_values))], subprocess.PIPE)
+        state = child.wait(START_SECONDS, 1 << 62, lambda: _answer_size(child.output) >= 0)
+        answer = _answer(child) if state == DONE else None
+        if answer is None:
+            child.kill()
+            said = child.complaint.decode(errors="replace").strip() or f"it did not start: {state}"
+            raise Misuse(f"python:{':'.join(self._words)}: {said[-LONGEST_TEXT:]}")
+        self._base = _number(answer, "resident")
+        return child
+
+    def _judge(self, answer: dict[str, Any]) -> Outcome:
+        raised = answer.get("exception")
+        if isinstance(raised, dict):
+            types = [str(each) for each in raised.get("types", [])]
+            short = [each.rpartition(".")[2] for each in types]
+            says = f"{short[0] if short else '?'}: {raised.get('message', '')}"
+            if "MemoryError" in short:
+                return Outcome(MEMORY, says, _last(raised))
+            if self._bounds.allowed.isdisjoint([*types, *short, *(each.removeprefix("builtins.") for each in types)]):
+                return Outcome("exception", says, f"{short[0] if short else '?'} {_last(raised)}")
+            return Outcome(REFUSED, says)
+        if "unprintable" in answer:
+            return Outcome("no-json", f"the value has no JSON: {answer['unprintable']}")
+        return Outcome(ACCEPTED, value=_parsed(answer["value"]) if "value" in answer else NO_VALUE)
+
+    def restart(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+
+    close = restart
+
+
+class CommandTarget(Target):
+    """A command that is run for each case: ``{file}`` is the path of the bytes; without it they are standard input."""
+
+    def __init__(self, command: str, bounds: Bounds) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise Misuse(f"the command {command!r} cannot be split into words: {error}") from None
+        if not self._words:
+            raise Misuse("command: needs a command, as in command:./parser {file}")
+        self._bounds = bounds
+
+    def run(self, case: Case) -> Outcome:
+        bounds = self._bounds
+        with tempfile.NamedTemporaryFile(prefix="wirekit_", suffix=".bin") as file:
+            file.write(case.data)
+            file.flush()
+            file.seek(0)
+            words = [word.replace("{file}", file.name) for word in self._words]
+            try:
+                child = Child(words, subprocess.DEVNULL if words != self._words else file)
+            except OSError as error:
+                raise Misuse(f"{words[0]} cannot be run: {error.strerror}") from None
+            try:
+                state = child.wait(bounds.seconds, bounds.memory)
+            finally:
+                child.kill()
+        if state in (HANG, MEMORY) or child.status is None or child.status < 0 or SANITIZER.search(child.complaint):
+            return _broken(child, state, bounds)
+        if child.status not in bounds.statuses:
+            return Outcome("exit-status", f"exit status {child.status}", str(child.status), log=_log(child))
+        if child.status:
+            return Outcome(REFUSED, log=_log(child))
+        if not bounds.want_values:
+            return Outcome(ACCEPTED)
+        value = _parsed(child.output.decode(errors="replace"))
+        if value is NO_VALUE:
+            return Outcome("no-json", "it accepts the bytes and prints no JSON", log=_log(child))
+        return Outcome(ACCEPTED, value=value)
+
+
+def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) -> Outcome:
+    """The outcome of a process that did not end by itself, or not well.
+
+    Args:
+        cases: whether it serves many cases, so that it should not have ended at all.
+    """
+    log = _log(child)
+    if state == HANG:
+        return Outcome("hang", f"no answer in {bounds.seconds:g} s", log=log)
+    if state == MEMORY:
+        return _memory(bounds.memory, bounds)
+    complaint = bytes(child.complaint)
+    sanitizer = SANITIZER.search(complaint)
+    if sanitizer is not None:
+        summary = SUMMARY.search(complaint)
+        first = (sanitizer.group(1) or sanitizer.group(2)).decode(errors="replace")
+        place = summary.group(1).decode(errors="replace") if summary is not None else first
+        return Outcome("sanitizer", first[:LONGEST_TEXT], place[:LONGEST_TEXT], log=log)
+    frame = FRAME.search(complaint)
+    place = f"{Path(frame.group(1).decode(errors='replace')).name}:{int(frame.group(2))}" if frame is not None else ""
+    if child.status is not None and child.status < 0:
+        name = signal.Signals(-child.status).name if -child.status in set(signal.Signals) else str(-child.status)
+        return Outcome("crash", f"ended by {name}", f"{name} {place}".strip(), log=log)
+    says = f"the process ended with exit status {child.status}" if cases else f"exit status {child.status}"
+    return Outcome("exit-status", says, str(child.status), log=log)
+
+
+def _memory(size: int, bounds: Bounds) -> Outcome:
+    return Outcome(MEMORY, f"it takes more than {bounds.memory >> 20} MiB ({size >> 20} MiB when it was seen)")
+
+
+def _log(child: Child) -> str:
+    return child.complaint[-4096:].decode(errors="replace")
+
+
+def _last(raised: dict[str, Any]) -> str:
+    frames = raised.get("frames")
+    return str(frames[-1]) if isinstance(frames, list) and frames else ""
+
+
+def _number(answer: dict[str, Any], name: str) -> int:
+    number = answer.get(name)
+    return number if isinstance(number, int) else 0
+
+
+def _answer_size(output: bytearray) -> int:
+    """The size of the answer that an output begins with, or -1 while it is not all there."""
+    if len(output) < 4:
+        return -1
+    size = int(struct.unpack_from(">I", output)[0])
+    return size if len(output) >= 4 + size else -1
+
+
+def _answer(child: Child) -> dict[str, Any] | None:
+    """Takes the answer off an output; None for what is none, so that a target which writes there is restarted."""
+    size = _answer_size(child.output)
+    answer = _parsed(child.output[4 : 4 + size].decode(errors="replace"))
+    del child.output[: 4 + size]
+    return answer if isinstance(answer, dict) else None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return NO_VALUE
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a target is, as ``--target`` says it.
+
+    Attributes:
+        form: ``python``, ``command`` or ``tcp``.
+        text: all behind the first colon.
+        parts: module and function, or host and port.
+    """
+
+    form: str
+    text: str
+    parts: Sequence[str] = field(default=())
+
+
+def parse_target(text: str) -> Place:
+    """``python:module:function``, ``command:WORDS`` or ``tcp:HOST:PORT``.
+
+    Raises:
+        Misuse: for anything else.
+
+    >>> parse_target("python:json:loads").parts
+    ['json', 'loads']
+    """
+    form, _, where = text.partition(":")
+    if form == "command" and where.strip():
+        return Place(form, where)
+    first, _, second = where.rpartition(":")
+    if form == "python" and first and second:
+        return Place(form, where, [first, second])
+    if form == "tcp" and first and second.isdecimal() and 0 < int(second) < 1 << 16:
+        return Place(form, where, [first.strip("[]"), second])
+    raise Misuse(f"{text!r} is no target; there are python:module:function, command:./parser {{file}}, tcp:host:port")

@@ -1,0 +1,113 @@
+"""Runs a Python target in a process of its own: inputs on standard input, one answer each on standard output.
+
+Both are framed by four bytes of length, big-endian; an answer is a JSON object. What the target prints is dropped; what
+it writes to standard error goes there. Nothing here imports wirekit: what the target does to this process shows.
+
+    python worker.py MODULE FUNCTION WANT_VALUES
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import json
+import os
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+LARGEST_ANSWER = 1 << 20
+LONGEST_MESSAGE = 500
+FRAMES = 8
+FATAL = 3
+"""Exit status when the function cannot be imported; standard error says why."""
+
+
+def memory() -> dict[str, int]:
+    """Bytes that this process holds, and has held at most; zeros where the system does not say."""
+    sizes = {"VmRSS": 0, "VmHWM": 0}
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                name, _, size = line.partition(":")
+                if name in sizes:
+                    sizes[name] = int(size.split()[0]) * 1024
+    except OSError:
+        pass
+    return {"resident": sizes["VmRSS"], "peak": sizes["VmHWM"]}
+
+
+def plain(value: Any) -> Any:
+    """What JSON has no form for: bytes as hex, named tuples and objects by their fields."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value).hex()
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    if hasattr(value, "__dict__"):
+        return vars(value)
+    return repr(value)
+
+
+def call(function: Callable[[bytes], Any], data: bytes, want_values: bool) -> dict[str, Any]:
+    """The answer for one input."""
+    try:
+        value = function(data)
+    except BaseException as error:  # noqa: BLE001  # whatever the target raises is the result
+        return {"exception": _described(error)}
+    if not want_values:
+        return {}
+    try:
+        text = json.dumps(value, default=plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        return {"unprintable": str(error)[:LONGEST_MESSAGE]}
+    if len(text) > LARGEST_ANSWER // 2:
+        return {"unprintable": f"{len(text)} characters of JSON"}
+    return {"value": text}
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename != __file__][-FRAMES:]
+    try:
+        message = str(error)[:LONGEST_MESSAGE]
+    except Exception as second:  # noqa: BLE001  # an error of the target that cannot even be printed
+        message = f"<{type(second).__name__} while printing it>"
+    return {
+        "types": [f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__],
+        "message": message,
+        "frames": [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in own],
+    }
+
+
+def main() -> None:
+    """Serves until standard input ends."""
+    module, name, want_values = sys.argv[1:]
+    inputs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    faulthandler.enable()
+    sys.path[0] = os.getcwd()
+    try:
+        function: Any = importlib.import_module(module)
+        for part in name.split("."):
+            function = getattr(function, part)
+    except (ImportError, AttributeError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(FATAL)
+    _answer(answers, memory())
+    while len(head := inputs.read(4)) == 4:
+        data = inputs.read(struct.unpack(">I", head)[0])
+        _answer(answers, {**call(function, data, want_values == "1"), **memory()})
+
+
+def _answer(answers: BinaryIO, answer: dict[str, Any]) -> None:
+    data = json.dumps(answer).encode()
+    answers.write(struct.pack(">I", len(data)) + data)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

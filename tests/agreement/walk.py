@@ -187,7 +187,8 @@ def list_of(key: str) -> tuple[list[Any], Any, Any]:
     node = wirekit.registry[key].node
     if isinstance(node, (RecordsToEnd, Array)):
         return [], node, node.element
-    assert isinstance(node, Struct)
+    if not isinstance(node, Struct):
+        return [], None, node
     for index, (name, member) in enumerate(node.members):
         if isinstance(member, (RecordsToEnd, Array)) and name == program(key).plan.path:
             return node.members[:index], member, member.element

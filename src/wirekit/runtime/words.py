@@ -39,13 +39,13 @@ class Words:
     entries: list[Column | Repeated]
 
 
-def words(program: Program, body: Body) -> Words:
+def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Words:
     """The words of a program.
 
     Args:
         body: its steps, shortened.
+        entries: the columns that they fill, and all lists.
     """
-    entries: list[Column | Repeated] = [*program.columns, *program.lists, *program.hidden.values()]
     encoder = _Encoder(program, {id(entry): place_of(at) for at, entry in enumerate(entries)})
     encoder.code.append(op.FAILED)
     encoder.body(body)

@@ -12,6 +12,7 @@ from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
 from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
+PIECE = 4096  # bytes of a view that are searched at a time
 DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
@@ -212,7 +213,7 @@ class Delimited(Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        found = stream.buffer.find(self.end, start, stream.limit)
+        found = _find(stream.buffer, self.end, start, stream.limit)
         if found < 0:
             raise stream.short(stream.left + len(self.end))
         data = stream.take(found - start)
@@ -241,6 +242,17 @@ class Delimited(Node):
 
     def minimum(self) -> int:
         return len(self.end) + self.number
+
+
+def _find(buffer: Any, end: bytes, start: int, limit: int) -> int:
+    """Where a delimiter stands, -1 for nowhere; a view has no search of its own, and is searched piece by piece."""
+    if isinstance(buffer, (bytes, bytearray)):
+        return buffer.find(end, start, limit)
+    for at in range(start, limit, PIECE):
+        place = bytes(buffer[at : min(at + PIECE + len(end) - 1, limit)]).find(end)
+        if place >= 0:
+            return at + place
+    return -1
 
 
 def rest(*, part: bool = False) -> Bytes:

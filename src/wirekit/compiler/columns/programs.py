@@ -17,7 +17,7 @@ from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
-from wirekit.program.columns import field_metadata
+from wirekit.program.columns import Column, Repeated, field_metadata
 from wirekit.program.messages import chosen
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program, read
@@ -48,7 +48,7 @@ class Columnar:
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
         whole: the layout of a record with all choices, where some were made; it decides what is read once.
-        choices: the words of the program, and the ids of the columns and lists that they fill, by choice of columns.
+        choices: the words of the program by choice of columns.
     """
 
     plan: Records
@@ -60,10 +60,10 @@ class Columnar:
     contents: Columnar | None = None
     held: Records | None = None
     whole: ir.Node | None = None
-    choices: dict[tuple[tuple[str, ...] | None, bool], tuple[Words, frozenset[int]]] = field(default_factory=dict)
+    choices: dict[tuple[tuple[str, ...] | None, bool], Words] = field(default_factory=dict)
 
-    def words(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Words, frozenset[int]]:
-        """The words that fill some columns, and the ids of these columns and of the lists that they are in.
+    def words(self, fields: tuple[str, ...] | None, verdicts: bool) -> Words:
+        """The words that fill some columns.
 
         Args:
             fields: prefixes of the columns, or None for all.
@@ -76,7 +76,7 @@ class Columnar:
             self.choices[choice] = self._words(fields, verdicts)
         return self.choices[choice]
 
-    def _words(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Words, frozenset[int]]:
+    def _words(self, fields: tuple[str, ...] | None, verdicts: bool) -> Words:
         program = self.program
         holder = program.packing or program.contents
         needed = {message.at for message in program.messages} | ({holder.column} if holder is not None else set())
@@ -85,14 +85,14 @@ class Columnar:
             for each in program.columns
             if chosen(each.path, fields) or each.slot in needed or (verdicts and each.is_verdict)
         ]
-        filled = {id(each) for each in (*columns, *program.lists, *program.hidden.values())}
+        filled = {id(each) for each in (*columns, *program.hidden.values())}
         body = shortened(program, lambda column: id(column) in filled)
-        return words(program, body), frozenset(filled)
+        return words(program, body, [*columns, *program.lists, *program.hidden.values()])
 
-    def described(self, table: NDArray[Any]) -> None:
+    def described(self, table: NDArray[Any], entries: list[Column | Repeated]) -> None:
         """What the table of a scan has of the program."""
-        program, count = self.program, len(self.program.columns) + len(self.program.lists)
-        places = {name: place_of(count + at) for at, name in enumerate(program.hidden)}
+        program, first = self.program, len(entries) - len(self.program.hidden)
+        places = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
         table[op.OFFSET], table[op.LENGTH], table[op.GAPS] = places["offset"], places["length"], places.get("gap", -1)
         table[op.MAY_BE_EMPTY], table[op.LAST_REASON] = program.may_be_empty, len(program.reasons)
 
@@ -133,7 +133,10 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
         raise Misuse(f"{key} has many programs, as {why}; give the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
-    return _program(key, name, lambda: records(key, layout), whole)
+    if isinstance(schema.layout, (ir.Structure, ir.Several)):
+        return _program(key, name, lambda: records(key, layout), whole)
+    plan = Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
+    return _program(key, name, lambda: plan, whole)
 
 
 def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Columnar:

@@ -126,7 +126,7 @@ def run(
     Raises:
         NoRoom: they need more.
     """
-    words, filled = made.words(fields, verdicts)
+    words = made.words(fields, verdicts)
     total = int((level.ranges.ends - level.ranges.starts).sum())
     rows = min(total // made.least + 1, total // ROW_GUESS + 1024)
     many = len(words.entries) > EAGER
@@ -138,8 +138,8 @@ def run(
         Filled(each, wide, ROW if each_outer(each) is None else indexes[id(each_outer(each))]) for each in words.entries
     ]
     for entry in arrays:
-        entry.direct = id(entry.entry) in filled and is_direct(entry.entry)
-        if id(entry.entry) in filled and not (many and entry.entry.sparse):
+        entry.direct = is_direct(entry.entry)
+        if not (many and entry.entry.sparse):
             entry.grow(rows if entry.outer is None else elements, room)
     level.trays = [Tray(table, rows, fields) for table in made.program.messages]
     messages = op.COLUMNS + op.WIDTH_OF_COLUMN * len(arrays)
@@ -156,7 +156,7 @@ def run(
     for at, array in zip(range(op.FIRST, op.ERROR_AT), places.values(), strict=True):
         table[at] = _address(array)
     table[op.LARGE], table[op.COLUMN_COUNT], table[op.MESSAGES] = wide, len(arrays), messages
-    made.described(table)
+    made.described(table, words.entries)
     for number, entry in enumerate(arrays):
         entry.describe(table, op.COLUMNS + op.WIDTH_OF_COLUMN * number, indexes)
     state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), int(plan.stop)], np.int64)
@@ -193,13 +193,12 @@ def run(
         for number, entry in enumerate(arrays):
             guess = rows if entry.outer is None else min(elements, 2 * elements + more)
             entry.enlarge(table, op.COLUMNS + op.WIDTH_OF_COLUMN * number, guess, more)
-    level.slots = frozenset(column.slot for column in made.program.columns if id(column) in filled)
+    level.slots = frozenset(each.slot for each in words.entries if isinstance(each, Column))
     level.arrays = {**places, **dict(zip(_ERROR_ARRAYS, errors, strict=True))}
     for number in sorted(range(len(arrays)), key=lambda at: not isinstance(arrays[at].entry, Repeated)):
         entry = arrays[number]
-        if id(entry.entry) in filled:
-            count = level.elements(each_outer(entry.entry))
-            level.arrays.update(entry.finished(table, op.COLUMNS + op.WIDTH_OF_COLUMN * number, count))
+        count = level.elements(entry.outer)
+        level.arrays.update(entry.finished(table, op.COLUMNS + op.WIDTH_OF_COLUMN * number, count))
     level.state = np.zeros(level.rows, np.uint8)
     if allowance is not None:
         allowance.room -= used

@@ -94,3 +94,12 @@ def test_names_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, fixtur
         assert len(counted[kind]) <= 3
     for kind in ("topics", "apis"):
         assert sum(each["calls"] for each in counted[kind]) == sum(each["calls"] for each in whole[kind])
+
+
+@pytest.mark.parametrize("capture", ["jmq4-versions.pcap", "pulsar-consume.pcap"])
+def test_rules_broken_are_those_of_the_list(capture: str, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / capture)
+    listed = [json.loads(line) for line in run("inspect", "--rules", "--output", "json", path).splitlines()]
+    counted = {(each["rule"], each["severity"]): each["count"] for each in inspected(path)["breaches"]}
+    assert counted == Counter((line["rule"], line["severity"]) for line in listed)
+    assert inspected(path, "--errors")["breaches"] == []

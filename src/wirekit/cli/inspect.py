@@ -19,7 +19,7 @@ from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.reports import show_report
-from wirekit.cli.rules import check_captures, list_rules
+from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
@@ -116,12 +116,15 @@ def _count(parts: Parts, choice: Choice, selection: Selection, count: FileSummar
     """Counts what fits, and the connections that have any of it."""
     overview = Overview()
     fitting: set[int] = set()
+    judge = None if selection.active else Judge()
     for each in numbered(follow(_segments(parts, count), choice), describe=True):
         if selection.active and not (each.connection in fitting if each.item is None else selection.wants(each)):
             continue
         fitting.add(each.connection)
         count.count(each.link, each.item)
         overview.take(each)
+        for breach in judge.take(each.link, each.item) if judge is not None else ():
+            overview.breach(each.link.protocol, breach.rule)
     return overview
 
 

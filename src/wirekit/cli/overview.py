@@ -14,6 +14,7 @@ from wirekit.cli.common import plural
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import Frame
 from wirekit.pipeline.summary import Fact, size_text
+from wirekit.rules import Rule
 
 MOST_NAMES = 10_000
 """Different clients, topics, groups and calls that are counted; all others are counted as one."""
@@ -74,6 +75,7 @@ class Overview:
         self._groups: dict[str, _Group] = {}
         self._calls: dict[tuple[str, str, int | None], _Calls] = {}
         self._slowest: list[tuple[int, int, dict[str, Any]]] = []
+        self._breaches: Counter[tuple[str, str, str]] = Counter()
 
     def take(self, each: Numbered) -> None:
         """Counts a frame; other items are nothing to it."""
@@ -95,6 +97,10 @@ class Overview:
             group.calls += asks
             if facts.client and len(group.clients) < MOST_NAMES:
                 group.clients.add(facts.client)
+
+    def breach(self, protocol: str, rule: Rule) -> None:
+        """Counts where a conversation breaks a rule."""
+        self._breaches[protocol, rule.name, rule.severity] += 1
 
     def _client(self, each: Numbered, asks: bool) -> None:
         facts = each.facts
@@ -172,6 +178,12 @@ class Overview:
                 }
                 for (protocol, api, version), calls in sorted(self._calls.items(), key=_by_number)
             ],
+            "breaches": [
+                {"protocol": protocol, "rule": rule, "severity": severity, "count": count}
+                for (protocol, rule, severity), count in sorted(
+                    self._breaches.items(), key=lambda each: (-each[1], each)
+                )
+            ],
             "slowest": [slow for *_, slow in sorted(self._slowest, reverse=True)],
         }
 
@@ -183,6 +195,9 @@ class Overview:
         yield from _listed("groups", found["groups"], _group_text)
         yield from _calls_lines(found["apis"])
         yield from _listed("slowest", found["slowest"], _slow_text)
+        if self._breaches:
+            rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in found["breaches"])
+            yield "rules broken", f"{rules} (see --rules)", "yellow"
 
 
 def _of(known: dict[Any, _Counts], key: Any, others: Any, make: Callable[[], _Counts]) -> _Counts:

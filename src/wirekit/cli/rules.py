@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from wirekit.capture.follow import Choice, Link, Missing
+from wirekit.capture.follow import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, say, time_of_day
@@ -56,27 +56,45 @@ def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
 
 
 def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
-    """Checks each connection of a capture, and counts the frames; connections of one client host share some facts."""
-    checkers: dict[str, Checker | None] = {}
-    clients: dict[str, Facts] = {}
-    unjudged: Counter[str] = Counter()
+    """Checks each connection of a capture, and counts the frames."""
+    judge = Judge()
     for link, item in followed:
+        for breach in judge.take(link, item):
+            yield link, breach
+    judged.update(judge.judged)
+    for why, size in judge.unjudged.items():
+        say(f"{followed.path}: {size} bytes {why}")
+
+
+class Judge:
+    """Checks the connections of a capture; those of one client host share some facts.
+
+    Attributes:
+        judged: frames by protocol.
+        unjudged: bytes that could not be judged, by why.
+    """
+
+    def __init__(self) -> None:
+        self.judged: Counter[str] = Counter()
+        self.unjudged: Counter[str] = Counter()
+        self._checkers: dict[str, Checker | None] = {}
+        self._clients: dict[str, Facts] = {}
+
+    def take(self, link: Link, item: Item | None) -> Iterable[Breach]:
+        """Takes the next item of the capture; gives the breaches of a connection at its end."""
         key = link.name
         if item is None:
-            checker = checkers.pop(key, None)
-            for breach in checker.close(link.closed_us or None) if checker is not None else ():
-                yield link, breach
-            continue
-        if key not in checkers:
-            checkers[key] = _checker(link, clients)
-        checker = checkers[key]
+            checker = self._checkers.pop(key, None)
+            return checker.close(link.closed_us or None) if checker is not None else ()
+        if key not in self._checkers:
+            self._checkers[key] = _checker(link, self._clients)
+        checker = self._checkers[key]
         _take(checker, item)
         if checker is not None and isinstance(item, Frame):
-            judged[link.protocol] += 1
+            self.judged[link.protocol] += 1
         if checker is None or not isinstance(item, Frame) or failure(item) is not None:
-            unjudged[_why(item, checker)] += item.length if isinstance(item, Missing) else len(item.data)
-    for why, size in unjudged.items():
-        say(f"{followed.path}: {size} bytes {why}")
+            self.unjudged[_why(item, checker)] += item.length if isinstance(item, Missing) else len(item.data)
+        return ()
 
 
 def _checker(link: Link, clients: dict[str, Facts]) -> Checker | None:

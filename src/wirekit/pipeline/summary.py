@@ -314,6 +314,8 @@ def _show(
     for title, counter, style in (("missing", file.gaps, "yellow"), ("not decoded", file.quarantine, "red")):
         for reason, counts in _nested(counter).items():
             _line(console, title, _undecoded(reason, counts), style)
+    if file.bytes["duplicate"]:
+        _line(console, "retransmitted", size_text(file.bytes["duplicate"]))
     if file.skipped:
         _line(console, "no TCP", _listed(file.skipped))
     for text in file.damaged.splitlines():

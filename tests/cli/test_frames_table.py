@@ -16,10 +16,10 @@ from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.conversation import Frame
-from wirekit.display.frames import FrameTable
+from wirekit.display.frames import BELOW, FrameTable
 
-NUMBERS = 49
-"""Columns in front of the names."""
+NUMBERS = {80: 45, 120: 49, 160: 49}
+"""Columns in front of the names, by the width of the terminal."""
 MIDNIGHT = 1_600_041_600_000_000
 TOPIC = "orders." + "west-" * 40 + "1"
 
@@ -77,7 +77,7 @@ def test_lines_fit_and_names_are_whole(width: int, name: str, fixtures: Path) ->
     found = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
     shown = lines(found, width)
     assert max(map(len, shown)) <= width
-    text = re.sub(r"\s", "", "".join(line[NUMBERS:] for line in shown))
+    text = re.sub(r"\s", "", "".join(line[NUMBERS[width] :] if line[:BELOW].strip() else line for line in shown))
     frames = [each for each in found if isinstance(each.item, Frame)]
     assert frames
     for each in frames:
@@ -98,6 +98,14 @@ def test_numbers_dates_connections_and_errors() -> None:
         "      2020-09-14",
         f"    2 00:00:00.000500     1←     1.000      224  {api}{TOPIC}  TOPIC_ALREADY_EXISTS",
     ]
+
+
+def test_errors_and_topics_are_whole_on_80_columns(fixtures: Path) -> None:
+    shown = lines(items(fixtures / "pcap" / "jmq4-consume.pcap"), 80)
+    assert any(line.endswith(" FW_FETCH_MESSAGE_INDEX_OUT_OF_RANGE") for line in shown)
+    topics = lines(items(fixtures / "pcap" / "pulsar-consume.pcap"), 80)
+    assert " " * (BELOW + 2) + "persistent://public/default/t-consume" in topics
+    assert any(line.startswith("    2 09:02:09.050    1←     1.790       49  BOOLEAN_ACK v4") for line in shown)
 
 
 def test_an_answer_is_about_the_topic_of_its_request(fixtures: Path) -> None:

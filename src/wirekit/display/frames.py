@@ -21,11 +21,11 @@ from wirekit.values import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDE = 120  # columns of a terminal from which on topics begin below each other
+WIDE = 120  # columns of a terminal from which on topics begin below each other, and times have microseconds
 WIDE_API = 34
 LEAST_TEXT = 24  # columns that are left to the text, however narrow the terminal
+BELOW = 16  # columns in front of a text that has no room beside the numbers
 MOST_TOPICS = 3
-HEADING = f"{'#':>5} {'time':<15} {'conn':>5}  {'ms':>9} {'bytes':>8}  api, topic, error"
 ARROWS = {"request": "→", "response": "←"}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,7 +44,9 @@ class FrameTable:
     def __init__(self, console: Console, title: str = "") -> None:
         self._console = console
         self._title = title
-        self._room = max(console.width - len(HEADING[: HEADING.index("api")]), LEAST_TEXT)
+        self._wide = console.width >= WIDE
+        self._heading = self._numbers("#", "time", "conn", " ", "ms", "bytes")
+        self._room = max(console.width - len(self._heading) - 2, LEAST_TEXT)
         self._headed = False
         self._date = ""
         self._known: set[int] = set()
@@ -61,8 +63,8 @@ class FrameTable:
         latency = "" if frame.latency_us is None else f"{frame.latency_us / 1000:.3f}"
         arrow = ARROWS.get(frame.description.role, "·")
         self._row(
-            f"{number:>5} {_time(frame.time_us):<15} {connection:>5}{arrow} {latency:>9} {len(frame.data):>8}",
-            [*_about(frame, facts, WIDE_API if self._console.width >= WIDE else 0), *_remarks(frame)],
+            self._numbers(number, self._time(frame.time_us), connection, arrow, latency, len(frame.data)),
+            [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame)],
         )
 
     def undecoded(self, connection: int, link: Link, item: Quarantined | Missing) -> None:
@@ -72,16 +74,30 @@ class FrameTable:
         what = "not decoded" if isinstance(item, Quarantined) else "missing"
         arrow = "→" if item.side == "client" else "←"
         self._row(
-            f"{'':>5} {_time(item.time_us):<15} {connection:>5}{arrow} {'':>9} {size:>8}",
+            self._numbers("", self._time(item.time_us), connection, arrow, "", size),
             [(f"✗ {what}: {item.reason}", "red")],
         )
+
+    def _numbers(
+        self, number: int | str, time: str, connection: int | str, arrow: str, ms: str, size: int | str
+    ) -> str:
+        """The columns in front of the text."""
+        widths = (15, 5) if self._wide else (12, 4)
+        return f"{number:>5} {time:<{widths[0]}} {connection:>{widths[1]}}{arrow} {ms:>9} {size:>8}"
+
+    def _time(self, time_us: int | None) -> str:
+        """A time of the day, UTC, to the millisecond on a narrow terminal; a number outside the years 1 to 9999."""
+        moment = _moment(time_us)
+        if moment is None:
+            return "" if time_us is None else f"{time_us} µs"
+        return moment.time().isoformat("microseconds" if self._wide else "milliseconds")
 
     def _introduce(self, connection: int, link: Link, time_us: int | None, client: str | None) -> None:
         if not self._headed:
             self._headed = True
             if self._title:
                 self._print(Text(printable(self._title), "bold"))
-            self._print(Text(HEADING, "bold"))
+            self._print(Text(f"{self._heading}  api, topic, error", "bold"))
         if connection not in self._known:
             self._known.add(connection)
             named = f", client {client}" if client else ""
@@ -95,11 +111,12 @@ class FrameTable:
             self._print(Text(f"{'':>5} {date}", "dim"))
 
     def _row(self, numbers: str, parts: list[Part]) -> None:
-        rows = list(_rows([(printable(text), style) for text, style in parts if text], self._room))
-        for number, row in enumerate(rows):
-            line = Text(numbers if not number else " " * len(numbers))
+        texts = [(printable(text), style) for text, style in parts if text]
+        below = self._console.width - BELOW - 2
+        for number, (indent, row) in enumerate(_rows(texts, len(numbers), self._room, max(below, LEAST_TEXT))):
+            line = Text(" " * indent if number else numbers)
             for text, style in row:
-                line.append(text, style)
+                line.append(f"  {text}", style)
             line.rstrip()
             self._print(line)
 
@@ -107,22 +124,24 @@ class FrameTable:
         self._console.print(text, soft_wrap=True)
 
 
-def _rows(parts: list[Part], room: int) -> Iterator[list[Part]]:
-    """The parts in rows of this width, two columns between them; a part that is longer goes on below, indented."""
+def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tuple[int, list[Part]]]:
+    """(indent, parts) of each line; a part without room beside the numbers has lines of its own, more to the left."""
     row: list[Part] = []
     used = 0
-    for text, style in parts:
+    for number, (text, style) in enumerate(parts):
         if row and used + len(text) > room:
-            yield row
+            yield indent, row
             row, used = [], 0
-        lines = textwrap.wrap(text, room, subsequent_indent="  ", break_on_hyphens=False)
-        for number, line in enumerate(lines if len(text) > room else [text]):
-            if number:
-                yield row
-                row, used = [], 0
-            row.append((f"  {line}", style))
-            used += 2 + len(line)
-    yield row
+        if len(text) <= room:
+            row.append((text, style))
+            used += len(text) + 2
+            continue
+        if not number:
+            yield indent, []
+        for line in textwrap.wrap(text, below, subsequent_indent="  ", break_on_hyphens=False):
+            yield BELOW, [(line, style)]
+    if row:
+        yield indent, row
 
 
 def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
@@ -173,14 +192,6 @@ def _moment(time_us: int | None) -> datetime | None:
         return None if time_us is None else EPOCH + timedelta(microseconds=time_us)
     except OverflowError:
         return None
-
-
-def _time(time_us: int | None) -> str:
-    """A time of the day, UTC; a number for one outside the years 1 to 9999."""
-    moment = _moment(time_us)
-    if moment is None:
-        return "" if time_us is None else f"{time_us} µs"
-    return f"{moment:%H:%M:%S.%f}"
 
 
 def _date(time_us: int | None) -> str:

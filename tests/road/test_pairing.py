@@ -1,0 +1,125 @@
+"""What protocols declare for the road of columns: one of somebody else's, and those that come with wirekit."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numba")
+
+import wirekit
+from tests.capture.second_parser import Packet, write
+from tests.road.test_law import assert_same, odd_packets, tables
+from wirekit.conversation import Description, Dialogue
+from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.engine import Decoded
+from wirekit.registry import Layout, Protocol, register, registry
+from wirekit.road.index import pairing_of
+from wirekit.wire import Length, String, Struct, int16, uint8, uint32
+
+NOTE = Struct("size" / Length(uint32, minimum=6), "kind" / uint8, "number" / uint8, "text" / String(int16))
+HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
+ASK, ANSWER, NEWS = 1, 2, 3
+ROLES = {ASK: "request", ANSWER: "response", NEWS: "event"}
+NAMES = {ASK: "ask", ANSWER: "answer", NEWS: "news"}
+
+
+class NoteDialogue(Dialogue):
+    """Requests and responses by their number."""
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        if decoded.value is None or decoded.value.get("kind") not in NAMES:
+            return Description()
+        kind, number = decoded.value.kind, decoded.value.get("number")
+        return Description(NAMES[kind], None, number, ROLES[kind])
+
+
+KINDS = {(kind,): Kind(NAMES[kind], "note", ROLES[kind], number="number", pair=("number",)) for kind in NAMES}
+PAIRING = Pairing(*[Heads("head", ("kind",), KINDS)] * 2)
+
+
+@pytest.fixture(autouse=True)
+def notes() -> Iterator[None]:
+    register(
+        Protocol(
+            "notes",
+            "Notes",
+            {"note": Layout(NOTE, "a note"), "head": Layout(HEAD, "what it begins with")},
+            client="note",
+            server="note",
+            recognised_by=("note",),
+            dialogue=lambda: NoteDialogue,
+            pairing=f"{__name__}:PAIRING",
+        )
+    )
+    yield
+    registry.unregister("notes")
+
+
+def note(kind: int, number: int, text: str) -> bytes:
+    return wirekit.encode("notes.note", {"kind": kind, "number": number, "text": text})
+
+
+def capture(path: Path, *pieces: tuple[int, bytes]) -> Path:
+    """A capture of one connection with a handshake: (side, bytes) of each packet, side 0 the client's."""
+    numbers = [99, 499]
+    ends = ((b"\x0a\0\0\1", 40000), (b"\x0a\0\0\2", 7000))
+    packets = []
+    for at, (side, flags, payload) in enumerate(
+        [(0, 2, b""), (1, 18, b""), *((side, 24, data) for side, data in pieces)]
+    ):
+        (source, source_port), (target, target_port) = ends[side], ends[1 - side]
+        acknowledgment = numbers[1 - side] if flags & 16 else 0
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 40 + len(payload), 0, 0, 64, 6, 0, source, target)
+        ports = (source_port, target_port)
+        tcp = struct.pack(">HHIIBBHHH", *ports, numbers[side], acknowledgment, 0x50, flags, 65535, 0, 0)
+        data = bytes(12) + b"\x08\0" + ip + tcp + payload
+        packets.append(Packet(1_600_000_000_000_000 + 100 * at, len(data), data))
+        numbers[side] += len(payload) + (flags & 2 == 2)
+    return write(path, packets)
+
+
+def test_a_protocol_of_somebody_else_is_indexed(tmp_path: Path) -> None:
+    path = capture(
+        tmp_path / "notes.pcap",
+        (0, note(ASK, 7, "who") + note(ASK, 8, "where")[:5]),
+        (0, note(ASK, 8, "where")[5:]),
+        (1, note(NEWS, 0, "hello") + note(ANSWER, 8, "here")),
+        (1, note(ANSWER, 7, "me")),
+        (0, note(ASK, 7, "when")),
+    )
+    assert odd_packets(path) == (0, 0)
+    assert_same(path)
+    assert sum(tables(path, road="columns")[0]["frames"].values()) == 6
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, note_kind) for note_kind in (b"\0\0\0\x06\x09\x01\0\0", b"\0\0\0\x06\x01\x01\0\0")],
+        [(0, b"\0\0\0\x06\x01\x07\0\0"), (1, b"\0\0\0\x06\x02\x08\0\0")],
+        [(0, b"\0\0\0\x06\x01\x07\0\0"), (0, b"\0\0\0\x06\x01\x07\0\0")],
+    ],
+    ids=["a kind that is not declared", "a response without request", "a number that is in use"],
+)
+def test_what_is_unusual_is_left_to_the_dialogue(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
+    path = capture(tmp_path / "notes.pcap", *pieces)
+    plain, not_indexed = odd_packets(path)
+    assert not plain
+    assert not_indexed
+    assert_same(path)
+
+
+@pytest.mark.parametrize("name", ["kafka", "pulsar", "joyqueue", "jmq4"])
+def test_layouts_that_pairings_name_are_there(name: str) -> None:
+    pairing = pairing_of(name)
+    assert pairing is not None
+    protocol = registry.protocol(name)
+    for side in ("client", "server"):
+        heads = pairing.heads(side)
+        layouts = {heads.layout, *(layout for kind in heads.kinds.values() for layout in (kind.layout, kind.answer))}
+        assert layouts - {""} <= protocol.layouts.keys()
+        assert all(kind.role in ("request", "response", "event") for kind in heads.kinds.values())

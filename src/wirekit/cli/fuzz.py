@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from wirekit.fuzz.targets import Bounds
 
 DEFAULT_COUNT = 5000
+DEFAULT_VECTORS = 1000
 
 
 @click.command("fuzz")
 @click.argument("schema", metavar="KEY", required=False)
-@click.option("--target", required=True, help="python:module:function, 'command:./parser {file}' or tcp:host:port.")
+@click.option("--target", help="python:module:function, 'command:./parser {file}' or tcp:host:port.")
 @click.option("--count", type=click.IntRange(1), help=f"Cases to run; {DEFAULT_COUNT} when there is no --time either.")
 @click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Seconds to run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another number gives other cases.")
@@ -44,6 +45,7 @@ DEFAULT_COUNT = 5000
 )
 @click.option("--allow-remote", is_flag=True, help="Let tcp: reach another machine.")
 @click.option("--no-opening", is_flag=True, help="Send nothing ahead of a case on a connection.")
+@click.option("--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL), and run nothing.")
 @click.option("--report", type=click.Path(dir_okay=False), help="Write a report: JUnit to *.xml, else JSON.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @context_option
@@ -67,6 +69,16 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
         check_context(schema, context)
     elif options["replay"] is None:
         raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --target ...")
+    if options["export"] is not None:
+        from wirekit.testing import export_vectors
+
+        if schema is None:
+            raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --export FILE")
+        count = options["count"] or DEFAULT_VECTORS
+        export_vectors(schema, options["export"], count=count, seed=options["seed"], context=context)
+        return 0
+    if options["target"] is None:
+        raise click.UsageError("name a target, as in --target python:module:function")
     if options["replay"] is not None:
         return _replay(schema, context, options)
     assert schema is not None

@@ -1,0 +1,238 @@
+"""Assertions for the tests of an own codec: it round-trips, never crashes, and agrees with wirekit (docs/fuzzing.md).
+
+They work with any test runner, in the process of the test; ``wirekit fuzz`` runs targets that may take it down. Inputs
+are the same at every run. The profile says how many: ``quick``, or ``exhaustive`` if ``WIREKIT_PROFILE`` in the
+environment says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from wirekit.errors import Misuse
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.findings import Finding, judge
+from wirekit.fuzz.inputs import Inputs
+from wirekit.fuzz.minimising import minimised
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Outcome
+from wirekit.fuzz.worker import plain
+from wirekit.strategies.bulk import bulk_frames
+from wirekit.strategies.layout import full_key
+from wirekit.values import json_text
+
+PROFILES = {"quick": 300, "exhaustive": 100_000}
+"""Inputs by profile."""
+PROFILE = "WIREKIT_PROFILE"
+REFUSALS = (ValueError, EOFError)
+"""Exceptions by which a decoder refuses an input, unless a test says otherwise."""
+
+Decode = Callable[[bytes], Any]
+Exceptions = tuple[type[BaseException], ...]
+
+
+def roundtrip(
+    key: str,
+    decode: Decode,
+    encode: Callable[[Any], bytes],
+    *,
+    count: int | None = None,
+    seed: int = 0,
+    context: Mapping[str, Any] | None = None,
+) -> None:
+    """Asserts that a codec decodes sound frames of a layout and encodes what it made of them to the same bytes.
+
+    Args:
+        key: a schema key, or a protocol's name for a frame of its client stream.
+        decode, encode: the codec.
+        count: inputs; by default the profile's.
+        seed: another number gives other inputs.
+        context: as for ``wirekit.decode``.
+
+    Raises:
+        AssertionError: with the bytes that did not come out the same.
+
+    >>> import wirekit
+    >>> key = "kafka.heartbeat.request.v0"
+    >>> roundtrip(key, lambda data: wirekit.decode(data, key).value, lambda value: wirekit.encode(key, value), count=20)
+    """
+    full = full_key(key)
+    for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
+        written = encode(decode(data))
+        if written != data:
+            raise AssertionError(f"{full}: {data.hex()} comes out as {bytes(written).hex()}")
+
+
+def never_crashes(
+    key: str,
+    decode: Decode,
+    *,
+    allowed: Exceptions = REFUSALS,
+    count: int | None = None,
+    seed: int = 0,
+    context: Mapping[str, Any] | None = None,
+    kinds: Sequence[str] | None = None,
+) -> None:
+    """Asserts that a decoder takes sound and damaged bytes of a layout with a value or one of the allowed exceptions.
+
+    Args:
+        key, count, seed, context: as for ``roundtrip``.
+        decode: the decoder.
+        allowed: the exceptions by which it refuses bytes.
+        kinds: kinds of damage (``wirekit.strategies.KINDS``); by default all.
+
+    Raises:
+        AssertionError: with the kind of damage, its field, and the smallest bytes that show it.
+
+    >>> never_crashes("kafka.sasl_token", lambda data: data[3])
+    Traceback (most recent call last):
+    ...
+    AssertionError: kafka.sasl_token: exception: IndexError: index out of range
+    damage: truncated, at byte 0; wirekit: kafka.sasl_token: size: needs 4 bytes, 0 available, at byte 0 (0x0)
+    bytes: '' (0)
+    """
+    _run(Inputs(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=False)
+
+
+def agrees_with(
+    key: str,
+    decode: Decode,
+    *,
+    allowed: Exceptions = REFUSALS,
+    count: int | None = None,
+    seed: int = 0,
+    context: Mapping[str, Any] | None = None,
+    kinds: Sequence[str] | None = None,
+) -> None:
+    """Asserts that a decoder reads what wirekit reads: no sound value refused, no damaged one accepted, no other field.
+
+    Fields that the decoder leaves out are not compared. Bytes with a failed check may be taken either way.
+
+    Args:
+        key, decode, allowed, count, seed, context, kinds: as for ``never_crashes``. A value is a mapping with names of
+            the layout, or an object with such attributes; bytes may be hex, symbols names or numbers.
+
+    Raises:
+        AssertionError: as ``never_crashes``, and for values that differ.
+
+    >>> import wirekit
+    >>> def decode(data):
+    ...     return {"token": wirekit.decode(data, "kafka.sasl_token", strict=True).value.token}
+    >>> agrees_with("kafka.sasl_token", decode, count=20)
+    """
+    _run(Inputs(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=True)
+
+
+def export_vectors(
+    key: str,
+    path: str | os.PathLike[str],
+    *,
+    count: int = 1000,
+    seed: int = 0,
+    context: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes golden vectors: lines of JSON with bytes, verdict and value, for any language (docs/fuzzing.md)."""
+    inputs = Inputs(key, seed, context=context)
+    with open(path, "w", encoding="utf-8") as file:
+        for index in range(count):
+            case = inputs[index]
+            line = {**case.to_json(), "hex": case.data.hex(), "value": case.expectation.value}
+            del line["length"]
+            file.write(json_text(line) + "\n")
+
+
+def check_vectors(path: str | os.PathLike[str], decode: Decode, *, allowed: Exceptions = REFUSALS) -> int:
+    """Asserts that a decoder agrees with golden vectors; gives how many there were.
+
+    What the lines say counts, not what this version of wirekit makes of the bytes.
+
+    Raises:
+        AssertionError: as ``agrees_with``; the bytes are those of the vector.
+        Misuse: for a line that is no vector.
+    """
+    number = 0
+    for number, case in enumerate(_vectors(Path(path)), 1):
+        finding = judge(case, _outcome(case.data, decode, allowed, True)[0], compare=True)
+        if finding is not None:
+            raise AssertionError(f"line {number}: {_text(finding)}")
+    return number
+
+
+def _vectors(path: Path) -> Iterator[Case]:
+    from wirekit.fuzz.cases import Expectation
+
+    with path.open(encoding="utf-8") as file:
+        for number, text in enumerate(file, 1):
+            try:
+                line = json.loads(text)
+                case = Case.from_json(line, bytes.fromhex(line["hex"]))
+                expected = Expectation(line["verdict"], line.get("says", ""), line.get("source", ""), line.get("value"))
+            except (ValueError, TypeError, KeyError) as error:
+                raise Misuse(f"{path}: line {number} is no vector: {error}") from None
+            case.__dict__["expectation"] = expected  # instead of what would be computed
+            yield case
+
+
+def _count(count: int | None) -> int:
+    profile = os.environ.get(PROFILE, "quick")
+    if profile not in PROFILES:
+        raise Misuse(f"{PROFILE} is {' or '.join(PROFILES)}, not {profile!r}")
+    return PROFILES[profile] if count is None else count
+
+
+def _run(inputs: Inputs, decode: Decode, allowed: Exceptions, count: int, *, compare: bool) -> None:
+    for index in range(count):
+        case = inputs[index]
+        outcome, error = _outcome(case.data, decode, allowed, compare)
+        finding = judge(case, outcome, compare=compare)
+        if finding is not None:
+            smaller = _smaller(finding, decode, allowed, compare)
+            raise AssertionError(_text(smaller)) from error
+
+
+def _smaller(finding: Finding, decode: Decode, allowed: Exceptions, compare: bool) -> Finding:
+    smallest = finding
+
+    def shows(data: bytes) -> bool:
+        nonlocal smallest
+        again = judge(replace(finding.case, data=data), _outcome(data, decode, allowed, compare)[0], compare=compare)
+        if again is None or again.signature != finding.signature:
+            return False
+        smallest = again
+        return True
+
+    minimised(finding.case.data, shows)
+    return smallest
+
+
+def _outcome(
+    data: bytes, decode: Decode, allowed: Exceptions, want_value: bool
+) -> tuple[Outcome, BaseException | None]:
+    try:
+        value = decode(data)
+    except allowed as error:
+        return Outcome(REFUSED, f"{type(error).__name__}: {error}"), None
+    except Exception as error:  # noqa: BLE001  # whatever a decoder raises is the result
+        return Outcome("exception", f"{type(error).__name__}: {error}", type(error).__name__), error
+    if not want_value:
+        return Outcome(ACCEPTED), None
+    try:
+        return Outcome(ACCEPTED, value=json.loads(json.dumps(value, default=plain))), None
+    except (TypeError, ValueError, RecursionError) as error:
+        return Outcome("no-json", f"its value has no JSON: {error}"), None
+
+
+def _text(finding: Finding) -> str:
+    case = finding.case
+    where = f"{case.kind}{f' of {case.path}' if case.path else ''}"
+    at = f", at byte {case.offset}" if case.offset is not None else ""
+    return (
+        f"{case.key}: {finding.kind}: {finding.says}\n"
+        f"damage: {where}{at}; wirekit: {case.expectation.says or case.expectation.verdict}\n"
+        f"bytes: {case.data.hex()!r} ({len(case.data)})"
+    )

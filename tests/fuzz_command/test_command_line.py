@@ -1,0 +1,65 @@
+"""``wirekit fuzz`` as a command: exit status, what it prints, files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wirekit.cli import main
+
+KEY = "kafka.sasl_token"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+
+
+def fuzz(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["fuzz", *arguments])
+    return int(ended.value.code or 0)
+
+
+def test_nothing_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz(KEY, "--target", "python:parsers:sound", "--count", "50", "--compare") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "0 findings"
+
+
+def test_findings_are_reported_and_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = ["--target", "python:parsers:unchecked", "--corpus", str(tmp_path)]
+    assert fuzz(KEY, *target, "--count", "60", "--output", "json", "--report", str(tmp_path / "out.xml")) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [each["finding"] for each in report["findings"]] == ["exception"]
+    assert "<failure" in (tmp_path / "out.xml").read_text()
+    assert fuzz("--replay", report["findings"][0]["file"], *target[:2]) == 1
+    assert "exception: error: unpack_from" in capsys.readouterr().out
+    assert fuzz("--replay", report["findings"][0]["file"], "--target", "python:parsers:sound") == 0
+    assert fuzz(KEY, *target, "--count", "60") == 0  # it is known by now
+    assert "of earlier runs occurred again" in capsys.readouterr().err
+
+
+def test_vectors(tmp_path: Path) -> None:
+    assert fuzz(KEY, "--export", str(tmp_path / "vectors.jsonl"), "--count", "20") == 0
+    assert len((tmp_path / "vectors.jsonl").read_text().splitlines()) == 20
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        (KEY,),
+        ("--target", "python:parsers:sound"),
+        (KEY, "--target", "parsers"),
+        (KEY, "--target", "python:parsers:nothing"),
+        (KEY, "--target", "tcp:192.0.2.1:9092"),
+        (KEY, "--target", "tcp:localhost:9092", "--compare"),
+        (KEY, "--target", "python:parsers:sound", "--kind", "bit rot"),
+        (KEY, "--target", "python:parsers:sound", "--exit-status", "one"),
+        ("kafka.nothing", "--target", "python:parsers:sound"),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...]) -> None:
+    assert fuzz(*arguments) == 2

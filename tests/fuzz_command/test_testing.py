@@ -1,0 +1,81 @@
+"""The assertions for tests of an own codec: they hold for a correct one, and name the damage for others."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from wirekit.errors import Misuse
+from wirekit.testing import agrees_with, check_vectors, export_vectors, never_crashes, roundtrip
+
+KEY = "kafka.sasl_token"
+
+
+@pytest.fixture(scope="module")
+def parsers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("parsers", Path(__file__).with_name("parsers.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def encode(value: Any) -> bytes:
+    return struct.pack(">i", len(value["token"])) + bytes(value["token"])
+
+
+def test_a_correct_codec(parsers: ModuleType) -> None:
+    roundtrip(KEY, parsers.sound, encode)
+    never_crashes(KEY, parsers.sound)
+    agrees_with(KEY, parsers.sound)
+
+
+def test_what_is_wrong_is_named(parsers: ModuleType) -> None:
+    with pytest.raises(AssertionError, match="comes out as"):
+        roundtrip(KEY, parsers.misreading, encode)
+    with pytest.raises(AssertionError, match=r"exception: error: unpack_from.*\n.*needs 4 bytes") as failed:
+        never_crashes(KEY, parsers.unchecked)
+    assert isinstance(failed.value.__cause__, struct.error)
+    with pytest.raises(AssertionError, match="value: token: wirekit reads"):
+        agrees_with(KEY, parsers.misreading)
+    with pytest.raises(AssertionError, match="accepts: it accepts what wirekit refuses"):
+        agrees_with(KEY, parsers.lenient, kinds=["length huge"])
+    with pytest.raises(AssertionError, match="no-json"):
+        agrees_with(KEY, lambda data: {(1, 2): 3})
+
+
+def test_the_profile_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    monkeypatch.setitem(__import__("wirekit.testing").testing.PROFILES, "exhaustive", 500)
+    for profile, count in (("quick", 300), ("exhaustive", 500)):
+        monkeypatch.setenv("WIREKIT_PROFILE", profile)
+        seen.clear()
+        never_crashes(KEY, seen.append)
+        assert len(seen) == count
+    monkeypatch.setenv("WIREKIT_PROFILE", "long")
+    with pytest.raises(Misuse, match="quick or exhaustive"):
+        never_crashes(KEY, seen.append)
+
+
+def test_golden_vectors(parsers: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "vectors.jsonl"
+    export_vectors(KEY, path, count=200)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {line["verdict"] for line in lines} == {"sound", "damaged", "doubtful"}
+    assert check_vectors(path, parsers.sound) == 200
+    with pytest.raises(AssertionError, match=r"line \d+: kafka.sasl_token: value: token"):
+        check_vectors(path, parsers.misreading)
+    changed = next(line for line in lines if line["verdict"] == "sound") | {"value": {"token": "00"}}
+    path.write_text(json.dumps(changed))
+    with pytest.raises(AssertionError, match="wirekit reads '00'"):
+        check_vectors(path, parsers.sound)  # the file says what is right
+    path.write_text('{"hex": "00"}')
+    with pytest.raises(Misuse, match="line 1 is no vector"):
+        check_vectors(path, parsers.sound)

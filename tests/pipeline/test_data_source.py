@@ -190,12 +190,12 @@ def test_files_of_one_capture_may_be_named_together(tmp_path: Path) -> None:
 
 
 def test_a_column_that_does_not_exist_is_misuse() -> None:
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import BinaryType, StructField, StructType
 
     from wirekit.spark.source import CaptureReader
 
     with pytest.raises(Misuse, match="no column 'payloda'"):
-        CaptureReader(StructType.fromDDL("payloda binary"), {"path": "x"})
+        CaptureReader(StructType([StructField("payloda", BinaryType())]), {"path": "x"})
 
 
 def test_the_source_is_light_to_import(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import contextlib
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
@@ -22,6 +23,8 @@ from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer, join_path
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from wirekit.compiler.rows import State
 
 Buffer = bytes | bytearray | memoryview
@@ -41,6 +44,9 @@ class Params(dict[str, Any]):
 
     def __missing__(self, name: str) -> None:
         return None
+
+
+_NO_PARAMS = Params()
 
 
 class Decoded:
@@ -196,19 +202,25 @@ def _run(
 
 def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> Decoded | None:
     """What the generated code gives; None when the bytes are not in order, which is for the reference engine to say."""
-    from wirekit.compiler import rows
-
-    state = rows.State(schema.key, Params(context), limits, len(data))
-    unit = rows.unit(schema.key)
+    rows, key, size = _rows_module(), schema.key, len(data)
+    state = rows.State(key, Params(context) if context else _NO_PARAMS, limits, size)
     try:
-        value, consumed = unit(state, data, 0, len(data), ())
+        value, consumed = rows.unit(key)(state, data, 0, size, ())
     except rows.REASONS:
         return None
-    decoded = Decoded(schema.key, data, offset, context, limits)
+    decoded = Decoded(key, data, offset, context, limits)
     decoded.value, decoded.consumed = value, consumed
     decoded.sources = state.sources
     decoded._state = state
     return decoded
+
+
+@cache
+def _rows_module() -> ModuleType:
+    """``wirekit.compiler.rows``, imported when first used: few programs decode so much that they need it."""
+    from wirekit.compiler import rows
+
+    return rows
 
 
 def _traced(
@@ -288,7 +300,8 @@ def decode(
     >>> d.value.correlation_id, d.value.body.groups, d.error
     (7, [], None)
     """
-    key, data = _ordered(key, data)
+    if not isinstance(key, str) or not isinstance(data, bytes):
+        key, data = _ordered(key, data)
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
@@ -307,6 +320,18 @@ def decode(
     if strict:
         _raise(decoded)
     return decoded
+
+
+def value_of(data: bytes, key: str) -> Any:
+    """``decode(data, key).value``, for what is asked of every frame: nothing else is kept of the decoding."""
+    schema = registry[key]
+    if _is_generated(None, key, _decoded_times, DECODERS):
+        rows, size = _rows_module(), len(data)
+        try:
+            return rows.unit(key)(rows.State(key, _NO_PARAMS, schema.limits, size), data, 0, size, ())[0]
+        except rows.REASONS:
+            pass  # the reference engine says how far the bytes go
+    return _run(schema, data, 0, {}, schema.limits).value
 
 
 def _is_stream(schema: Schema) -> bool:
@@ -399,9 +424,8 @@ def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | Non
 
     For searching, where most bytes are none: it takes a tenth of the time in which ``decode`` says what is wrong.
     """
-    from wirekit.compiler import rows
-
-    state = rows.State(key, Params(context or {}), registry[key].limits, size)
+    rows = _rows_module()
+    state = rows.State(key, Params(context) if context else _NO_PARAMS, registry[key].limits, size)
     cut = len(data) < size
     try:
         _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, ())

@@ -250,16 +250,21 @@ class Protocol:
                 found.setdefault(self.key(layout.variant_of), []).append(self.key(name))
         return found
 
+    @cached_property
+    def _streams(self) -> tuple[str, str]:
+        """The keys of the frames of client and server, "" where there are none."""
+        return self.client and self.key(self.client), self.server and self.key(self.server)
+
     def key(self, name: str) -> str:
         """The full key of a layout."""
         return f"{self.name}.{name}"
 
     def stream(self, side: str) -> str:
         """The key of the frames that a side (``client`` or ``server``) sends."""
-        name = self.client if side == "client" else self.server
-        if not name:
+        key = self._streams[side != "client"]
+        if not key:
             raise Misuse(f"{self.name} has no byte stream; decode one of {', '.join(map(self.key, self.layouts))}")
-        return self.key(name)
+        return key
 
 
 class Registry:

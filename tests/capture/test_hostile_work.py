@@ -23,6 +23,7 @@ LOOKING = {
     function.__code__: name
     for function, name in (
         (engine.decode, "data"),
+        (engine.value_of, "data"),
         (engine.begins, "data"),
         (engine.frame_size, "data"),
         (recognition.recognise, "client"),

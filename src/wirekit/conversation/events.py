@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from wirekit.engine import Decoded
 from wirekit.values import to_json
@@ -22,8 +22,8 @@ class _NeedData:
 NEED_DATA = _NeedData()
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+# Named tuples, not frozen dataclasses: one is made for each frame, at a quarter of the cost.
+class Description(NamedTuple):
     """What a frame is in its conversation.
 
     Attributes:
@@ -146,8 +146,7 @@ class Frame:
         return f"<Frame {self.side} {what.api} v{what.version} #{what.correlation_id} {self.schema} at {self.offset}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Quarantined:
+class Quarantined(NamedTuple):
     """Bytes of a direction that nobody could decode.
 
     Attributes:

@@ -85,6 +85,7 @@ class Conversation:
         self.protocol = registry.protocol(protocol)
         self.limits = limits or self.protocol.limits
         self._limits_given = limits is not None
+        self._agreement = self.limits
         self.dialogue = self.protocol.dialogue()(self.protocol)
         self._directions = {side: _Direction() for side in SIDES}
         if not started:
@@ -109,7 +110,8 @@ class Conversation:
         """
         direction = self._direction(side)
         direction.buffer += data
-        direction.credit = min(direction.credit + CREDIT * len(data), MOST_CREDIT)
+        credit = direction.credit + CREDIT * len(data)
+        direction.credit = credit if credit < MOST_CREDIT else MOST_CREDIT
         direction.time_us = time_us
         events = list(self._drain(side, direction))
         if direction.buffer:
@@ -156,49 +158,41 @@ class Conversation:
             direction.headed = True
         from wirekit.compiler.heading import heading
 
-        while direction.buffer:
+        buffer = direction.buffer
+        while buffer:
             if direction.lost:
                 found = self._search(side, direction)
                 if found is None:
-                    if len(direction.buffer) > LARGEST_SEARCH:
+                    if len(buffer) > LARGEST_SEARCH:
                         yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
                         continue
                     return
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
-            head = bytes(direction.buffer[:LARGEST_HEAD])
             key, limits = self.dialogue.frame_key(side), self._framing()
             begin = heading(key, limits.frame)
-            try:
-                if begin.number is not None and begin.pattern.match(head):
-                    size = begin.frame_size(head, 0)
-                else:
+            if begin.number is not None and begin.pattern.match(buffer):
+                size = begin.frame_size(buffer, 0)
+            else:
+                head = bytes(buffer[:LARGEST_HEAD])
+                try:
                     size = frame_size(head, key, limits=limits)
-            except WireError as error:
-                hint = foreign(head)
-                self._lose(direction, f"{error.path} {error.reason}{'; ' if hint else ''}{hint}")
-                continue
-            if size is None or len(direction.buffer) < size:
+                except WireError as error:
+                    hint = foreign(head)
+                    self._lose(direction, f"{error.path} {error.reason}{'; ' if hint else ''}{hint}")
+                    continue
+            if size is None or len(buffer) < size:
                 return
             if size <= 0:
                 self._lose(direction, f"its length is {size}")
                 continue
-            direction.short = direction.short + 1 if self._is_short(side, size) else 0
+            direction.short = direction.short + 1 if size < begin.least else 0
             if direction.short > MOST_SHORT:
                 self._lose(direction, f"its length is {size}, and those before it were too small for a frame, too")
                 continue
-            data = bytes(direction.buffer[:size])
-            frame = self._frame(side, direction, data)
+            frame = self._frame(side, direction, bytes(buffer[:size]))
             self._drop(direction, size)
             yield frame
-
-    def _is_short(self, side: str, size: int) -> bool:
-        """Whether a frame is smaller than any that its layout can have."""
-        if size > LARGEST_HEAD:
-            return False
-        from wirekit.compiler.heading import heading
-
-        return size < heading(self.protocol.stream(side), self.limits.frame).least
 
     @staticmethod
     def _lose(direction: _Direction, why: str) -> None:
@@ -250,8 +244,7 @@ class Conversation:
         return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
 
     def _decoded(self, data: bytes, key: str, context: Mapping[str, Any], offset: int) -> Decoded:
-        said: dict[str, Any] = {"context": context, "limits": self._agreed(), "decrypt": self.decrypt}
-        decoded = decode(data, key, offset=offset, **said)
+        decoded = decode(data, key, context=context, limits=self._agreed(), offset=offset, decrypt=self.decrypt)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         return decoded
@@ -274,7 +267,9 @@ class Conversation:
         agreed = self.dialogue.frame_limit
         if agreed is None or (self._limits_given and agreed > self.limits.frame):
             return self.limits
-        return replace(self.limits, frame=agreed)
+        if agreed != self._agreement.frame:
+            self._agreement = replace(self.limits, frame=agreed)
+        return self._agreement
 
     def _framing(self) -> Limits:
         """The limits for finding where a frame ends: an agreement does not lower them."""

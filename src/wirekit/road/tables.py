@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -181,7 +180,7 @@ class _Plain:
             if frame.decoded.error is not None or frame.decoded.gaps:
                 break
             if kind.silent is not None and _value(frame.value, kind.silent[0]) == kind.silent[1]:
-                frame.description = replace(frame.description, answered=False)
+                frame.description = frame.description._replace(answered=False)
             frames.append(frame)
         return frames
 

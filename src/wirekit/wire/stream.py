@@ -91,7 +91,8 @@ class Allowance:
 
     def __init__(self, limits: Limits, size: int) -> None:
         self.limits = limits
-        self.total = self.left = max(limits.decompressed, limits.total_ratio * size)
+        total = limits.total_ratio * size
+        self.total = self.left = total if total > limits.decompressed else limits.decompressed
         self.memory = self.room = limits.memory + limits.memory_ratio * size
 
     @property

@@ -21,7 +21,7 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message
-from wirekit.engine import Decoded, decode
+from wirekit.engine import Decoded, decode, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
@@ -81,7 +81,7 @@ class KafkaDialogue(Dialogue):
         return self._request(data) if side == "client" else self._response(data)
 
     def _request(self, data: bytes) -> Choice:
-        header = decode(data, "kafka.request_header").value
+        header = value_of(data, "kafka.request_header")
         number, version = header.get("api_key"), header.get("api_version")
         api = BY_KEY.get(number)
         expected = self.expects["client"]
@@ -102,7 +102,7 @@ class KafkaDialogue(Dialogue):
         return ANY_REQUEST, {}, f"{api.name} v{version} is not known"
 
     def _response(self, data: bytes) -> Choice:
-        number = decode(data, "kafka.response_header").value.get("correlation_id")
+        number = value_of(data, "kafka.response_header").get("correlation_id")
         asked = [request.description for _, request in self._waiting(number)]
         late = not asked and number in self.passed
         if late:
@@ -175,8 +175,8 @@ class KafkaDialogue(Dialogue):
         """
         self.effort += CALL
         if side == "server":
-            return self._may_answer(decode(data, "kafka.response_header").value.get("correlation_id"), data, size)
-        keys = _requests(decode(data, "kafka.request_header").value)
+            return self._may_answer(value_of(data, "kafka.response_header").get("correlation_id"), data, size)
+        keys = _requests(value_of(data, "kafka.request_header"))
         key = next((key for key in keys if self._fits(data, key, size)), None)
         if key is None:
             self.effort += CALL
@@ -185,7 +185,7 @@ class KafkaDialogue(Dialogue):
             self.effort += THOROUGH * CALL + BYTE * len(data)
         if not self.client_ids or len(data) < size:
             return True
-        value = decode(data, key or ANY_REQUEST).value
+        value = value_of(data, key or ANY_REQUEST)
         return "client_id" not in value or value.client_id in self.client_ids
 
     def _fits(self, data: bytes, key: str, size: int) -> bool:
@@ -220,7 +220,7 @@ class KafkaDialogue(Dialogue):
         fitting = [key for key in keys if self._fits(data, key, size)]
         if len(data) < size:
             return bool(fitting)
-        values = [decode(data, key).value for key in fitting]
+        values = [value_of(data, key) for key in fitting]
         return any(value.body.responses and value.body.responses[0].topic for value in values)
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
@@ -231,7 +231,7 @@ class KafkaDialogue(Dialogue):
         """
         if side != "client":
             return False
-        header = decode(data, "kafka.request_header").value
+        header = value_of(data, "kafka.request_header")
         key, version = header.get("api_key"), header.get("api_version")
         if key is None or version is None:
             return False
@@ -240,7 +240,7 @@ class KafkaDialogue(Dialogue):
             return False
         if not ((0 if side_known else 1) <= int(key) <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
             return False
-        client_id = decode(data, ANY_REQUEST).value.get("client_id")
+        client_id = value_of(data, ANY_REQUEST).get("client_id")
         if client_id is None:
             return len(data) <= header.size  # cut, and what is behind may say it
         return bool(client_id) and client_id.isascii() and client_id.isprintable()
@@ -308,7 +308,7 @@ class KafkaDialogue(Dialogue):
 
 def _gssapi(data: bytes) -> bool:
     """Whether a token is the first of GSSAPI's (RFC 2743, section 3.1: it begins with an application tag)."""
-    token = decode(data, TOKEN).value.get("token")
+    token = value_of(data, TOKEN).get("token")
     return token is not None and token[:1] == GSSAPI_TAG
 
 
@@ -340,7 +340,7 @@ def _clean(data: bytes, key: str) -> bool:
 def _refusal(data: bytes) -> str | None:
     """The key of an ApiVersions response by a broker that does not know the version asked for; None if it does."""
     key = f"kafka.{API_VERSIONS.name}.response.v0"
-    refused = _clean(data, key) and decode(data, key).value.body.error_code == UNSUPPORTED_VERSION
+    refused = _clean(data, key) and value_of(data, key).body.error_code == UNSUPPORTED_VERSION
     return key if refused else None
 
 

@@ -137,12 +137,12 @@ class Record(metaclass=_RecordType):
     """Named fields of one structure, in wire order, with attribute and item access.
 
     Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
-    raises AttributeError. Two records are equal when their set fields and extras are equal, whatever their type is
-    called. A mapping with the same content is equal as well. A field may be called as a method is: then the record has
-    the field's value by that name, and ``Record.keep(record, "crc")`` calls the method.
+    raises AttributeError; in a sparse record it is None. Two records are equal when their set fields and extras are
+    equal, whatever their type is called. A mapping with the same content is equal as well. A field may be called as a
+    method is: then the record has the field's value by that name, and ``Record.keep(record, "crc")`` calls the method.
 
-    Length, iteration, ``dict(record)`` and ``**record`` are those of a mapping of the fields that are set. A record is
-    true even without fields: it is there, unlike None.
+    Length, iteration, ``dict(record)`` and ``**record`` are those of a mapping of the fields that are set, of a sparse
+    record those of all fields. A record is true even without fields: it is there, unlike None.
 
     >>> Point = record_type("Point", ("x", "y"))
     >>> p = Point(x=1, y=2)
@@ -251,7 +251,8 @@ class Record(metaclass=_RecordType):
     __hash__ = None  # type: ignore[assignment]  # a record is mutable
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (type(self).__name__, self._fields, self._sparse, dict(self._pairs()), self._extra)
+        values = self.__dict__ if self._sparse else dict(self._pairs())
+        return _restore, (type(self).__name__, self._fields, self._sparse, values, self._extra)
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in self._shown())
@@ -266,10 +267,22 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
     Args:
         name: what the class is called.
         fields: names in wire order.
-        sparse: whether JSON leaves out fields that are None or an empty list, because the format has presence.
+        sparse: whether the format has presence: fields that are not set are None, and JSON leaves out those that are
+            None or an empty list. Such a record takes time and memory for the fields that are set, not for all.
     """
-    attributes = {"__slots__": fields, "_fields": fields, "_sparse": sparse, "__module__": __name__}
+    attributes: dict[str, Any] = {"_fields": fields, "_sparse": sparse, "__module__": __name__}
+    if sparse:
+        attributes.update(dict.fromkeys(fields), __slots__=("__dict__",), __setattr__=_set_present)
+    else:
+        attributes["__slots__"] = fields
     return cast("type[Record]", _RecordType(name, (Record,), attributes))
+
+
+def _set_present(record: Record, name: str, value: Any) -> None:
+    """``setattr`` of a sparse record, which has no slots that would refuse other names."""
+    if name != "_extra" and name not in record._fields:
+        raise AttributeError(f"{type(record).__name__} has no field {name!r}")
+    object.__setattr__(record, name, value)
 
 
 def pairs(value: Record | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

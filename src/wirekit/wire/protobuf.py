@@ -130,11 +130,6 @@ class Message:
         return [field.name for field in self.fields.values() if field.repeated]
 
     @cached_property
-    def singles(self) -> list[str]:
-        """The names of the other fields."""
-        return [field.name for field in self.fields.values() if not field.repeated]
-
-    @cached_property
     def cost(self) -> int:
         """Bytes of memory that a record takes, without the values in it."""
         return costs.RECORD + costs.SLOT * len(self.fields) + costs.LIST * len(self.lists)
@@ -176,8 +171,6 @@ def parse_message(message: Message, stream: Reader) -> Record:
     stream.charge(message.cost)
     record = message.record()
     repeated: dict[str, list[Any]] = {name: [] for name in message.lists}
-    for name in message.singles:
-        setattr(record, name, None)
     for name, items in repeated.items():
         setattr(record, name, items)
     unknown: list[dict[str, Any]] = []
@@ -326,8 +319,8 @@ def _value(field: Field, stream: Reader) -> Any:
     if field.wire_type == VARINT:
         raw = _varint(stream)
         stream.span(start, "number")
-        number = _number(field, raw)
-        if _encoded(field, number) != raw:
+        number = number_of(field, raw)
+        if encoded_number(field, number) != raw:
             stream.plain = False
         return number
     if field.fixed:
@@ -354,7 +347,8 @@ def _value(field: Field, stream: Reader) -> Any:
     return decode_text(data, stream, start) if text else data
 
 
-def _number(field: Field, raw: int) -> Any:
+def number_of(field: Field, raw: int) -> Any:
+    """The value that a varint stands for."""
     if field.type == FieldDescriptor.TYPE_BOOL:
         return bool(raw)
     bits = field.bits
@@ -366,7 +360,7 @@ def _number(field: Field, raw: int) -> Any:
     return field.table(value) if field.table is not None else value
 
 
-def _encoded(field: Field, number: Any) -> int:
+def encoded_number(field: Field, number: Any) -> int:
     """The varint that a number is written as."""
     if field.type in _ZIGZAG:
         return (number << 1 ^ number >> field.bits - 1) & LARGEST
@@ -532,7 +526,9 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
         raise Misuse(f"a {message.name} inside of more than {DEEPEST} other messages")
     record = message.record()
     for field in message.fields.values():
-        setattr(record, field.name, _load_field(field, obj.get(field.name), depth))
+        value = _load_field(field, obj.get(field.name), depth)
+        if value is not None:
+            setattr(record, field.name, value)
     for name in obj:
         if not name.startswith("$") and name not in message.by_name:
             raise Misfit(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name) or 'none'}")

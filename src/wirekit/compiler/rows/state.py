@@ -164,6 +164,13 @@ class State:
 
     def message(self, kind: Any, b: bytes, p: int, e: int, q: Prefix) -> Record:
         """A protobuf message in [p, e)."""
+        from wirekit.compiler.rows.messages import REASONS, read_message
+
+        room = self.allowance.room
+        try:
+            return read_message(kind, b, p, e, self.allowance)
+        except REASONS:
+            self.allowance.room = room
         from wirekit.wire.protobuf import parse_message
 
         session = Session(self.protocol, self.limits)

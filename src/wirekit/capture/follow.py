@@ -157,7 +157,7 @@ class Follower:
             return []
         self._next_count, self._next_size = 2 * count, 2 * size
         heads = bytes(self._heads["client"]), bytes(self._heads["server"])
-        found = recognise(*heads, sides_known=self.link.known_start)
+        found = recognise(*heads, sides_known=self.link.known_start, rivals=False)
         if not found.protocol and not self.link.known_start:
             found = recognise_inside(*heads) or found
         if found.protocol:

@@ -66,7 +66,9 @@ class Fit(NamedTuple):
     partial: int
 
 
-def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = (), sides_known: bool = False) -> Recognised:
+def recognise(
+    client: bytes, server: bytes, *, names: tuple[str, ...] = (), sides_known: bool = False, rivals: bool = True
+) -> Recognised:
     """Finds the protocol of a connection from the first bytes of its directions.
 
     Each protocol's own layouts are tried on the first frames; the one with most clean frames wins. Of those with as
@@ -77,6 +79,7 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = (), side
         client, server: bytes of the two directions, as many as there are.
         names: the protocols to try; by default all that have a byte stream.
         sides_known: whether a handshake has said who the client is; otherwise the bytes may.
+        rivals: whether the reason says how the bytes fit other protocols, too.
     """
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[Fit, str, bool] | None = None
@@ -107,9 +110,9 @@ def recognise(client: bytes, server: bytes, *, names: tuple[str, ...] = (), side
         swapped = _swapped(registry.protocol(name), client, server, swapped)
     number = fit.clean or fit.partial
     found = "1 frame decodes" if number == 1 else f"{number} frames decode"
-    rivals = [_as_rival(other, client or server) for other in protocols if other.name != name]
+    others = [_as_rival(other, client or server) for other in protocols if rivals and other.name != name]
     how = "cleanly" if fit.clean else "in part"
-    return Recognised(name, swapped, True, "; ".join([f"{found} {how} as {name}", *filter(None, rivals)]))
+    return Recognised(name, swapped, True, "; ".join([f"{found} {how} as {name}", *filter(None, others)]))
 
 
 def _behind_header(data: bytes) -> bytes:
@@ -221,6 +224,8 @@ _Tail = Callable[[], bool]
 def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[Fit, _Tail]:
     """How the first frames fit a protocol, and whether what follows them may become another one that does."""
     fit, position = Fit(0, 0), 0
+    if not data:
+        return fit, lambda: True
     key = protocol.stream(side)
     begin = _heading(key, protocol.limits.frame)
     for _ in range(FRAMES_TO_RECOGNISE):
@@ -230,7 +235,9 @@ def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[
         if begin is not None and begin.refuses(head):
             return fit, lambda: False
         try:
-            size = frame_size(head, key, limits=protocol.limits)
+            size = None if begin is None or len(head) < begin.size else begin.frame_size(head, 0)
+            if size is None:
+                size = frame_size(head, key, limits=protocol.limits)
         except WireError:
             return fit, lambda: False
         if size is None:

@@ -21,6 +21,10 @@ LONGEST_VARINT = 63
 """The most bits in front of its last byte."""
 
 
+set_extra = Record.__dict__["_extra"].__set__
+"""``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
+
+
 class _Known(NamedTuple):
     """A field by its tag.
 
@@ -61,7 +65,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
     """
     fields = _fields(message)
     record = message.record._blank()
-    record._extra = None
+    set_extra(record, None)
     held = record.__dict__
     for name in message.lists:
         held[name] = []
@@ -112,7 +116,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
             held[name].append(value)
         else:
             held[name] = value
-    if p != e or _is_refused(message, held):
+    if p != e or ((message.required or message.selector) and _is_refused(message, held)):
         raise Unusual
     allowance.room -= cost
     if allowance.room < 0:

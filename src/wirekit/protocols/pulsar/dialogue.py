@@ -19,7 +19,7 @@ from wirekit.protocols.pulsar.ack_set import unacknowledged
 from wirekit.protocols.pulsar.ends import Ends
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
-from wirekit.schemas.pulsar.frame import CODECS
+from wirekit.schemas.pulsar.frame import CODECS, COMMAND
 from wirekit.values import Record
 from wirekit.wire.compressed import NEED_SIZE
 
@@ -242,12 +242,11 @@ def command_of(value: Any) -> tuple[str, Any] | None:
         return None
     kind = command.type
     api = kind.symbol or str(int(kind))
-    return api, command.get(_field_of(command, int(kind)))
+    return api, command.get(_field_of(int(kind)))
 
 
-def _field_of(command: Any, number: int) -> str:
-    from wirekit.schemas.pulsar.frame import COMMAND
-
+def _field_of(number: int) -> str:
+    """The name of the field that a type of command has, "" for none."""
     field = COMMAND.message.fields.get(number)
     return field.name if field is not None and field.message is not None else ""
 

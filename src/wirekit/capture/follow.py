@@ -35,7 +35,7 @@ class Choice:
 
     def of(self, client: str, server: str) -> str:
         """The protocol that is given for these addresses, or ""."""
-        if self.protocol:
+        if self.protocol or not self.ports:
             return self.protocol
         for address in (server, client):
             protocol = self.ports.get(int(address.rpartition(":")[2]))
@@ -69,7 +69,14 @@ class Link:
     protocol: str = ""
     closed: str = ""
     dialogue: Dialogue | None = field(default=None, repr=False)
-    bytes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _bytes: Counter[tuple[str, str]] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def bytes(self) -> Counter[tuple[str, str]]:
+        """Made when first asked for: most connections of a scan of ports carry none."""
+        if self._bytes is None:
+            self._bytes = Counter()
+        return self._bytes
 
     @property
     def ordinal(self) -> int:
@@ -184,7 +191,7 @@ class Follower:
         link = self.link
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
-        link.bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
+        link._bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
         self._sides = other
 
     def _begin(self, protocol: str) -> None:
@@ -243,16 +250,17 @@ def follow(
     connections = tcp.Connections(settings)
     links: dict[int, Link] = {}
     followers: dict[int, Follower] = {}  # of connections with payload: most of a scan of ports have none
-    counts: Counter[tuple[str, ...]] = Counter()
+    counts: dict[tuple[str, str], int] = {}
 
     def handle(events: Iterable[tuple[int, tcp.Event]]) -> Iterator[tuple[Link, Item | None]]:
         for number, event in events:
             if isinstance(event, tcp.Opened):
-                pair = tuple(sorted((event.client, event.server)))
-                name = f"{event.client}>{event.server}#{counts[pair]}"
-                counts[pair] += 1
-                link = Link(name, event.client, event.server, event.time_us, event.known_start, event.time_us)
-                link.protocol = choice.of(link.client, link.server)
+                _, client, server, time_us, known_start = event
+                pair = (client, server) if client < server else (server, client)
+                ordinal = counts.get(pair, 0)
+                counts[pair] = ordinal + 1
+                name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
+                link = Link(name, client, server, time_us, known_start, time_us, protocol)
                 links[number] = link
                 continue
             follower = followers.get(number)
@@ -266,9 +274,9 @@ def follow(
 
     for segment in segments:
         yield from handle(connections.feed(segment))
-    yield from handle(connections.finish())
-    for link in links.values():
-        yield link, None
+    yield from handle(connections.closing())
+    for number in list(links):
+        yield links.pop(number), None
 
 
 def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from wirekit.values import Record, Symbol
 
 # What the layers look like once decoded; one class per layout.
 _TCP = tcp.TCP.record
-_NETWORK = (ip.IPV4.record, ip.IPV6.record)
+_IPV4 = ip.IPV4.record
+_NETWORK = (_IPV4, ip.IPV6.record)
 _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 
 
@@ -84,7 +85,7 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
 
 def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
     """Bytes of the payload that were on the wire and are not in the capture: what the lengths of IP say beyond it."""
-    if network.get("total_length", network.get("payload_length")) == 0:
+    if (network.total_length if isinstance(network, _IPV4) else network.payload_length) == 0:
         return max(packet.original_length - len(packet.data), 0)
     if decoded.clean:
         return 0

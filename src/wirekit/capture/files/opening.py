@@ -25,6 +25,7 @@ from wirekit.wire import Limits
 
 _HEAD = 64  # bytes; enough to recognise a format
 _CHUNK = 1024 * 1024  # bytes copied at once
+_MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
 _GZIP = b"\x1f\x8b"
 
 
@@ -151,7 +152,8 @@ class Capture:
         size = WINDOW
         while True:
             data = self.read(offset, size)
-            decoded = decode(data, several, offset=offset, limits=self.limits)
+            engine = "rows" if len(data) > _MANY else None
+            decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
                 return (decoded.value or [])[:-1], decoded.error  # the last one is what is left of the damaged one
             if decoded.value:

@@ -12,7 +12,8 @@ _FEW = 64
 class Ascending(list[Item], Generic[Item]):
     """Items in ascending order.
 
-    Those that left are deleted many at a time, as deleting the first of a long list moves all others.
+    Those that left are deleted many at a time, as deleting the first of a long list moves all others; when all have
+    left the list is empty.
 
     Attributes:
         begin: index of the first item; those in front of it have left.
@@ -23,11 +24,6 @@ class Ascending(list[Item], Generic[Item]):
     def __init__(self, items: Iterable[Item] = ()) -> None:
         super().__init__(items)
         self.begin = 0
-
-    @property
-    def some(self) -> bool:
-        """Whether there is any item."""
-        return self.begin < len(self)
 
     @property
     def first(self) -> Item:

@@ -51,7 +51,12 @@ class Connections:
 
     def finish(self, time_us: int | None = None) -> list[tuple[int, Event]]:
         """The capture is over, at ``time_us`` if that is known: close every connection, in order of appearance."""
-        return [pair for each in self._connections.values() for pair in _numbered(each.number, each.finish(time_us))]
+        return list(self.closing(time_us))
+
+    def closing(self, time_us: int | None = None) -> Iterator[tuple[int, Event]]:
+        """``finish``, one event after the other."""
+        for connection in self._connections.values():
+            yield from _numbered(connection.number, connection.finish(time_us))
 
     def state(self) -> dict[str, Any]:
         """All connections as JSON-able data, for ``from_state``; settings are not part of it."""

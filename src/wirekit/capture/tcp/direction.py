@@ -172,7 +172,7 @@ class Direction:
             self.held = Ascending()
         held = self.held
         self.seen = max(self.seen, end)
-        if not held.some or at >= held[-1].at + len(held[-1].data):
+        if not held or at >= held[-1].at + len(held[-1].data):
             held.append(Piece(at, data, time_us, offset, file))
             self.cost += len(data) + _PIECE_COST
             return
@@ -275,13 +275,13 @@ class Direction:
 
     def hole(self) -> tuple[int, int] | None:
         """The end of the hole at the next byte and the time at which it showed, if something is known behind it."""
-        if self.closed or self.settle_us is not None:
+        if self.closed or self.settle_us is not None or not (self.fin >= 0 or self.held or self.cuts):
             return None
         found = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
-        if self.cuts.some:
+        if self.cuts:
             begin, _, time_us = self.cuts.first
             found = min(found, (begin, time_us))
-        if self.held.some:
+        if self.held:
             found = min(found, (self.held.first.at, self.held.first.time_us))
         return None if found[0] == NEVER else found
 
@@ -325,7 +325,7 @@ class Direction:
     def watch(self, now_us: int, settings: Settings) -> None:
         """Set the deadline and whether in-order data may take the fast path."""
         unsettled = self.settle_us is not None
-        self.slow = self.raw < 0 or unsettled or self.fin >= 0 or self.held.some or self.cuts.some
+        self.slow = bool(self.raw < 0 or unsettled or self.fin >= 0 or self.held or self.cuts)
         if self.settle_us is not None:
             self.deadline = self.settle_us
             return

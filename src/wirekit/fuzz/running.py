@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -95,7 +96,6 @@ class Fuzzer:
         self._resume = resume and corpus is not None
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._errors: list[Exception] = []
         self._running: set[int] = set()
         self._seen: dict[str, Finding] = {}
         self._known: set[str] = set()
@@ -114,24 +114,22 @@ class Fuzzer:
         """
         self._begin()
         started = time.monotonic()
-        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(self._options.jobs)]
-        for thread in threads:
-            thread.start()
+        pool = ThreadPoolExecutor(self._options.jobs)
+        jobs = [pool.submit(self._work) for _ in range(self._options.jobs)]
         try:
-            while any(thread.is_alive() for thread in threads):
+            while wait(jobs, 0.1, FIRST_EXCEPTION).not_done and not any(job.done() and job.exception() for job in jobs):
                 self.summary.seconds = time.monotonic() - started
                 if self._options.seconds is not None and self.summary.seconds >= self._options.seconds:
                     self._stop.set()
                 progress(self.summary)
-                threads[-1].join(0.1)
         finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
+            if wait(jobs, 0).not_done:
+                self._stop.set()
+            pool.shutdown()
             self.summary.seconds = time.monotonic() - started
             self._save()
-        if self._errors:
-            raise self._errors[0]
+        for job in jobs:
+            job.result()  # raises what went wrong in it
         return self.summary
 
     def _begin(self) -> None:
@@ -146,20 +144,14 @@ class Fuzzer:
         self.summary.first = self._next
 
     def _work(self) -> None:
-        """Runs case after case; an error of ours ends the whole run and is raised by it."""
-        target: Target | None = None
+        """Runs case after case."""
+        target = self._target()
         try:
-            target = self._target()
             while (index := self._take()) is not None:
                 self._one(target, self._inputs[index])
                 self._done(index)
-        except Exception as error:  # noqa: BLE001  # raised again by the thread that waits
-            with self._lock:
-                self._errors.append(error)
-            self._stop.set()
         finally:
-            if target is not None:
-                target.close()
+            target.close()
 
     def _take(self) -> int | None:
         with self._lock:

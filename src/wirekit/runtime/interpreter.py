@@ -219,14 +219,14 @@ def _checksum(t: Any, algorithm: Any, start: Any, end: Any, hole: Any) -> Any:
     return np.int64(internet(b, start, end, hole))
 
 
-@inner
+@inlined
 def _fail(reg: Any, fault: Any) -> Any:
     """Notes a fault; gives where its handler is."""
     put(reg, FAULT, np.int64(fault))
     return U(get(reg, HANDLING))
 
 
-@inner
+@inlined
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads numbers that follow each other; gives where to go on."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
@@ -249,7 +249,7 @@ def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     return pc
 
 
-@inner
+@inlined
 def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads bytes with their length in front; gives (where to go on, position)."""
     size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
@@ -273,7 +273,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     return pc + U(13), p + length
 
 
-@inner
+@inlined
 def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
     """Begins what a length bounds; gives where to go on."""
     outer, size = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))

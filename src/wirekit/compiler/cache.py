@@ -61,7 +61,7 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, message, protobuf, protobuf_writes, reads, values, writes
+    from wirekit.compiler.kernels import arrays, crc, protobuf, protobuf_writes, reads, values, writes
     from wirekit.runtime.interpreter import FINGERPRINT
 
     settings: Any = numba.config
@@ -69,7 +69,7 @@ def module_text(source: str, offsets: str) -> str:
     told = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
-        f"blocks {message.FINGERPRINT}, messages {protobuf.FINGERPRINT}",
+        f"messages {protobuf.FINGERPRINT}",
         f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
         f"values {values.FINGERPRINT}, interpreter {FINGERPRINT}",
         f"offsets {offsets}",

@@ -18,8 +18,6 @@ import numpy as np
 from numba import carray, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic as typed_intrinsic
 
-from wirekit.compiler.kernels.reads import copy
-
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
 intrinsic: Any = typed_intrinsic
 
@@ -63,7 +61,7 @@ def int64_rows(address: int, count: int, width: int) -> Any:
 
 
 def _views(kind: str) -> Any:
-    """What gives the array of a type at an address, or from the table, and what writes 0 to many of the table."""
+    """What gives the array of a type at an address, or from the table."""
     dtype: Any = getattr(np, kind)
 
     @inner
@@ -74,49 +72,12 @@ def _views(kind: str) -> Any:
     def view_at(table: Any, index: int) -> Any:
         return carray(_pointer(table[index]), (table[index + 1],), dtype)
 
-    @inner
-    def cleared(table: Any, places: Any, row: int) -> None:
-        for place in places:
-            view_at(table, place)[row] = 0
-
-    return view_on, view_at, cleared
+    return view_on, view_at
 
 
 for _kind in KINDS:
-    globals()[f"{_kind}_on"], globals()[f"{_kind}_at"], globals()[f"{_kind}_cleared"] = _views(_kind)
+    globals()[f"{_kind}_on"], globals()[f"{_kind}_at"] = _views(_kind)
 
-
-def _strings(kind: str) -> Any:
-    """What tells whether the byte strings of a row fit, and what copies them, by the type of the arrays of offsets.
-
-    Their ``places`` in the table are three a column: bytes, offsets, and whether it is there, or -1. ``held`` has three
-    numbers each: where it stands in the buffer, its length, and whether it is there.
-    """
-    offsets, octets = globals()[f"{kind}_at"], globals()["uint8_at"]
-
-    @inner
-    def fit(table: Any, places: Any, held: Any, row: int) -> bool:
-        for at in range(0, places.size, 3):
-            if held[at + 1] > table[places[at] + 1] - offsets(table, places[at + 1])[row]:
-                return False
-        return True
-
-    @inner
-    def copied(table: Any, places: Any, held: Any, buffer: Any, row: int) -> None:
-        for at in range(0, places.size, 3):
-            ends, length = offsets(table, places[at + 1]), held[at + 1]
-            begin: Any = np.int64(ends[row])
-            ends[row + np.uint64(1)] = begin + length
-            if places[at + 2] >= 0:
-                octets(table, places[at + 2])[row] = held[at + 2]
-            if length > 0:
-                copy(octets(table, places[at]), begin, buffer, held[at], length)
-
-    return fit, copied
-
-
-for _kind in ("int32", "int64"):
-    globals()[f"{_kind}_fit"], globals()[f"{_kind}_copied"] = _strings(_kind)
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])
 FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -14,6 +14,8 @@ Source: specification page, "Messages sets"; Kafka 0.10.2 ``Record.java``, ``Mem
 
 from __future__ import annotations
 
+from typing import Any
+
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Bit,
@@ -76,13 +78,13 @@ ATTRIBUTES = Bits(
 )
 
 
-def _message(timed_from: int, message_set: str) -> Struct:
-    """A message with a time from a magic on; a compressed value holds a set of such messages."""
+def _message(message_set: str, *timestamp: Any) -> Struct:
+    """A message, with a time or without; a compressed value holds a set of such messages."""
     return Struct(
         "crc" / Checked(uint32, "crc32"),
         "magic" / Symbols(int8, MAGICS, closed=True),
         "attributes" / ATTRIBUTES,
-        "timestamp" / If(this.magic >= timed_from, Timestamp(int64)) * "milliseconds since the epoch; -1: none",
+        *timestamp,
         "key" / Bytes(int32, null=-1) * "null in a wrapper",
         "value"
         / Compressed(
@@ -117,12 +119,15 @@ def _message_set(entry: Struct) -> Struct:
     )
 
 
-MESSAGE = _message(1, "kafka.message_set")
+MESSAGE = _message(
+    "kafka.message_set",
+    "timestamp" / If(this.magic >= 1, Timestamp(int64)) * "milliseconds since the epoch; -1: none",
+)
 ENTRY = _entry(MESSAGE)
 MESSAGE_SET = _message_set(ENTRY)
 record_set = Sized(int32, MESSAGE_SET, null=-1)
 
-UNTIMED_MESSAGE_SET = _message_set(_entry(_message(2, "kafka.message_set.untimed")))
+UNTIMED_MESSAGE_SET = _message_set(_entry(_message("kafka.message_set.untimed")))
 untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1)
 """With magic 1 in front of the layout of magic 0. Brokers of 0.8 and 0.9 look at no magic: they take such messages,
 store them, and give them to consumers."""

@@ -53,7 +53,11 @@ SELECTIONS: list[tuple[str, list[str], Callable[[Line], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize(("capture", "options", "fits"), SELECTIONS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(
+    ("capture", "options", "fits"),
+    SELECTIONS,
+    ids=[f"{capture} {' '.join(options)}" for capture, options, _ in SELECTIONS],
+)
 def test_what_fits_is_shown_and_nothing_else(
     capture: str, options: list[str], fits: Callable[[Line], bool], fixtures: Path
 ) -> None:

@@ -392,7 +392,7 @@ class _Reader:
 def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
     """What holds for a message and, if it is a wrapper, for what is in it."""
     message = entry.message
-    timestamp, timestamp_type = message.timestamp, message.attributes.timestamp_type
+    timestamp, timestamp_type = message.get("timestamp"), message.attributes.timestamp_type
     if wrapper is not None and wrapper.check == "bad":
         check = "bad"
     if wrapper is not None and wrapper.magic >= 1:

@@ -19,8 +19,8 @@ printf "%s\\n" "${{COMPREPLY[@]}}"
 """,
     "zsh": """
 autoload -U compinit && compinit -u -D
-_describe() {{ local -a found; found=("${{(@P)2}}"); print -l -- "${{found[@]%%:*}}"; }}
-compadd() {{ print -l -- "${{@[-1]}}"; }}
+_describe() {{ local -a found; found=("${{(@P)3}}"); print -l -- "${{found[@]%%:*}}"; }}
+compadd() {{ print -l -- "${{(@P)@[-1]}}"; }}
 source "$1"
 words=(wirekit {words}) CURRENT=$(({last} + 1))
 _wirekit_completion

@@ -163,6 +163,13 @@ class Record(metaclass=_RecordType):
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
+    def __delattr__(self, name: str) -> None:
+        try:
+            super().__delattr__(name)
+        except AttributeError:
+            if not self._sparse or name not in self._fields:  # of a sparse record any field may be absent
+                raise
+
     @property
     def extra(self) -> dict[str, Any]:
         """What the fields cannot say (see the module header); empty for nearly every record."""

@@ -51,7 +51,7 @@ def test_every_node_is_drawn() -> None:
         text = " ".join(drawn(seed).texts.values())
         nodes |= {name for name in wirekit.wire.__all__ if f"{name}(" in text}
     kinds = {name for name in wirekit.wire.__all__ if isinstance(getattr(wirekit.wire, name), type)}
-    assert kinds - nodes == {"Encrypted", "Limits", "Node"}
+    assert kinds - nodes == {"Address", "Encrypted", "Limits", "Node", "Refused"}
 
 
 def test_nothing_is_left_in_the_registry() -> None:

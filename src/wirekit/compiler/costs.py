@@ -8,25 +8,14 @@ decompressed bytes, verdicts that are bad.
 from __future__ import annotations
 
 from wirekit.compiler import ir
-
-SLOT = 8
-NUMBER = 40  # with the slot or element that holds it
-SYMBOL = 72
-BYTES = 80  # without the bytes themselves, which are those of the input or are charged when they are decompressed
-RECORD = 64
-LIST = 64
-OPENED = 400  # the record of compressed data, and the entry in the sources
-VERDICT = 208
-SPAN = 240  # without its path
-UNKNOWN = 640  # a protobuf field without a name
-EXTRAS = 320  # what a record has beside its fields
+from wirekit.wire.costs import BYTES, LIST, NUMBER, RECORD, SLOT, SYMBOL, VERDICT
 
 
 def cost(node: ir.Node) -> int:
     """Bytes of memory that a value takes, without elements of lists, protobuf messages and other schemas inside.
 
     >>> from wirekit.registry import registry
-    >>> cost(registry["kafka.offset_index"].layout) == RECORD + LIST + 2 * SLOT
+    >>> cost(registry["kafka.request_header"].layout) == RECORD + SLOT + SYMBOL + 3 * NUMBER + 4 * SLOT
     True
     """
     return _cost(node, {})

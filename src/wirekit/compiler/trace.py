@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.costs import SPAN
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, conditional, fixed, is_large, trees_in
 from wirekit.errors import Limit
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
+from wirekit.wire.costs import SPAN
 from wirekit.wire.stream import Allowance, Reader, Session
 
 Unit = Callable[..., int]

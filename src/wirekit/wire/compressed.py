@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirekit.compiler.costs import OPENED
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, record_type, shown
 from wirekit.wire.blobs import Bytes
+from wirekit.wire.costs import OPENED
 from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.node import Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, located

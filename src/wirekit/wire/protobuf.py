@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from wirekit.compiler import costs
 from wirekit.errors import Limit, Misfit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, record_type, shown, to_json
+from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
 from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.node import load_number, put_in_front

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.compiler.costs import EXTRAS, SPAN, VERDICT
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
+from wirekit.wire.costs import EXTRAS, SPAN, VERDICT
 
 Decrypt = Callable[[bytes, Any], bytes | None]
 """Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""

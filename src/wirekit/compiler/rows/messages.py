@@ -9,9 +9,9 @@ import functools
 import struct
 from typing import Any, NamedTuple
 
-from wirekit.compiler.costs import BYTES
 from wirekit.compiler.source import Unusual
 from wirekit.values import Record
+from wirekit.wire.costs import BYTES
 from wirekit.wire.protobuf import DEEPEST, LARGEST, LAST_BYTE, VARINT, Field, Message, encoded_number, number_of
 from wirekit.wire.stream import Allowance
 

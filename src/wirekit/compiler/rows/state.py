@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.compiler.costs import OPENED
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import NEED_SIZE, Opened
+from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import Allowance, Limits, Reader, Session, join_path
 
 Unit = Callable[..., tuple[Any, int]]

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import doctest
 import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from wirekit.registry import BUILT_IN, registry
+
 ROOT = Path(__file__).parents[2]
 PLACES = {"src": "", "schemas": "wirekit.schemas"}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_in_the_registry() -> Iterator[None]:
+    """A protocol that an example registers may be taken for that of other tests' bytes."""
+    before = set(registry.protocols())
+    yield
+    for name in set(registry.protocols()) - before - BUILT_IN.keys():
+        registry.unregister(name)
 
 
 def modules() -> list[str]:

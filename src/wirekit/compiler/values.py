@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
+from wirekit.compiler.expressions import BINARY, UNARY, Context, Expression, Field, LengthOf, Literal, Operation
 
 Names = tuple[str, ...]
 """Where a field lies inside a structure; ``LENGTH`` as the last name means its length."""
@@ -23,27 +22,10 @@ class Unknown(Exception):
     """An expression reads what is not known yet."""
 
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    ">>": operator.rshift,
-    "<<": operator.lshift,
-}
+_OPERATORS = {symbol: function for function, symbol in BINARY.items()}
 
 
-_UNARY: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "not ": operator.not_}
+_UNARY = {symbol: function for function, symbol in UNARY.items()}
 
 
 def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:

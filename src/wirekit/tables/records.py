@@ -5,13 +5,13 @@ A field that was not reached is null, as one that is not there. What a column ca
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from wirekit.compiler import expressions
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
 from wirekit.engine import decode
@@ -523,25 +523,8 @@ def _inside(read: _Read, key: str, inner: _Read) -> _Read:
     return inside
 
 
-_SIGNS: dict[str, Callable[..., Any]] = {"-": operator.neg, "+": operator.pos, "not ": operator.not_}
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    ">>": operator.rshift,
-    "<<": operator.lshift,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_SIGNS = {symbol: function for function, symbol in expressions.UNARY.items()}
+_OPERATORS = {symbol: function for function, symbol in expressions.BINARY.items()}
 
 
 def _computed(tree: Expression) -> _Read:

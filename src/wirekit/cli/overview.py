@@ -120,7 +120,7 @@ class Overview:
         key = (frame.protocol, about.api or "?", about.version)
         call = _of(self._calls, key, (frame.protocol, OTHERS, None), _Calls)
         call.number += request is None
-        call.errors.update({error.error for error in each.facts.errors})
+        call.errors.update(dict.fromkeys((error.error for error in each.facts.errors), 1))
         latency = frame.latency_us
         if request is None or latency is None:
             return

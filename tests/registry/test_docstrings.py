@@ -1,4 +1,4 @@
-"""The examples in docstrings, in docs/*.md and in the README run and print what they say."""
+"""The examples in docstrings, in docs/*.md and in the READMEs run and print what they say."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_examples_of_a_module(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name
+    "path",
+    [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))],
+    ids=lambda path: f"{path.parent.name}/{path.name}",
 )
 def test_examples_of_a_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -18,10 +18,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from wirekit.capture.files import open_capture
+from wirekit.capture.files.unpacking import PACKINGS
 from wirekit.capture.tcp import Settings
 from wirekit.errors import WireError
 
-CAPTURE_NAME = re.compile(r".*\.(?:pcap|pcapng|cap)\d*(?:\.gz)?", re.IGNORECASE | re.DOTALL)
+_PACKED = rf"\.(?:{'|'.join(packing.ending for packing in PACKINGS)})"
+CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNORECASE | re.DOTALL)
 """The whole name of a file that is taken for a capture where only a directory was named."""
 
 LONGEST_PAUSE_US = Settings().idle_us
@@ -65,7 +67,7 @@ def rotations(paths: Iterable[str]) -> list[Parts]:
 
 def _rotated(path: str) -> str:
     """What the files of a rotation have in common."""
-    name = re.sub(r"\.gz$", "", os.path.basename(path), flags=re.IGNORECASE)
+    name = re.sub(f"{_PACKED}$", "", os.path.basename(path), flags=re.IGNORECASE)
     return os.path.join(os.path.dirname(os.path.abspath(path)), _COUNT.sub("", _STAMP.sub("%", name)))
 
 

@@ -113,9 +113,9 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     """The captures of files and directories, and then the files that brokers store.
 
     Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
-    ``*.cap``, also with a number or ``.gz`` behind it, in the order of their names, and those whose names are of a
-    protocol's stored files. A file that is reached twice is taken once. The files of one rotation stand together, in
-    the order of their times.
+    ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those
+    whose names are of a protocol's stored files. A file that is reached twice is taken once. The files of one rotation
+    stand together, in the order of their times.
 
     Args:
         paths: files and directories.

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
+import io
 import mmap
 import os
 import stat
 import tempfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
 from wirekit.capture.files.items import Interface, Packet, Place
+from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
 from wirekit.engine import decode
 from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
@@ -24,9 +23,7 @@ from wirekit.schemas.net import pcap
 from wirekit.wire import Limits
 
 _HEAD = 64  # bytes; enough to recognise a format
-_CHUNK = 1024 * 1024  # bytes copied at once
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
-_GZIP = b"\x1f\x8b"
 
 
 class Capture:
@@ -170,11 +167,15 @@ class Capture:
 
 
 def is_capture(data: bytes) -> bool:
-    """Whether bytes begin as a pcap or pcapng file does, or one in a gzip file; 64 bytes are enough, of gzip 1024."""
-    if data.startswith(_GZIP):
+    """Whether bytes begin as a pcap or pcapng file does, or one that is compressed.
+
+    64 bytes are enough, 1024 of most compressed files, and of one by bzip2 its first block.
+    """
+    packing = packing_of(data)
+    if packing is not None:
         try:
-            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _HEAD)
-        except zlib.error:
+            data = next(packing.chunks(io.BytesIO(data)), b"")
+        except Unpacking:
             return False
     if decode(data[:_HEAD], "net.pcap.header").error is None:
         return True
@@ -183,7 +184,7 @@ def is_capture(data: bytes) -> bool:
 
 
 def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, name: str = "") -> Capture:
-    """Opens a pcap or pcapng file, compressed by gzip or not.
+    """Opens a pcap or pcapng file, compressed by gzip, zstd, xz, bzip2 or lz4, or not.
 
     What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
     the capture itself, decompressed.
@@ -204,10 +205,10 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
     source = open(path, "rb")  # noqa: SIM115  # closed with the capture
     file: IO[bytes] = source
     try:
-        packed = source.peek(2)[:2] == _GZIP
+        packing = packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC])
         unpacking = None
-        if packed or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            file, unpacking = _copied(source, packed, limits.decompressed)
+        if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            file, unpacking = _copied(source, packing, limits.decompressed)
         return Capture(name or os.fspath(path), file, limits, unpacking)
     except BaseException:
         file.close()
@@ -215,20 +216,20 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
         raise
 
 
-def _copied(source: BufferedReader, packed: bool, limit: int) -> tuple[IO[bytes], WireError | None]:
+def _copied(source: IO[bytes], packing: Packing | None, limit: int) -> tuple[IO[bytes], WireError | None]:
     """A temporary file with the content, decompressed, and why that is not all there."""
     target = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the capture
-    plain: Any = gzip.GzipFile(fileobj=source) if packed else source
     size = 0
     ended: WireError | None = None
     try:
-        while chunk := plain.read1(_CHUNK):
+        for chunk in packing.chunks(source) if packing else iter(lambda: source.read(CHUNK), b""):
             size += len(chunk)
             if size > limit:
                 raise Limit("decompressed", limit, size, protocol="net", offset=size)
             target.write(chunk)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        ended = Wrong("a whole gzip file", f"only its beginning ({error})", protocol="net", offset=size)
+    except Unpacking as error:
+        name = packing.name if packing else ""
+        ended = Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)
     except BaseException:
         target.close()
         raise

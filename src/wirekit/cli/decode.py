@@ -31,7 +31,8 @@ from wirekit.registry import registry, variants
     "form",
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
-    help="What the input is; auto knows raw bytes, plain hex, xxd, hexdump -C, Wireshark's copies, base64.",
+    help="What the input is; auto knows raw bytes, base64, hex and lists of numbers as languages write them, dumps of "
+    "xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg and Netty.",
 )
 @click.option(
     "--output",
@@ -78,12 +79,15 @@ def command(
         if not given.note:
             say("the input is empty")
         return 1
+    data = given.data if schema is not None and schema.startswith("net.") else _unwrapped(given.data)
+    if not data:
+        return 1
     if schema is None:
-        schema = _guess(given.data)
+        schema = _guess(data)
         if schema is None:
             return 1
     check_context(schema, context)
-    values = frames(schema, given.data, context=context)
+    values = frames(schema, data, context=context)
     form = output or ("tree" if on_terminal() else "json")
     if form == "json":
         return _print(values, lambda decoded: print_json(decoded.to_json(spans=spans)), strict)
@@ -95,6 +99,17 @@ def command(
 
 def _form(form: str, hex_text: str | None) -> str:
     return form if form != "auto" or hex_text is None else "hex"
+
+
+def _unwrapped(data: bytes) -> bytes:
+    """The payload of a whole packet, said on standard error; other bytes as they are."""
+    from wirekit.cli.packets import payload_of
+
+    payload = payload_of(data)
+    if payload is None:
+        return data
+    say(payload.text)
+    return payload.data
 
 
 def _guess(data: bytes) -> str | None:

@@ -1,7 +1,8 @@
 """What an engineer pastes or pipes, turned into bytes.
 
-One entry, ``read_input``. It knows raw bytes, base64 and every usual way to write bytes as hex: plain hex with any
-separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od, Wireshark, tcpdump and gdb.
+One entry, ``read_input``. It knows raw bytes, base64, lists of decimal numbers and every usual way to write bytes as
+hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od,
+Wireshark, tcpdump, gdb, WinDbg and Netty.
 Nothing here knows a protocol, a file or a terminal.
 
 A dump is read in two steps. Its first lines are measured: base of the offsets, bytes in a word, bytes in a line,
@@ -12,9 +13,10 @@ not a guess. Text is only ever blanked, never shortened, before it is read, so t
 
 from __future__ import annotations
 
-from wirekit.cli.input.debuggers import read_gdb, read_literal
+from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
+from wirekit.cli.input.literals import read_box, read_literal, read_numbers
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
 from wirekit.cli.input.text import Input, clean, encoding_of
@@ -31,17 +33,18 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     r"""Read the bytes that ``raw`` stands for.
 
     ``form`` says what ``raw`` is. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
-    ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines) and all dumps. ``base64`` takes the standard and the
-    URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
+    ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines), lists of decimal numbers and all dumps. ``base64``
+    takes the standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
 
     1. raw, if it is not printable text: ASCII and white space, after a UTF-8 or UTF-16 byte order mark if there is one;
-    2. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
+    2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell;
+    3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
        they start at 0 and stand two columns apart from the bytes. What is so recognised and damaged is an error;
-    3. hex, if all of it is hex;
-    4. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
+    4. hex, if all of it is hex;
+    5. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
        and not made of hex digits only;
-    5. raw, with a note saying why.
+    6. raw, with a note saying why.
 
     Leading white space and ``> `` quoting are ignored in each line. Offsets may start anywhere; where they leave bytes
     out, the data has them left out too and the note says so.
@@ -85,7 +88,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", "text taken as raw bytes: it is not all ASCII" if beyond else None)
     if not text.strip():
         return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
-    if printed := read_gdb(text) or read_literal(text):
+    if printed := _read_printed(text):
         return printed
     if layout := measure(text):
         return read_dump(text, layout, limit)
@@ -99,8 +102,13 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", f"text taken as raw bytes: as hex, {not_hex}; as base64, {error}")
 
 
+def _read_printed(text: str) -> Input | None:
+    """What names its kind itself: what debuggers, languages and Netty print."""
+    return read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
+
+
 def _read_hex(text: str, limit: int) -> Input:
-    if printed := read_gdb(text) or read_literal(text):
+    if printed := _read_printed(text):
         return printed
     layout = measure(text)
     return read_dump(text, layout, limit) if layout else read_plain(text)

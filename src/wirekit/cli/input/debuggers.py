@@ -1,25 +1,36 @@
-"""What debuggers and Python print: memory as gdb's ``x`` command shows it, and the literal of a bytes object."""
+"""Memory as debuggers print it: gdb's ``x`` command, and WinDbg's ``db``, ``dw``, ``dd``, ``dc`` and ``dq``."""
 
 from __future__ import annotations
 
-import ast
 import re
 
+from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.text import Input, wrong_in_line
 
-_GDB = re.compile(r"[ \t]*(0x[0-9a-fA-F]+)(?:[ \t]+<[^>\n]*>)?:((?:[ \t]+0x[0-9a-fA-F]+)+)[ \t]*")
-_LITERAL = re.compile(
-    r"""\s*(b'(?:[^'\\\n]|\\[\\'"tnr]|\\x[0-9a-fA-F]{2})*'|b"(?:[^"\\\n]|\\[\\'"tnr]|\\x[0-9a-fA-F]{2})*")\s*"""
+_GDB = re.compile(
+    r"[ \t]*(?P<address>0x[0-9a-fA-F]+)(?:[ \t]+<[^>\n]*>)?:"
+    r"(?P<words>(?:[ \t]+(?:0x[0-9a-fA-F]+|-?(?:0|[1-9]\d*)(?:[ ]'(?:\\\d{3}|\\.|[^\\\n])')?)(?!\S))+)[ \t]*"
 )
+_CHARACTER = re.compile(r" '(?:\\\d{3}|\\.|[^\\\n])'")
+_WORD = r"(?:[0-9a-fA-F]{8}`[0-9a-fA-F]{8}|[0-9a-fA-F]{16}|[0-9a-fA-F]{8}|[0-9a-fA-F]{4}|[0-9a-fA-F]{2}|\?{2,})"
+_WINDBG = re.compile(
+    rf"[ \t]*(?P<address>[0-9a-fA-F]{{8}}(?:`?[0-9a-fA-F]{{8}})?)  (?P<words>{_WORD}(?:[ -]{_WORD})*+)-?"
+    r"(?:  +(?P<text>\S.*))?[ \t]*"
+)
+_PROMPT = re.compile(r"[ \t]*\d+:[^>\n]*> ?d[a-zA-Z]* [^\n]*")
+_LINE = 16
 
 
 def read_gdb(text: str) -> Input | None:
     """Memory as ``x/8xb`` and the like show it, None for other text; words of several bytes are taken little-endian.
 
+    Decimal numbers and characters (``x/8ub``, ``x/8cb``) are taken as bytes.
+
     Raises:
         Misuse: for a line that is of another kind, an address that does not follow, words of different sizes.
     """
-    if not _GDB.match(text.lstrip("\n")):
+    first = text.lstrip("\n").partition("\n")[0]
+    if not _GDB.match(first) or not ("0x" in first.partition(":")[2] or "\t" in first.strip()):
         return None
     data, begin, size = bytearray(), 0, 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -27,24 +38,74 @@ def read_gdb(text: str) -> Input | None:
             continue
         match = _GDB.fullmatch(line)
         if match is None:
-            raise wrong_in_line(number, line, 0, "no line of gdb's x/x")
-        address, words = int(match[1], 16), [word[2:] for word in match[2].split()]
-        if not size:
-            begin, size = address, len(words[0])
-        if size not in (2, 4, 8, 16) or any(len(word) != size for word in words):
-            raise wrong_in_line(number, line, match.start(2), "words that are not of one size (x/xb gives bytes)")
+            raise wrong_in_line(number, line, 0, "no line of gdb's x command with hexadecimal or decimal numbers")
+        address, words = int(match["address"], 16), _CHARACTER.sub("", match["words"]).split()
+        width = len(words[0]) - 2 if words[0].startswith("0x") else 0
+        if not data:
+            begin, size = address, width
+        same = width == size and all(word.startswith("0x") and len(word) == size + 2 for word in words if size)
+        if not same or size not in (0, 2, 4, 8, 16):
+            raise wrong_in_line(number, line, match.start("words"), "words that are not of one size (x/xb gives bytes)")
         if address != begin + len(data):
             raise wrong_in_line(number, line, 0, f"the address should be {begin + len(data):#x}")
         for word in words:
-            data += bytes.fromhex(word)[::-1]
-    return Input(bytes(data), "gdb", None if size == 2 else "words of several bytes were taken as little-endian")
+            if size:
+                data += bytes.fromhex(word[2:])[::-1]
+            elif -0x80 <= int(word) <= 0xFF:
+                data.append(int(word) % 0x100)
+            else:
+                raise wrong_in_line(number, line, match.start("words"), f"{word} is no byte (x/xb gives bytes)")
+    notes = {0: "decimal numbers were taken as bytes", 2: None}
+    return Input(bytes(data), "gdb", notes.get(size, "words of several bytes were taken as little-endian"))
 
 
-def read_literal(text: str) -> Input | None:
-    r"""The bytes of ``b'...'`` as Python prints it, None for other text.
+def read_windbg(text: str) -> Input | None:
+    """Memory as ``db``, ``dw``, ``dd``, ``dc`` and ``dq`` show it, None for other text; words are little-endian.
 
-    >>> read_literal(r"b'\x00\x05hello'")
-    Input(data=b'\x00\x05hello', form='hex', note=None)
+    Lines are WinDbg's if the address has its grave accent or the bytes have its hyphen after the eighth; or if words
+    of several bytes stand two columns behind addresses that advance by them.
+
+    Raises:
+        Misuse: for a line of another kind, an address that does not follow, memory that could not be read, a text
+            column that shows other bytes.
     """
-    match = _LITERAL.fullmatch(text)
-    return None if match is None or not match[1].isascii() else Input(ast.literal_eval(match[1]), "hex")
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if not any(map(_is_windbg, (line for _, line in lines[:2]))) and not _advance([line for _, line in lines[:4]]):
+        return None
+    data, begin, size = bytearray(), 0, 0
+    for number, line in lines:
+        match = _WINDBG.fullmatch(line)
+        if match is None:
+            if not data and _PROMPT.fullmatch(line):
+                continue
+            raise wrong_in_line(number, line, 0, "no line of WinDbg's db, dw, dd or dq")
+        words = re.split("[ -]", match["words"].replace("`", ""))
+        address = int(match["address"].replace("`", ""), 16)
+        if not data:
+            begin, size = address, len(words[0])
+        if any("?" in word for word in words):
+            raise wrong_in_line(number, line, match.start("words"), "memory that the debugger could not read (??)")
+        if any(len(word) != size for word in words):
+            raise wrong_in_line(number, line, match.start("words"), "words that are not of one size")
+        if address != begin + len(data):
+            raise wrong_in_line(number, line, 0, f"the address should be {begin + len(data):#x}")
+        row = b"".join(bytes.fromhex(word)[::-1] for word in words)
+        if match["text"] and len(match["text"]) >= len(row) and not shows(match["text"], row):
+            raise wrong_in_line(number, line, match.start("text"), "the text column does not show these bytes")
+        data += row
+    return Input(bytes(data), "windbg", None if size == 2 else "words of several bytes were taken as little-endian")
+
+
+def _is_windbg(line: str) -> bool:
+    match = _WINDBG.fullmatch(line)
+    return match is not None and ("`" in match["address"] or "-" in match["words"][:24][23:])
+
+
+def _advance(lines: list[str]) -> bool:
+    """Whether lines have words of several bytes, behind addresses of eight digits that advance by them."""
+    matches = [_WINDBG.fullmatch(line) for line in lines]
+    if len(matches) < 2 or matches[0] is None or matches[1] is None:
+        return False
+    first, second = (int(match["address"].replace("`", ""), 16) for match in matches[:2] if match)
+    words = matches[0]["words"].replace("`", "").split(" ")
+    return first > 0 and len(words[0]) > 2 and second - first == sum(map(len, words)) // 2

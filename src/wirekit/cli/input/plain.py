@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
+from wirekit.cli.input.literals import doubtful
 from wirekit.cli.input.text import DIGITS, Input, blank, line_count, wrong
 from wirekit.errors import Misuse
 
@@ -82,6 +83,6 @@ def _doubt_plain(text: str) -> str | None:
     if len(text) > LONGEST_LINE or "\n" in text.strip():
         return None
     line = parse_line(1, text.strip())
-    if line.kind != "data" or word_size(line) > 1:
-        return None
+    if line.kind != "data" or (word_size(line) > 1 and len(line.gap) < 2):
+        return doubtful(text)
     return f"the first word was taken as data; if {line.offset!r} is an offset, remove it"

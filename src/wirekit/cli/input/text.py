@@ -17,7 +17,7 @@ class Input:
 
     Attributes:
         data: the bytes.
-        form: what the input was: raw, hex, xxd, hexdump, wireshark, od, tcpdump, gdb or base64.
+        form: what the input was: raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a sentence for a human if something was ambiguous or odd, else None.
     """
 

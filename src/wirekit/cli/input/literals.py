@@ -1,0 +1,173 @@
+"""Bytes as programs print them or sources hold them: Python's bytes, lists of numbers, a Node buffer, Netty's box."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from wirekit.cli.input.cutting import shows
+from wirekit.cli.input.text import Input, blank, wrong, wrong_in_line
+
+_ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
+_LITERAL = re.compile(rf"""b'(?:[^'\\\n]|{_ESCAPE})*'|b"(?:[^"\\\n]|{_ESCAPE})*\"""")
+_AROUND_LITERAL = re.compile(r"\s*(?:(?:bytearray|bytes)\()?\(*\s*|[\s)]*")
+
+_LONGEST_FRONT = 1000  # characters before the bracket of a list: a declaration, a constructor
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
+_CAST = re.compile(r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)", re.IGNORECASE)
+# What stands in front of a list, its bracket included: a declaration, a constructor, the names of JSON.
+_FRONT = re.compile(
+    r"(?:[A-Za-z_]\w*+|\[\]|\[\d++\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
+)  # with the bracket
+_TAIL = re.compile(r"[\]})>\s;,]*+")
+_HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
+_ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
+_DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})(?:[uU]8|[iI]8|[uU])?")
+_BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
+_NUMBER = re.compile(r"-?\d\w*+\Z|'")
+_CUT = re.compile(r"\.\.\.|…")
+
+_BOX = re.compile(r"[ \t]*\|(?P<offset>[0-9a-fA-F]{8})\|(?P<bytes>(?: [0-9a-fA-F]{2}){1,16}) *\|(?P<text>.{1,16})\|")
+_BOX_FRAME = re.compile(r"[ \t]*(?:\+[-+]+\+|\|(?:  ?[0-9a-f]){16} \|)[ \t]*")
+_BOX_ROW = 16
+
+
+def read_literal(text: str) -> Input | None:
+    r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
+
+    >>> read_literal(r"bytearray(b'\x00\x05hello')")
+    Input(data=b'\x00\x05hello', form='hex', note=None)
+    """
+    if "b'" not in text and 'b"' not in text:
+        return None
+    literals = _LITERAL.findall(text)
+    around = _LITERAL.split(text)
+    if not literals or not all(literal.isascii() for literal in literals):
+        return None
+    if any(piece.strip() for piece in around[1:-1]):
+        return None
+    if not _AROUND_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)"):
+        return None
+    return Input(b"".join(map(ast.literal_eval, literals)), "hex")
+
+
+def read_numbers(text: str) -> Input | None:
+    """A list of decimal numbers, in the brackets of any language or in none, or a Node ``<Buffer ...>``.
+
+    ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` (JSON), ``{ 0, 0x17, 'a' }``
+    (C). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that they are hexadecimal.
+
+    >>> read_numbers("[0, 0, 23, -54]").data.hex(" ")
+    '00 00 17 ca'
+
+    Raises:
+        Misuse: for a list that is cut, or numbers that are no bytes.
+    """
+    text = blank(_CAST, blank(_COMMENT, text)) if "/" in text or "(" in text else text
+    begin, end, bracket = _body(text)
+    if not bracket and not _BARE.fullmatch(text):
+        return None
+    items = [(match.start("item"), match["item"]) for match in _ITEM.finditer(text, begin, end)]
+    if bracket == "<":
+        return _hex_list(text, items[1:]) if items and items[0][1] == "Buffer" else None
+    if not items or not all(_NUMBER.match(item) or _CUT.match(item) for _, item in items):
+        return None
+    if _is_hex(items):
+        return _hex_list(text, items)
+    decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
+    if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
+        return None
+    data = bytes(_number(text, at, item, signed=any(match["sign"] for match in decimals)) for at, item in items)
+    note = None if bracket else "taken as decimal numbers; write 0x in front of hexadecimal ones"
+    return Input(data, "decimal", note)
+
+
+def _body(code: str) -> tuple[int, int, str]:
+    """Where the numbers of a list begin and end, and the bracket in front of them; all of the text without one."""
+    begin = max(code.rfind(each) for each in "[({<")
+    end = next((at for at in range(begin, len(code)) if code[at] in "])}>"), -1) if begin >= 0 else -1
+    if end < 0 or begin > _LONGEST_FRONT or not _FRONT.fullmatch(code, 0, begin + 1) or not _TAIL.fullmatch(code, end):
+        return 0, len(code), ""
+    return begin + 1, end, code[begin]
+
+
+def _is_hex(items: list[tuple[int, str]]) -> bool:
+    """Whether all items are two hexadecimal digits, and some cannot be decimal."""
+    digits = all(len(item) == 2 and _HEX_NUMBER.fullmatch(item) for _, item in items)
+    return digits and any(not item.isdecimal() or item[0] == "0" for _, item in items)
+
+
+def _hex_list(text: str, items: list[tuple[int, str]]) -> Input:
+    for at, item in items:
+        if _CUT.match(item):
+            raise wrong(text, at, "the list is cut; print all of it")
+        if len(item) != 2 or not _HEX_NUMBER.fullmatch(item):
+            raise wrong(text, at, f"{item!r} is not two hexadecimal digits")
+    return Input(bytes.fromhex("".join(item for _, item in items)), "hex")
+
+
+def _number(text: str, at: int, item: str, *, signed: bool) -> int:
+    """The byte that an item of a list stands for."""
+    if _CUT.match(item):
+        raise wrong(text, at, "the list is cut; print all of it")
+    if item[0] == "'" and len(item) > 2:
+        return _character(text, at, item)
+    if item[:2] in ("0x", "0X") and _HEX_NUMBER.fullmatch(item):
+        return int(item, 16)
+    match = _DECIMAL.fullmatch(item)
+    if match is None:
+        raise wrong(text, at, f"{item!r} is no decimal number of a byte")
+    number = int(match["sign"] + match["digits"])
+    low, high = (-0x80, 0x7F) if signed else (0, 0xFF)
+    if not low <= number <= high:
+        raise wrong(text, at, f"{number} is not in {low} to {high}" + (", as other numbers are negative" * signed))
+    return number % 0x100
+
+
+def _character(text: str, at: int, item: str) -> int:
+    try:
+        byte: bytes = ast.literal_eval(f"b{item}")
+    except (SyntaxError, ValueError):
+        byte = b""
+    if len(byte) != 1:
+        raise wrong(text, at, f"{item} is no character of one byte")
+    return byte[0]
+
+
+def read_box(text: str) -> Input | None:
+    """The box that Netty's ``ByteBufUtil.prettyHexDump`` draws, None for other text.
+
+    Raises:
+        Misuse: for a second box, rows that do not follow, a text column that shows other bytes.
+    """
+    lines = text.split("\n")
+    if not any(_BOX.fullmatch(line) for line in lines):
+        return None
+    data = bytearray()
+    skipped: list[int] = []
+    for number, line in enumerate(lines, 1):
+        match = _BOX.fullmatch(line)
+        if match is None:
+            if line.strip() and not _BOX_FRAME.fullmatch(line):
+                skipped.append(number)
+            continue
+        if int(match["offset"], 16) != len(data):
+            raise wrong_in_line(
+                number, line, 0, f"the row should begin at {len(data):#x} (one box at a time, one direction)"
+            )
+        row = bytes.fromhex(match["bytes"])
+        if not shows(match["text"], row) and match["text"].strip():
+            raise wrong_in_line(number, line, match.start("text"), "the text column does not show these bytes")
+        data += row
+        if len(row) < _BOX_ROW and any(map(_BOX.fullmatch, lines[number:])):
+            raise wrong_in_line(number, line, 0, "a second box follows (one box at a time, one direction)")
+    note = f"line {skipped[0]} is no part of the box and was skipped" if skipped else None
+    return Input(bytes(data), "netty", note)
+
+
+def doubtful(text: str) -> str | None:
+    """A note if hex without prefixes could as well be a list of decimal numbers."""
+    items = re.split(r"\s*,\s*", text.strip())
+    if len(items) < 2 or any(len(item) != 2 or not item.isdecimal() or item[0] == "0" for item in items):
+        return None
+    return "the numbers were taken as hexadecimal; put decimal ones in brackets"

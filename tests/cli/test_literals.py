@@ -1,0 +1,105 @@
+"""Bytes as languages and Netty print them are read to the very bytes, or refused with the place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirekit.cli.input import read_input
+from wirekit.errors import Misuse
+
+LISTS: dict[str, Callable[[bytes], str]] = {
+    "Java": lambda data: str([(byte ^ 0x80) - 0x80 for byte in data]),
+    "Java source": lambda data: f"byte[] frame = new byte[] {{{', '.join(f'(byte) {byte}' for byte in data)}}};",
+    "Go": lambda data: f"[{' '.join(map(str, data))}]",
+    "Go source": lambda data: f"[]byte{{{', '.join(map(str, data))}}}",
+    "JSON": lambda data: json.dumps(list(data)),
+    "Node's JSON": lambda data: json.dumps({"type": "Buffer", "data": list(data)}, indent=2),
+    "JavaScript": lambda data: f"Uint8Array({len(data)}) [ {', '.join(map(str, data))} ]",
+    "Python": lambda data: f"bytes([{', '.join(map(str, data))},])",
+    "Rust": lambda data: f"&[{', '.join(f'{byte}u8' for byte in data)}]",
+    "C": lambda data: f"/* it */\nstatic const uint8_t frame[{len(data)}] = {{ {', '.join(map(str, data))} }};",
+    "C, mixed": lambda data: f"char a[] = {{{', '.join(f'{byte:#x}' if byte % 2 else str(byte) for byte in data)}, 0}}",
+}
+
+
+@pytest.mark.parametrize("language", LISTS)
+@given(data=st.binary(min_size=1, max_size=40))
+def test_lists_of_numbers(language: str, data: bytes) -> None:
+    found = read_input(LISTS[language](data).encode())
+    assert (found.data, found.form, found.note) == (data + b"\0" * (language == "C, mixed"), "decimal", None)
+
+
+@given(st.binary(min_size=2, max_size=40))
+def test_a_node_buffer(data: bytes) -> None:
+    assert read_input(f"<Buffer {data.hex(' ')}>".encode()).data == data
+
+
+@given(st.binary(min_size=1, max_size=60))
+def test_bytes_as_python_prints_them(data: bytes) -> None:
+    for text in (f"{data!r}\n", f"{bytearray(data)!r}", f"(\n {data!r}\n {data!r})"):
+        assert read_input(text.encode()).data == data * (1 + (text[0] == "("))
+
+
+def netty(data: bytes) -> str:
+    """What Netty's ``LoggingHandler`` logs."""
+    edge = "+--------+" + 49 * "-" + "+----------------+"
+    heading = "".join(f"{number:3x}" for number in range(16))
+    lines = ["12:00:00.123 DEBUG - [id: 0x1a2b3c4d, L:/127.0.0.1:50088 - R:/127.0.0.1:51234] READ: 24B"]
+    lines += [9 * " " + "+" + 49 * "-" + "+", f"{9 * ' '}|{heading} |", edge]
+    for at in range(0, len(data), 16):
+        row = data[at : at + 16]
+        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+        lines.append(f"|{at:08x}|{''.join(f' {byte:02x}' for byte in row):<48} |{shown:<16}|")
+    return "\n".join([*lines, edge, ""])
+
+
+@given(st.binary(min_size=1, max_size=80))
+def test_nettys_box(data: bytes) -> None:
+    for form in ("auto", "hex"):
+        found = read_input(netty(data).encode(), form)
+        assert (found.data, found.form) == (data, "netty")
+        assert found.note == "line 1 is no part of the box and was skipped"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[0, 0, 23, 300]", "line 1, column 12: 300 is not in 0 to 255"),
+        ("[0, -1, 200]", "200 is not in -128 to 127, as other numbers are negative"),
+        ("[0, 0, 1a]", "'1a' is no decimal number of a byte"),
+        ("[0, 0, 010]", "'010' is no decimal number"),
+        ("[0, 0, 23, ...]", "the list is cut"),
+        ("<Buffer 00 00 00 17 ... 50 more bytes>", "the list is cut"),
+        (netty(b"one") + netty(b"two"), "one box at a time"),
+        (netty(bytes(16)) + netty(bytes(3)), "one box at a time"),
+        (netty(b"one").replace("|one", "|two"), "the text column does not show these bytes"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(text: str, message: str) -> None:
+    with pytest.raises(Misuse, match=message):
+        read_input(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "note"),
+    [
+        ("-54, -12, 10, 11", b"\xca\xf4\x0a\x0b", "taken as decimal"),
+        ("0, 0, 0, 23, 202", b"\0\0\0\x17\xca", "taken as decimal"),
+        ("10, 20, 30", b"\x10\x20\x30", "taken as hexadecimal"),
+        ("0012ff64  0000 1700 feca", bytes.fromhex("0012ff6400001700feca"), "is an offset"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_says_how_it_was(text: str, data: bytes, note: str) -> None:
+    found = read_input(text.encode())
+    assert found.data == data
+    assert note in (found.note or "")
+
+
+@pytest.mark.parametrize("text", ['{"a": 5}', "[a, b]", '{"data": "x"}', "see [12] and [13]"])
+def test_brackets_around_something_else_are_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import click
 
-from wirekit.cli.common import console, print_json
+from wirekit.cli.common import console, print_json, say
+from wirekit.errors import Misuse
+from wirekit.exports import FORMS, export
 from wirekit.registry import registry
 from wirekit.wire.describe import describe
 
 
 @click.command("schemas")
-@click.argument("key", required=False)
-@click.option("--output", type=click.Choice(["text", "json"]), default="text")
-def command(key: str | None, output: str) -> int:
-    """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY."""
+@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@click.option("--output", type=click.Choice(["text", "json", *FORMS]), default="text")
+def command(keys: tuple[str, ...], output: str) -> int:
+    """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY.
+
+    The other forms of --output are for other tools, and take several keys: lua is a dissector for Wireshark. What a
+    form cannot express is listed in the output and on standard error.
+    """
+    if output in FORMS:
+        return _export(keys, output)
+    if len(keys) > 1:
+        raise Misuse(f"--output {output} takes one key; {', '.join(FORMS)} take several")
+    key = keys[0] if keys else None
     if key is None or "." not in key:
         names = registry.protocols() if key is None else [registry.protocol(key).name]
         _list(names, output)
     else:
         _show(key, output)
+    return 0
+
+
+def _export(keys: tuple[str, ...], form: str) -> int:
+    if not keys:
+        raise Misuse(f"--output {form} needs a key; `wirekit schemas` lists them")
+    written = export(keys, form)
+    click.echo(written.text, nl=False)
+    for each in written.missing:
+        say(f"not expressed: {each}")
     return 0
 
 

@@ -1,0 +1,40 @@
+"""Layouts written for other tools: a Wireshark dissector in Lua.
+
+Each form is a module with a function ``export(keys) -> Export``, made from the layout IR alone: no form knows a
+protocol. What a form cannot say of a layout is in ``Export.missing``, and in the text that it gives.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+from wirekit.errors import Misuse
+from wirekit.exports.missing import Export, Missing
+
+FORMS = {
+    "lua": "wirekit.exports.lua",
+}
+
+
+def export(keys: Sequence[str], form: str) -> Export:
+    """Layouts in the form of another tool.
+
+    Args:
+        keys: schema keys, or the names of protocols, which stand for the layouts of their streams.
+        form: one of ``FORMS``.
+
+    Raises:
+        Misuse: for a key or form that does not exist, or several keys for a form that takes one.
+
+    >>> from wirekit.exports import export
+    >>> print(export(["kafka.offset_index"], "lua").text.splitlines()[0])
+    -- A Wireshark dissector of kafka.offset_index, written by `wirekit schemas kafka.offset_index --output lua`.
+    """
+    if form not in FORMS:
+        raise Misuse(f"no form {form!r}; there are {', '.join(FORMS)}")
+    written: Export = importlib.import_module(FORMS[form]).export(list(keys))
+    return written
+
+
+__all__ = ["FORMS", "Export", "Missing", "export"]

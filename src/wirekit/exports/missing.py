@@ -1,0 +1,56 @@
+"""What an export gives: the text, and what the form cannot say of the layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Something that a layout declares and that the form cannot say.
+
+    Attributes:
+        path: of the node, from the key of its layout on.
+        reason: what is left out, or what stands there instead.
+    """
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Export:
+    """A text in the form of another tool, and what is missing in it."""
+
+    text: str = ""
+    missing: list[Missing] = field(default_factory=list)
+
+
+class Notes:
+    """Collects what is missing, each once."""
+
+    def __init__(self) -> None:
+        self.missing: dict[Missing, None] = {}
+
+    def add(self, path: str, reason: str) -> None:
+        """Notes what a form leaves out of the node at a path."""
+        self.missing[Missing(path, reason)] = None
+
+    def lines(self, comment: str) -> list[str]:
+        """The notes as comments, those of one reason together."""
+        if not self.missing:
+            return [f"{comment} Everything that the layouts declare is expressed."]
+        paths: dict[str, list[str]] = {}
+        for each in self.missing:
+            paths.setdefault(each.reason, []).append(each.path)
+        lines = [f"{comment} Not expressed:"]
+        for reason, at in paths.items():
+            more = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
+            lines.append(f"{comment} - {reason}: {', '.join(at[:SHOWN])}{more}")
+        return lines
+
+
+SHOWN = 4

@@ -1,0 +1,169 @@
+"""The dissectors that `wirekit schemas --output lua` writes show real captures in tshark as wirekit decodes them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from wirekit.capture.files import open_capture, segments
+from wirekit.capture.follow import follow
+from wirekit.capture.tcp import Segment
+from wirekit.conversation import Frame
+from wirekit.exports import export
+
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
+TSHARK = shutil.which("tshark")
+LEAVES = ("number", "text", "bytes", "bit", "count", "length", "gap", "filler")
+MOST = 15  # frames of one direction: what follows repeats them
+ZSTD = bytes.fromhex("28b52ffd")  # is shown compressed, as the export says
+
+Shown = list[tuple[str, Any]]
+"""(path without indexes, value) of the fields of a frame, in their order."""
+
+pytestmark = pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+CASES = [
+    ("kafka", "kafka-0.8.2.2-2-produce.pcapng", (29301, 29302)),
+    ("kafka", "kafka-0.9.0.1-2-produce.pcapng", (29101, 29102)),
+    ("kafka", "kafka-0.10.2.2-4-clients.pcapng", (29201, 29202, 29211)),
+    ("pulsar", "pulsar-broker_entry_metadata.pcap", ()),
+    ("pulsar", "pulsar-comp_zlib.pcap", ()),
+    ("pulsar", "pulsar-comp_lz4.pcap", ()),
+    ("joyqueue", "jmq4-produce.pcap", ()),
+    ("joyqueue", "jmq4-consume.pcap", ()),
+    ("joyqueue", "jmq4-versions.pcap", ()),
+]
+
+
+@pytest.fixture(scope="module")
+def dissectors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """{protocol: file of its dissector}."""
+    folder = tmp_path_factory.mktemp("lua")
+    files = {}
+    for protocol in ("kafka", "pulsar", "joyqueue"):
+        files[protocol] = folder / f"{protocol}.lua"
+        files[protocol].write_text(export([protocol], "lua").text, encoding="utf-8")
+    return files
+
+
+@pytest.mark.parametrize(("protocol", "name", "ports"), CASES, ids=[name for _, name, _ in CASES])
+def test_tshark_shows_the_values_that_wirekit_decodes(
+    protocol: str, name: str, ports: tuple[int, ...], dissectors: dict[str, Path]
+) -> None:
+    shown = dissected(CAPTURES / name, dissectors[protocol], protocol, ports)
+    compared = 0
+    for sides, frames in decoded(CAPTURES / name).items():
+        assert len(shown[sides]) == len(frames), sides
+        for frame, fields in zip(frames[:MOST], shown[sides], strict=False):
+            if frame.schema.startswith("kafka.sasl_") or (frame.request is not None and frame.request.reason):
+                continue  # what only the dialogue knows, as the export says
+            expected = list(values(frame))
+            for place, (path, value) in enumerate(expected):
+                assert fields[place][0] == path, (sides, frame)
+                assert value is None or value == as_shown(value, *fields[place][1]), (sides, frame, path)
+            assert len(fields) == len(expected), (sides, frame, fields[len(expected) :])
+            compared += len(expected)
+    assert compared > 100
+
+
+def decoded(path: Path) -> dict[tuple[str, str], list[Frame]]:
+    """{(sender, receiver): its frames in the order of the stream}."""
+    found: dict[tuple[str, str], list[Frame]] = defaultdict(list)
+    with open_capture(str(path)) as capture:
+        for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
+            if isinstance(item, Frame):
+                found[link.addresses(item.side)].append(item)
+    return {sides: sorted(frames, key=lambda frame: frame.offset) for sides, frames in found.items()}
+
+
+def values(frame: Frame) -> Iterator[tuple[str, Any]]:
+    """The leaves of a frame; of numbers that stand in front of a field, those of protobuf left out."""
+    spans = frame.decoded.spans
+    tags = {span.path.removesuffix(".$tag") for span in spans if span.path.endswith(".$tag")}
+    numbers = {span.path for span in spans if span.kind in ("length", "count")}
+    for span in spans:
+        if span.kind not in LEAVES or re.search(r"\$(tag|unknown|trailing)", span.path):
+            continue
+        path = re.sub(r"\[\d+\]", "", span.path)
+        if span.path in numbers:
+            if span.path.removesuffix(".$length") in tags:
+                continue
+            yield path.replace("$", "_"), None
+            continue
+        value = frame.value
+        for part in re.findall(r"[^.\[\]]+", span.path):
+            if part == "content" and value.compressed.startswith(ZSTD):
+                break
+            value = value[int(part)] if part.isdigit() else getattr(value, part)
+        else:
+            yield path, plain(value)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode().hex()
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if isinstance(value, float) else int(value)
+
+
+def dissected(path: Path, dissector: Path, protocol: str, ports: tuple[int, ...]) -> dict[tuple[str, str], list[Shown]]:
+    """The same, as tshark shows it."""
+    chosen = [option for port in ports for option in ("-d", f"tcp.port=={port},wirekit_{protocol}")]
+    show = f"-Y wirekit_{protocol} -T pdml -J".split()
+    command = [
+        str(TSHARK),
+        "-r",
+        str(path),
+        "-X",
+        f"lua_script:{dissector}",
+        *chosen,
+        *show,
+        f"ip tcp wirekit_{protocol}",
+    ]
+    output = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert b"Error" not in output.stderr, output.stderr
+    groups = set(re.findall(r'ProtoField\.none\("([^"]*)"', dissector.read_text(encoding="utf-8")))
+    found: dict[tuple[str, str], list[Shown]] = defaultdict(list)
+    for packet in ElementTree.fromstring(output.stdout).iter("packet"):
+        attributes = {field.get("name"): field.get("show") for field in packet.iter("field")}
+        sides = [f"{attributes[f'ip.{end}']}:{attributes[f'tcp.{end}port']}" for end in ("src", "dst")]
+        for proto in packet.iter("proto"):
+            if proto.get("name") == f"wirekit_{protocol}":
+                found[sides[0], sides[1]].append(list(fields_of(proto, f"wirekit_{protocol}.", groups)))
+    return found
+
+
+def fields_of(proto: ElementTree.Element, prefix: str, groups: set[str]) -> Iterator[tuple[str, Any]]:
+    """The fields of a frame that have a value, without those that the dissector computes."""
+    for field in proto.iter("field"):
+        name = field.get("name") or ""
+        path = re.sub("__[a-z0-9]+$", "", name.removeprefix(prefix).partition(".")[2])
+        if not name.startswith(prefix) or not path or name in groups or path.endswith("._ok"):
+            continue
+        if path.endswith(("._length", "._count")):
+            yield path, None
+            continue
+        yield path, (field.get("value") or "", field.get("show") or "")
+
+
+def as_shown(value: Any, raw: str, show: str) -> Any:
+    """What tshark shows, as the kind of value that wirekit has there."""
+    if isinstance(value, str):
+        return raw
+    if isinstance(value, float):
+        return float(show)
+    return {"True": 1, "False": 0}.get(show) if show in ("True", "False") else int(show, 0)
+
+
+def test_what_a_dissector_cannot_express_is_listed_in_it() -> None:
+    written = export(["pulsar"], "lua")
+    assert "data compressed by zstd is shown compressed" in {each.reason for each in written.missing}
+    assert all(f"-- - {each.reason}" in written.text for each in written.missing)

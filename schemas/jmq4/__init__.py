@@ -6,8 +6,6 @@ the sources and every difference.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wirekit.registry import Layout, Protocol
 from wirekit.schemas.jmq4 import commands, frame, message
 from wirekit.schemas.jmq4.codes import COMMANDS
@@ -15,20 +13,11 @@ from wirekit.schemas.jmq4.differences import noted
 from wirekit.schemas.jmq4.types import string1
 from wirekit.wire import Limits, Node
 
-if TYPE_CHECKING:
-    from wirekit.conversation import Dialogue
-
 DOCUMENT = "JMQ4 protocol document, 通信协议"
 IMPLEMENTATION = "JoyQueue 4.2.8-SNAPSHOT, network/"
 OPENED = "bodies decompressed and batches split"
 LIMITS = Limits(frame=100 * 1024 * 1024)
 PORT = 50088
-
-
-def _dialogue() -> type[Dialogue]:
-    from wirekit.protocols.jmq4.dialogue import JmqDialogue
-
-    return JmqDialogue
 
 
 def _payloads(payloads: dict[int, Node], source: str) -> dict[str, Layout]:
@@ -76,7 +65,7 @@ JOYQUEUE = Protocol(
     readings=({"layout_version": 1}, {"layout_version": 2}, {"layout_version": 3}),
     limits=LIMITS,
     ports=(PORT,),
-    dialogue=_dialogue,
+    dialogue="wirekit.protocols.jmq4.dialogue:JmqDialogue",
     tables="wirekit.protocols.jmq4.tables:TABLES",
     pairing="wirekit.protocols.jmq4.pairing:JOYQUEUE",
     rules="wirekit.protocols.jmq4.rules:RULES",
@@ -101,7 +90,7 @@ JMQ4 = Protocol(
     recognised_by=("frame",),
     limits=LIMITS,
     ports=(PORT,),
-    dialogue=_dialogue,
+    dialogue="wirekit.protocols.jmq4.dialogue:JmqDialogue",
     tables="wirekit.protocols.jmq4.tables:TABLES",
     pairing="wirekit.protocols.jmq4.pairing:JMQ4",
     rules="wirekit.protocols.jmq4.rules:RULES",

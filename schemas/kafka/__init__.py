@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirekit.registry import Layout, Note, Protocol
 from wirekit.schemas.kafka import disk, embedded, frames, messages
@@ -32,9 +32,6 @@ from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import PRODUCE, UNTIMED_FETCHED, UNTIMED_PRODUCED
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT, OFFSET_COMMIT_BETA
 from wirekit.wire import Limits
-
-if TYPE_CHECKING:
-    from wirekit.conversation import Dialogue
 
 PAGE = "specification page"
 TABLES = "Kafka 0.10.2 Protocol.java"
@@ -75,12 +72,6 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
     for name, node in nodes.items():
         about = f"{name} with magic 1 in front of the layout of magic 0"
         yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
-
-
-def _dialogue() -> type[Dialogue]:
-    from wirekit.protocols.kafka.dialogue import KafkaDialogue
-
-    return KafkaDialogue
 
 
 PROTOCOL = Protocol(
@@ -148,7 +139,7 @@ PROTOCOL = Protocol(
     stored_names={"log_segment": r"\d{20}\.log"},
     directory="wirekit.protocols.kafka.data_directory:check",
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),
-    dialogue=_dialogue,
+    dialogue="wirekit.protocols.kafka.dialogue:KafkaDialogue",
     tables="wirekit.protocols.kafka.tables:TABLES",
     pairing="wirekit.protocols.kafka.pairing:PAIRING",
     rules="wirekit.protocols.kafka.rules:RULES",

@@ -6,24 +6,13 @@ real clients and brokers do where the specification is loose (NOTES.md).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wirekit.registry import Layout, Protocol
 from wirekit.schemas.pulsar import frame, notes
 from wirekit.wire import Limits
 
-if TYPE_CHECKING:
-    from wirekit.conversation import Dialogue
-
 MAX_MESSAGE_SIZE = 5 * 1024 * 1024
 FRAME_PADDING = 10 * 1024
 SPECIFICATION = "Pulsar binary protocol specification, Framing"
-
-
-def _dialogue() -> type[Dialogue]:
-    from wirekit.protocols.pulsar.dialogue import PulsarDialogue
-
-    return PulsarDialogue
 
 
 PROTOCOL = Protocol(
@@ -47,7 +36,7 @@ PROTOCOL = Protocol(
     recognised_by=("frame",),
     limits=Limits(frame=MAX_MESSAGE_SIZE + FRAME_PADDING - 4, decompressed=256 * 1024 * 1024),
     ports=(6650,),
-    dialogue=_dialogue,
+    dialogue="wirekit.protocols.pulsar.dialogue:PulsarDialogue",
     tables="wirekit.protocols.pulsar.tables:TABLES",
     pairing="wirekit.protocols.pulsar.pairing:PAIRING",
     rules="wirekit.protocols.pulsar.rules:RULES",

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
 from wirekit.wire.node import Node
+from wirekit.wire.references import answer_by
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -151,12 +152,6 @@ class Schema:
             raise Misuse(f"{self.key}: {error}") from None
 
 
-def _no_dialogue() -> Any:
-    from wirekit.conversation import Dialogue
-
-    return Dialogue
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """A layout as a protocol declares it: the node, one line about it, where it is specified, what to know besides.
@@ -198,7 +193,8 @@ class Protocol:
             and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
         built: {layout that gives columns: ``module:function``}; the function takes a key, a batch and the options of
             ``build_columns`` by name, and gives the bytes.
-        dialogue: makes the object that follows one connection (see ``wirekit.conversation.Dialogue``).
+        dialogue: ``module:name`` of the class whose objects follow a connection each, or a function that gives the
+            class (see ``wirekit.conversation.Dialogue``).
         pairing: ``module:name`` of what tells its frames apart and pairs them, as data (see
             ``wirekit.conversation.pairing``), "" where the dialogue alone knows.
         rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
@@ -222,7 +218,7 @@ class Protocol:
     stored_names: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
-    dialogue: Callable[[], type[Dialogue]] = field(default=_no_dialogue)
+    dialogue: str | Callable[[], type[Dialogue]] = "wirekit.conversation:Dialogue"
     pairing: str = ""
     rules: str = ""
     tables: str | Tables = ""
@@ -237,9 +233,13 @@ class Protocol:
             return self.tables
         if not self.tables:
             return Tables()
-        module, name = self.tables.split(":")
-        found: Tables = getattr(importlib.import_module(module), name)
+        found: Tables = _named(self.tables)
         return found
+
+    def follow(self) -> Dialogue:
+        """What follows a new connection."""
+        found: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        return found(self)
 
     @cached_property
     def variants(self) -> dict[str, list[str]]:
@@ -327,8 +327,7 @@ class Registry:
     def _load(self, name: str) -> None:
         with self._lock:
             if name in BUILT_IN and name not in self._protocols:
-                module, attribute = BUILT_IN[name].split(":")
-                protocol = getattr(importlib.import_module(module), attribute)
+                protocol = _named(BUILT_IN[name])
                 self._add(protocol, _schemas(protocol))  # that they can be compiled is tested
 
     def _search(self) -> None:
@@ -425,10 +424,9 @@ class Registry:
         return None
 
     def _by_first_byte(self) -> dict[bytes, list[Beginning]]:
-        module, name = BEGINNINGS.split(":")
         found: dict[bytes, list[Beginning]] = {}
         tables = [protocol.beginnings for protocol in list(self._protocols.values())]
-        for each in chain(getattr(importlib.import_module(module), name), *tables):
+        for each in chain(_named(BEGINNINGS), *tables):
             for first in dict.fromkeys(start[:1] for start in each.starts):
                 found.setdefault(first, []).append(each)
         return found
@@ -463,6 +461,12 @@ class Registry:
         except KeyError:
             self._refuse(name)
             raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
+
+
+def _named(place: str) -> Any:
+    """What ``module:name`` names."""
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _packages_may_add() -> bool:
@@ -524,7 +528,15 @@ def _schemas(protocol: Protocol) -> list[Schema]:
     ]
 
 
+def _cost(node: Node) -> int:
+    from wirekit.compiler.costs import cost
+    from wirekit.compiler.lower import lower
+
+    return cost(lower(node))
+
+
 registry = Registry()
+answer_by(registry.__getitem__, _cost)
 
 
 def variants(key: str) -> list[str]:

@@ -33,7 +33,7 @@ def check_context(schema: str, context: dict[str, Any]) -> None:
     """Refuses context that the schema does not ask for, and says what it could have been told."""
     if not context:
         return
-    from wirekit.compiler.expressions import choices_of, contexts_of
+    from wirekit.compiler.contexts import choices_of, contexts_of
 
     names = {schema} if "." in schema else {registry.protocol(schema).stream(side) for side in ("client", "server")}
     asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})

@@ -168,7 +168,7 @@ def _complain(decoded: Decoded, strict: bool) -> int:
             if decode(decoded.data, key, context=decoded.context).clean:
                 say(f"it decodes cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
-        from wirekit.compiler.expressions import contexts_of
+        from wirekit.compiler.contexts import contexts_of
 
         asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
         if asked:

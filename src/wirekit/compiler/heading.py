@@ -16,6 +16,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import bare, fixed
+from wirekit.wire.references import referred
 
 Ranges = list[tuple[int, int]]
 ANY = (0x00, 0xFF)
@@ -70,9 +71,7 @@ def heading(key: str, most: int) -> Heading:
     """
     known = _headings(key)
     if most not in known:
-        from wirekit.registry import registry
-
-        layout = registry[key].layout
+        layout = referred(key).layout
         numbers = list(_numbers(layout, most))
         size = sum(number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)

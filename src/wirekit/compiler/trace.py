@@ -21,6 +21,7 @@ from wirekit.errors import Limit
 from wirekit.values import Span
 from wirekit.wire.compressed import Opened
 from wirekit.wire.costs import SPAN
+from wirekit.wire.references import referred
 from wirekit.wire.stream import Allowance, Reader, Session
 
 Unit = Callable[..., int]
@@ -452,6 +453,4 @@ def unit(key: str) -> Unit:
 
 def writer(key: str) -> Writer:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
-    from wirekit.registry import registry
-
-    return Writer(key, registry[key].layout, unit)
+    return Writer(key, referred(key).layout, unit)

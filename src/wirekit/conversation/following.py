@@ -86,7 +86,7 @@ class Conversation:
         self.limits = limits or self.protocol.limits
         self._limits_given = limits is not None
         self._agreement = self.limits
-        self.dialogue = self.protocol.dialogue()(self.protocol)
+        self.dialogue = self.protocol.follow()
         self._directions = {side: _Direction() for side in SIDES}
         if not started:
             for direction in self._directions.values():

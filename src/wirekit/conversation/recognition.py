@@ -138,7 +138,7 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
 
 def _knows_body(protocol: Protocol, side: str, frame: bytes) -> bool:
     """Whether the protocol has a layout for the body of a frame, as far as its header tells."""
-    return protocol.dialogue()(protocol).schema(side, frame)[2] is None
+    return protocol.follow().schema(side, frame)[2] is None
 
 
 def _why_not(decoded: Decoded) -> str:
@@ -197,7 +197,7 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     """Whether what was taken for the client is the server, where both sides send frames of one layout."""
     if protocol.client != protocol.server:
         return guess
-    dialogue = protocol.dialogue()(protocol)
+    dialogue = protocol.follow()
     votes = 0
     for side, data in (("client", client), ("server", server)):
         for decoded in islice(frames(protocol.stream("client"), data), FRAMES_TO_RECOGNISE):
@@ -270,7 +270,7 @@ def _frame_fits(
         whole = any(each.error is None and not each.gaps for each in decoded)
     if whole and _knows_body(protocol, side, frame):
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
-    return False, protocol.dialogue()(protocol).headed(side, frame, side_known=side_known)
+    return False, protocol.follow().headed(side, frame, side_known=side_known)
 
 
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:

@@ -7,12 +7,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wirekit.engine import Decoded
 from wirekit.registry import registry
 from wirekit.values import Check, Record, Span, Symbol, readable
 from wirekit.wire.hints import Display, Hints, Nodes
+
+if TYPE_CHECKING:
+    from wirekit.engine import Decoded
 
 FRAMING = ("length", "count", "tag", "delimiter")
 LONGEST_TEXT = 200  # characters of a value

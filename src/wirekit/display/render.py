@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from wirekit.display.fields import FRAMING, Line, counted, field_lines, framed, number_text
-from wirekit.engine import Decoded
 from wirekit.values import Check, Span
+
+if TYPE_CHECKING:
+    from wirekit.engine import Decoded
 
 LEVELS = ("cyan", "green", "blue", "magenta")  # by depth; red and yellow are for what is wrong
 BAD = "reverse red"

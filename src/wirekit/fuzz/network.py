@@ -43,7 +43,7 @@ class TcpTarget(Target):
         self._address = _address(host, port, allow_remote=allow_remote)
         self._protocol = registry.protocol(protocol)
         self._bounds = bounds
-        dialogue = self._protocol.dialogue()(self._protocol)
+        dialogue = self._protocol.follow()
         self._opening = [
             engine.encode(self._protocol.key(name), value) for name, value in (dialogue.opening if opening else ())
         ]

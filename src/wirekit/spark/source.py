@@ -32,23 +32,12 @@ from wirekit.registry import registry
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
-
-
-def register(spark: SparkSession) -> None:
-    """Makes ``spark.read.format("wirekit")`` known to a session.
-
-    Spark finds an installed package by itself, but not one that is installed as editable.
-    """
-    from pyspark_wirekit import DefaultSource
-
-    spark.dataSource.register(DefaultSource)
 
 
 @dataclass

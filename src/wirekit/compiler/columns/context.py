@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.compiler import ir
+from wirekit.compiler.contexts import contexts_of
 from wirekit.compiler.expressions import (
     BINARY,
     UNARY,
@@ -15,7 +16,6 @@ from wirekit.compiler.expressions import (
     LengthOf,
     Literal,
     Operation,
-    contexts_of,
 )
 from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit

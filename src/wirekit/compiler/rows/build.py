@@ -21,6 +21,7 @@ from wirekit.compiler.rows.build_code import Building, distance, put_number, usu
 from wirekit.compiler.rows.build_state import REASONS, State, Unit
 from wirekit.compiler.rows.build_structures import Structures
 from wirekit.compiler.source import Scope, Unusual, is_large
+from wirekit.wire.references import referred
 
 __all__ = ["REASONS", "Builder", "State", "Unit", "Unusual", "builder", "unit"]
 
@@ -196,6 +197,4 @@ def unit(key: str) -> Unit:
 
 def builder(key: str) -> Builder:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
-    from wirekit.registry import registry
-
-    return Builder(key, registry[key].layout, unit)
+    return Builder(key, referred(key).layout, unit)

@@ -22,6 +22,7 @@ from wirekit.compiler.rows.state import REASONS, Prefix, State, Unit
 from wirekit.compiler.rows.structures import Structures
 from wirekit.compiler.source import Scope, Unusual, fixed, is_large, nullable
 from wirekit.errors import Misuse
+from wirekit.wire.references import referred
 
 __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "unit", "writer"]
 
@@ -196,6 +197,4 @@ def unit(key: str) -> Unit:
 
 def writer(key: str) -> Writer:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
-    from wirekit.registry import registry
-
-    return Writer(key, registry[key].layout, unit)
+    return Writer(key, referred(key).layout, unit)

@@ -17,6 +17,7 @@ from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
 from wirekit.compiler.rows.build_state import Unit
 from wirekit.compiler.source import Scope, Unusual, bare, trees_in
+from wirekit.wire.references import referred
 
 
 def octets(value: Any) -> bytes:
@@ -130,6 +131,4 @@ def unit(key: str) -> Unit:
 
 def builder(key: str) -> DirectBuilder:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
-    from wirekit.registry import registry
-
-    return DirectBuilder(key, registry[key].layout, unit)
+    return DirectBuilder(key, referred(key).layout, unit)

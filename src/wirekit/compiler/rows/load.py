@@ -21,6 +21,7 @@ from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import Opened
 from wirekit.wire.extras import load_extras
+from wirekit.wire.references import referred
 from wirekit.wire.told import counted
 
 Unit = Callable[..., Any]
@@ -327,6 +328,4 @@ def unit(key: str) -> Unit:
 
 def loader(key: str) -> Loader:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
-    from wirekit.registry import registry
-
-    return Loader(key, registry[key].layout, unit)
+    return Loader(key, referred(key).layout, unit)

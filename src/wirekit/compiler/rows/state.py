@@ -12,6 +12,7 @@ from wirekit.errors import WireError
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import NEED_SIZE, Opened
 from wirekit.wire.costs import OPENED
+from wirekit.wire.references import referred
 from wirekit.wire.stream import Allowance, Limits, Reader, Session, join_path
 
 Unit = Callable[..., tuple[Any, int]]
@@ -152,9 +153,7 @@ class State:
 
     def refer(self, key: str, unit: Unit, b: bytes, p: int, e: int, q: Prefix) -> tuple[Any, int]:
         """A value of another schema, which may be the one at work."""
-        from wirekit.registry import registry
-
-        self.charge(registry[key].cost)
+        self.charge(referred(key).cost)
         if self.nested >= self.limits.depth:
             raise Unusual
         self.nested += 1

@@ -9,6 +9,7 @@ from wirekit.errors import Short, WireError
 from wirekit.values import shown
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, is_null, load_part
 from wirekit.wire.numbers import Integer
+from wirekit.wire.references import cost_of
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -22,10 +23,7 @@ class _Elements(Node):
     @cached_property
     def cost(self) -> int:
         """Bytes of memory that an element takes."""
-        from wirekit.compiler.costs import cost
-        from wirekit.compiler.lower import lower
-
-        return cost(lower(self.element))
+        return cost_of(self.element)
 
     def parts(self) -> list[tuple[str, Node]]:
         return [("element", self.element)]

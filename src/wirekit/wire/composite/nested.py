@@ -7,6 +7,7 @@ from typing import Any
 from wirekit.errors import Limit
 from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, wrapping
 from wirekit.wire.numbers import Integer
+from wirekit.wire.references import referred
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -98,16 +99,12 @@ class Ref(Node):
     @property
     def target(self) -> Node:
         """The node behind the key."""
-        from wirekit.registry import registry
-
-        return registry[self.key].node
+        return referred(self.key).node
 
     @property
     def cost(self) -> int:
         """Bytes of memory that a value takes."""
-        from wirekit.registry import registry
-
-        return registry[self.key].cost
+        return referred(self.key).cost
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         limits = stream.session.limits

@@ -1,0 +1,72 @@
+"""What layouts ask of the registry that keeps them, so that neither the vocabulary nor an engine imports it.
+
+The registry says how it is asked (``answer_by``) when it is imported, which ``import wirekit`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from wirekit.errors import Misuse
+
+if TYPE_CHECKING:
+    from wirekit.compiler import ir
+    from wirekit.wire.node import Node
+
+
+class Entry(Protocol):
+    """A layout under its key."""
+
+    @property
+    def node(self) -> Node:
+        """The layout as it is declared."""
+
+    @property
+    def layout(self) -> ir.Node:
+        """The layout as IR."""
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that a value takes, without what its bytes decide."""
+
+
+def _nobody(asked: object) -> Entry:
+    raise Misuse(f"{asked}: no registry was imported; import wirekit first")
+
+
+def _no_cost(node: Node) -> int:
+    raise Misuse(f"{node!r}: no registry was imported; import wirekit first")
+
+
+_entry: Callable[[str], Entry] = _nobody
+_cost: Callable[[Node], int] = _no_cost
+
+
+def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int]) -> None:
+    """Says who knows the layouts.
+
+    Args:
+        entry: gives the layout of a key, or raises ``Misuse``.
+        cost: gives the bytes of memory that a value of a node takes, without what its bytes decide.
+    """
+    global _entry, _cost  # there is one registry
+    _entry, _cost = entry, cost
+
+
+def referred(key: str) -> Entry:
+    """The layout of a key.
+
+    >>> import wirekit
+    >>> referred("kafka.sasl_token").node is wirekit.registry["kafka.sasl_token"].node
+    True
+
+    Raises:
+        Misuse: when there is none.
+    """
+    return _entry(key)
+
+
+def cost_of(node: Node) -> int:
+    """Bytes of memory that a value of a node takes, without what its bytes decide."""
+    return _cost(node)

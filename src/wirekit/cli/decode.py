@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
@@ -20,6 +21,8 @@ from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry, variants
+
+PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than IP can have
 
 
 @click.command("decode")
@@ -79,14 +82,18 @@ def command(
         if not given.note:
             say("the input is empty")
         return 1
-    data = given.data if schema is not None and schema.startswith("net.") else _unwrapped(given.data)
+    if schema is not None:
+        check_context(schema, context)
+    data = given.data
+    if len(data) in PACKET and not _is_frame(data, schema, context):
+        data = _unwrapped(data)
     if not data:
         return 1
     if schema is None:
         schema = _guess(data)
         if schema is None:
             return 1
-    check_context(schema, context)
+        check_context(schema, context)
     values = frames(schema, data, context=context)
     form = output or ("tree" if on_terminal() else "json")
     if form == "json":
@@ -99,6 +106,15 @@ def command(
 
 def _form(form: str, hex_text: str | None) -> str:
     return form if form != "auto" or hex_text is None else "hex"
+
+
+def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
+    """Whether the bytes begin with what the schema, or any protocol, describes: then they are no whole packet."""
+    if schema is None:
+        from wirekit.conversation import recognise
+
+        return bool(recognise(data, b"").protocol)
+    return schema.startswith("net.") or next(frames(schema, data, context=context)).error is None
 
 
 def _unwrapped(data: bytes) -> bytes:

@@ -10,8 +10,6 @@ from wirekit.cli.common import plural
 from wirekit.engine import Decoded, decode
 from wirekit.schemas.net.link import LINKS
 
-SHORTEST = 40  # bytes of the headers of IPv4 and TCP
-LONGEST = 1 << 18  # bytes; those of IP are at most 65,535
 PADDED = 64  # bytes that Ethernet fills up a packet to, with its checksum
 
 
@@ -33,8 +31,6 @@ def payload_of(data: bytes) -> Payload | None:
     The lengths of IP must cover the bytes, but for what Ethernet fills up, and the checksum of IPv4 be right, or 0 as
     where the network card computes it. A packet of which the end is missing counts if its checksum is right.
     """
-    if not SHORTEST <= len(data) <= LONGEST:
-        return None
     for link_type in {name: number for number, name in LINKS.items()}.values():
         decoded = decode(data, f"net.{LINKS[link_type]}")
         if not _fits(decoded):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -10,11 +11,11 @@ from typing import Any
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, open_capture, segments
+from wirekit.capture.files import Capture, Damaged, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
-from wirekit.cli.common import STANDARD_INPUT, plural, reopenable, say
+from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, stored_kind
 from wirekit.registry import registry
@@ -81,6 +82,18 @@ def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, 
         yield tuple(replace(each, name=STANDARD_INPUT) if each.name == copy else each for each in inputs)
 
 
+def open_named(name: str) -> Capture:
+    """Opens a capture; what comes through a pipe is read as it comes, and lines go out before more is waited for.
+
+    Raises:
+        WireError, OSError: as for ``open_capture``.
+    """
+    source = piped(name)
+    if source is not None:
+        return piped_capture(source, name, waiting=sys.stdout.flush)
+    return open_capture(STANDARD_INPUT_FILE if name == STANDARD_INPUT else name, name=name)
+
+
 class FollowedCapture:
     """The items of one capture, connection by connection.
 
@@ -90,7 +103,6 @@ class FollowedCapture:
     Args:
         parts: what its files are called, in order; ``-`` is standard input.
         choice: how protocols are chosen.
-        copy: where the only file can be read, if not there.
 
     Attributes:
         path: what the capture is called: its first file.
@@ -98,11 +110,10 @@ class FollowedCapture:
         skipped: packets that hold no TCP segment, by reason; known once all items are taken.
     """
 
-    def __init__(self, parts: Parts, choice: Choice, copy: str = "") -> None:
+    def __init__(self, parts: Parts, choice: Choice) -> None:
         self.parts = parts
         self.path = parts[0]
         self.choice = choice
-        self.copy = copy
         self.status = 0
         self.skipped: Counter[str] = Counter()
 
@@ -111,15 +122,14 @@ class FollowedCapture:
 
     def _segments(self) -> Iterator[Segment]:
         for number, name in enumerate(self.parts):
-            with reopenable(self.copy or name) as path:
-                try:
-                    capture = open_capture(path, name=name)
-                except WireError as error:
-                    say(f"{name}: {no_capture(name, error)}")
-                    self.status = 1
-                    continue
-                with capture:
-                    yield from self._of_file(capture, number)
+            try:
+                capture = open_named(name)
+            except WireError as error:
+                say(f"{name}: {no_capture(name, error)}")
+                self.status = 1
+                continue
+            with capture:
+                yield from self._of_file(capture, number)
 
     def _of_file(self, capture: Capture, number: int) -> Iterator[Segment]:
         for each in segments(capture, number):

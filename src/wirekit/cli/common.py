@@ -10,7 +10,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO
+from io import BufferedReader
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -29,6 +30,8 @@ def on_terminal() -> bool:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_INPUT = "-"
 """As the name of a file."""
+STANDARD_INPUT_FILE = "/dev/stdin"
+"""Standard input, where a regular file was redirected to it."""
 
 COLUMNS = ("numba", "numpy", "pyarrow")
 """What the extra ``columns`` brings."""
@@ -103,23 +106,33 @@ def read_bytes(path: str | None) -> bytes:
         return file.read()
 
 
-@contextmanager
-def reopenable(path: str) -> Iterator[str]:
-    """The path of a file that may be opened more than once: this one, or a copy of a pipe or of standard input."""
+def piped(path: str) -> BufferedReader | None:
+    """What can be read only once: standard input, or an open pipe; None for a regular file."""
     if path == STANDARD_INPUT:
         source = _standard_input()
-        if stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            yield "/dev/stdin"
-            return
-    elif os.path.isdir(path):
+        return None if stat.S_ISREG(os.fstat(source.fileno()).st_mode) else source
+    if os.path.isdir(path):
         raise click.UsageError(
             f"{path} is a directory; name files, or give it to `wirekit pipeline` or `wirekit inspect`"
         )
-    elif os.path.isfile(path):
-        yield path
+    if os.path.isfile(path):
+        return None
+    if path not in _pipes or _pipes[path].closed:
+        _pipes[path] = open(path, "rb")  # noqa: SIM115  # closed by who reads it
+    return _pipes[path]
+
+
+_pipes: dict[str, BufferedReader] = {}
+"""Pipes that are open, by path: they can be opened once, and are looked at before they are read."""
+
+
+@contextmanager
+def reopenable(path: str) -> Iterator[str]:
+    """The path of a file that may be opened more than once: this one, or a copy of a pipe or of standard input."""
+    source = piped(path)
+    if source is None:
+        yield STANDARD_INPUT_FILE if path == STANDARD_INPUT else path
         return
-    else:
-        source = open(path, "rb")  # noqa: SIM115  # closed below
     import shutil
     import tempfile
 
@@ -136,7 +149,7 @@ def once(paths: tuple[str, ...]) -> None:
         raise click.UsageError("standard input can be read only once; give - once")
 
 
-def _standard_input() -> BinaryIO:
+def _standard_input() -> BufferedReader:
     if sys.stdin is None:
         raise click.UsageError("standard input is closed; name a file")
-    return sys.stdin.buffer
+    return cast(BufferedReader, sys.stdin.buffer)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
+from wirekit.capture.files import Capture, Damaged, Skipped, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
-from wirekit.cli.captures import captures_of, choice_options, no_capture, parse_choice, separate_option
-from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json, reopenable
+from wirekit.cli.captures import captures_of, choice_options, no_capture, open_named, parse_choice, separate_option
+from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
@@ -130,19 +130,18 @@ def _count(parts: Parts, choice: Choice, selection: Selection, count: FileSummar
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
     for path in parts:
-        with reopenable(path) as copy:
-            try:
-                capture = open_capture(copy, name=path)
-            except WireError as error:
-                if len(parts) > 1:
-                    count.damage(f"{path}: {error}")
-                else:
-                    count.unreadable = no_capture(path, error)
-                continue
-            with capture:
-                yield from _of_file(capture, count)
-                if capture.damage is not None:
-                    count.damage(f"{path}: {capture.damage}" if len(parts) > 1 else str(capture.damage))
+        try:
+            capture = open_named(path)
+        except WireError as error:
+            if len(parts) > 1:
+                count.damage(f"{path}: {error}")
+            else:
+                count.unreadable = no_capture(path, error)
+            continue
+        with capture:
+            yield from _of_file(capture, count)
+            if capture.damage is not None:
+                count.damage(f"{path}: {capture.damage}" if len(parts) > 1 else str(capture.damage))
 
 
 def _of_file(capture: Capture, count: FileSummary) -> Iterator[Segment]:

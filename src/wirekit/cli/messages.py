@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from wirekit.capture.files import open_capture
+from wirekit.capture.files import is_capture, open_capture
+from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
 from wirekit.cli.common import (
     COLUMNS,
+    STANDARD_INPUT,
+    STANDARD_INPUT_FILE,
     console,
     have_columns,
     need,
     on_terminal,
     once,
+    piped,
     plural,
     print_json,
     reopenable,
@@ -42,6 +46,7 @@ from wirekit.values import printable, readable
 if TYPE_CHECKING:
     from wirekit.compiler.json_lines import Lines
 
+_HEAD = 64  # bytes; enough to tell a capture
 MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
 
 
@@ -84,12 +89,12 @@ def command(
     for parts in captures_of(files, separate=separate):
         path = parts[0]
         before = show.bad
-        with reopenable(path) as copy:
-            if len(parts) > 1 or _is_capture(copy):
-                status |= _captured(parts, copy if len(parts) == 1 else "", choice, selection, show)
-            else:
-                if selection.active:
-                    raise Misuse(f"{path} is no capture: its messages are in no frames to select; try `wirekit sql`")
+        if len(parts) > 1 or _is_capture(path):
+            status |= _captured(parts, choice, selection, show)
+        else:
+            if selection.active:
+                raise Misuse(f"{path} is no capture: its messages are in no frames to select; try `wirekit sql`")
+            with reopenable(path) as copy:
                 chosen = engine or _engine(max(much, _size((copy,))), output)
                 status |= _stored(path, copy, protocol, chosen, show)
         if show.bad > before:
@@ -98,10 +103,10 @@ def command(
     return status
 
 
-def _captured(parts: Parts, copy: str, choice: Choice, selection: Selection, show: Show) -> int:
+def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show) -> int:
     """The messages of a capture."""
     status = 0
-    followed = FollowedCapture(parts, choice, copy)
+    followed = FollowedCapture(parts, choice)
     for each in numbered(followed, describe=selection.active):
         if selection.active and not selection.wants(each):
             continue
@@ -264,8 +269,13 @@ def _size(files: tuple[str, ...]) -> int:
 
 
 def _is_capture(path: str) -> bool:
+    """Whether a file is a capture; only the first bytes of a pipe are looked at, and stay in it."""
+    source = piped(path)
+    if source is not None:
+        head = source.peek(_HEAD)[:_HEAD]
+        return packing_of(head) is not None or is_capture(head)  # nothing else is read compressed
     try:
-        open_capture(path).close()
+        open_capture(STANDARD_INPUT_FILE if path == STANDARD_INPUT else path).close()
     except WireError:
         return False
     return True

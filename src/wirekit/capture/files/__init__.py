@@ -1,6 +1,7 @@
 """Capture files in, packets and TCP segments out. What the bytes mean is known to the schemas ``net.*`` only.
 
-A file is mapped, never read as a whole, and walked in windows of whole records, one decode a window. A packet that
+A file is mapped, never read as a whole, and walked in windows of whole records, one decode a window; of a pipe, what
+has come is such a window. A packet that
 holds no TCP segment is a ``Skipped`` with its reason, never an error. Damaged blocks of pcapng are passed over: what
 could not be read is a ``Damaged``. What is cut, and damage behind which no record can be told (any in pcap, whose
 records bear no mark), ends the walk: all packets before it are given, and ``Capture.damage`` says where and why.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from wirekit.capture.files.dissecting import dissect, segments
 from wirekit.capture.files.items import Interface, Packet, Place, Skipped
-from wirekit.capture.files.opening import Capture, is_capture, open_capture
+from wirekit.capture.files.opening import Capture, is_capture, open_capture, piped_capture
 from wirekit.capture.files.walking import WINDOW
 from wirekit.errors import Damaged
 
@@ -25,5 +26,6 @@ __all__ = [
     "dissect",
     "is_capture",
     "open_capture",
+    "piped_capture",
     "segments",
 ]

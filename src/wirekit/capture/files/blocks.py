@@ -33,7 +33,7 @@ class PcapngWalk(Walk):
     window = WINDOW
 
     def _items(self) -> Iterator[Packet | Damaged]:
-        while self.offset < self.end:
+        while self.more:
             try:
                 yield from self._blocks()
             except WireError as error:
@@ -46,12 +46,12 @@ class PcapngWalk(Walk):
 
     def _blocks(self) -> Iterator[Packet]:
         """The packets of blocks in order, up to one that is damaged."""
-        while self.offset < self.end:
+        while self.more:
             self._section()
             size = self._size(self.offset)
             if size is None:
                 raise self._disagreement()
-            data = self.capture.read(self.offset, max(self.window, size))
+            data = self.capture.available(self.offset, size, max(self.window, size))
             decoded = decode(data, self._key("blocks"), offset=self.offset, limits=self.capture.limits)
             blocks = decoded.value or []
             for block in blocks if decoded.error is None else blocks[:-1]:  # the last one is what is left of it

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import mmap
 import os
 import stat
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
+from wirekit.capture.files.content import Content, MappedContent, PipedContent, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
@@ -32,34 +32,32 @@ class Capture:
     Attributes:
         path: as it was given.
         format: ``pcap`` or ``pcapng``.
-        size: bytes of the capture, decompressed.
         first: the place of the first record.
         damage: what ended the last walk before the end of the file, with its absolute offset; None if nothing did.
         walked: absolute offset that the last walk came to: the end, or the record that is cut or damaged.
         skipped: packets that ``segments`` has passed over, by reason.
     """
 
-    def __init__(self, path: str, file: IO[bytes], limits: Limits, unpacking: WireError | None = None) -> None:
-        """Use ``open_capture``.
+    def __init__(self, path: str, content: Content, limits: Limits) -> None:
+        """Use ``open_capture`` or ``piped_capture``.
 
         Args:
             path: what the file is called.
-            file: a regular file; it is closed with the capture.
+            content: its bytes; let go of with the capture.
             limits: what a record may announce.
-            unpacking: why the file holds only the beginning of what was compressed.
         """
         self.path = path
         self.limits = limits
-        self.size = os.fstat(file.fileno()).st_size
         self.damage: WireError | None = None
         self.walked = 0
         self.skipped: Counter[str] = Counter()
-        self._unpacking = unpacking
-        self._file = file
-        self._map: mmap.mmap | None = None
-        if self.size:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._content = content
         self.format, self.first = self._recognise()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the capture, decompressed; of a pipe that has not ended, more than any capture has."""
+        return self._content.size
 
     def __enter__(self) -> Capture:
         return self
@@ -72,18 +70,27 @@ class Capture:
 
     def close(self) -> None:
         """Lets go of the file; packets taken from it stay valid, and so does a view of it."""
-        if self._map is not None:
-            with contextlib.suppress(BufferError):  # as long as somebody has a view, the map stays
-                self._map.close()
-        self._file.close()
+        self._content.close()
 
     def read(self, offset: int, size: int) -> bytes:
         """The bytes at an absolute offset, fewer where the file ends."""
-        return self._map[offset : offset + size] if self._map is not None else b""
+        return self._content.read(offset, size, size)
+
+    def available(self, offset: int, least: int, most: int) -> bytes:
+        """Bytes at an absolute offset: at least so many unless the file ends, of a pipe no more than have come.
+
+        What stands in front of them in a pipe is forgotten.
+        """
+        self._content.forget(offset)
+        return self._content.read(offset, least, most)
+
+    def reaches(self, offset: int) -> bool:
+        """Whether the file goes on at an absolute offset."""
+        return offset < self.size and bool(self._content.read(offset, 1, 1))
 
     def view(self) -> memoryview:
-        """All bytes of the file, without a copy of them."""
-        return memoryview(self._map if self._map is not None else b"")
+        """All bytes of the file, without a copy of them; not of a pipe."""
+        return self._content.view()
 
     def _recognise(self) -> tuple[str, Place]:
         head = self.read(0, _HEAD)
@@ -97,12 +104,13 @@ class Capture:
         section = decode(head, "net.pcapng.start", limits=self.limits)
         if section.error is None and section.value.byte_order is not None:
             return "pcapng", Place(0)
-        if not self.size and self._unpacking is None:
+        unpacking = self._content.error
+        if not head and unpacking is None:
             header.error.hint = "the file is empty"
         for error in (header.error, section.error):
             if isinstance(error, Short) or (error is not None and error.offset):
-                raise self._unpacking or error  # it is cut, or only its first bytes are right
-        raise self._unpacking or Wrong(
+                raise unpacking or error  # it is cut, or only its first bytes are right
+        raise unpacking or Wrong(
             "a pcap or pcapng file", f"{self.path}, which begins with {head[:4].hex(' ')}", offset=0
         )
 
@@ -146,24 +154,27 @@ class Capture:
             several: key of the layout that takes whole records and leaves a cut one alone.
             single: key of the layout of one record, to say what a cut one lacks.
         """
-        size = WINDOW
+        least, most = 1, WINDOW
         while True:
-            data = self.read(offset, size)
+            data = self.available(offset, least, most)
             engine = "rows" if len(data) > _MANY else None
             decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
                 return (decoded.value or [])[:-1], decoded.error  # the last one is what is left of the damaged one
             if decoded.value:
                 return decoded.value, None
-            if offset + len(data) == self.size:
+            if not self.reaches(offset + len(data)):
                 alone = decode(data, single, offset=offset, limits=self.limits)
                 return ([], alone.error) if alone.error is not None else ([alone.value], None)
-            size *= 4
+            if len(data) >= WINDOW:  # a long record: looked at again when there is twice as much of it
+                least = most = 4 * len(data)
+            else:
+                least = len(data) + 1
 
     def ended(self, offset: int, error: WireError | None) -> None:
         """Notes where a walk ended and why; that the file itself is not all there comes first."""
         self.walked = offset
-        self.damage = self._unpacking or error
+        self.damage = self._content.error or error
 
 
 def is_capture(data: bytes) -> bool:
@@ -209,9 +220,31 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
         unpacking = None
         if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             file, unpacking = _copied(source, packing, limits.decompressed)
-        return Capture(name or os.fspath(path), file, limits, unpacking)
+        return Capture(name or os.fspath(path), MappedContent(file, unpacking), limits)
     except BaseException:
         file.close()
+        source.close()
+        raise
+
+
+def piped_capture(
+    source: BufferedReader, name: str, *, limits: Limits | None = None, waiting: Callable[[], object] | None = None
+) -> Capture:
+    """A capture that is read as it comes: its items once and in order, without a copy of what was read.
+
+    Args:
+        source: a pipe, at the beginning of the capture, which may be compressed; closed with the capture.
+        name: what errors call it.
+        limits: ``frame`` is the most that a record may announce; by default those of the protocol ``net``.
+        waiting: is called before each time that more bytes are waited for.
+
+    Raises:
+        Wrong, Short: as for ``open_capture``.
+    """
+    content = PipedContent(source, packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]), waiting)
+    try:
+        return Capture(name, content, limits or registry.protocol("net").limits)
+    except BaseException:
         source.close()
         raise
 
@@ -228,8 +261,7 @@ def _copied(source: IO[bytes], packing: Packing | None, limit: int) -> tuple[IO[
                 raise Limit("decompressed", limit, size, protocol="net", offset=size)
             target.write(chunk)
     except Unpacking as error:
-        name = packing.name if packing else ""
-        ended = Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)
+        ended = cut_short(packing, error, size)
     except BaseException:
         target.close()
         raise

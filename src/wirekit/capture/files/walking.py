@@ -22,7 +22,7 @@ class Walk:
 
     def __init__(self, capture: Capture, place: Place, end: int) -> None:
         self.capture = capture
-        self.end = min(end, capture.size)
+        self.end = end
         self.offset = place.offset
         self.number = place.number  # of the packet that was given last
         self.time_ns = place.time_ns
@@ -44,6 +44,11 @@ class Walk:
             self.capture.ended(self.offset, error)
         else:
             self.capture.ended(self.offset, None)
+
+    @property
+    def more(self) -> bool:
+        """Whether a record begins here that is asked for."""
+        return self.offset < self.end and self.capture.reaches(self.offset)
 
     def _items(self) -> Iterator[Packet | Damaged]:
         raise NotImplementedError
@@ -68,7 +73,7 @@ class PcapWalk(Walk):
         (interface,) = self.interfaces
         unit = interface.nanoseconds(1)
         several, single = f"net.pcap.packets.{self.order}", f"net.pcap.packet.{self.order}"
-        while self.offset < self.end:
+        while self.more:
             records, error = self.capture.window(self.offset, several, single)
             for record in records:
                 if self.offset >= self.end:

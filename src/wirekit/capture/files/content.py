@@ -1,0 +1,120 @@
+"""The bytes of a capture: of a file, any of them at any time; of a pipe, those that have come and are not forgotten."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import sys
+from collections.abc import Callable
+from io import BufferedReader
+from typing import IO, Protocol
+
+from wirekit.capture.files.unpacking import Packing, Unpacking
+from wirekit.errors import Misuse, WireError, Wrong
+
+_CHUNK = 1 << 16  # bytes read at once from a pipe
+_KEPT = 1 << 20  # bytes behind which a pipe's are not forgotten yet, so that they seldom have to be moved
+
+
+class Content(Protocol):
+    """Bytes of a capture by their absolute offsets.
+
+    Attributes:
+        error: why they are only the beginning of what was compressed, None if nothing says so.
+    """
+
+    error: WireError | None
+
+    @property
+    def size(self) -> int:
+        """How many there are; more than any capture has while that is not known."""
+
+    def read(self, offset: int, least: int, most: int) -> bytes:
+        """The bytes at an offset: at most so many, and at least so many unless they end."""
+
+    def forget(self, offset: int) -> None:
+        """Those in front of an offset will not be read again."""
+
+    def view(self) -> memoryview:
+        """All of them."""
+
+    def close(self) -> None:
+        """Lets go of them."""
+
+
+class MappedContent:
+    """A regular file, mapped into memory."""
+
+    def __init__(self, file: IO[bytes], error: WireError | None = None) -> None:
+        self.error = error
+        self.size = os.fstat(file.fileno()).st_size
+        self._file = file
+        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
+
+    def read(self, offset: int, least: int, most: int) -> bytes:
+        return self._map[offset : offset + most] if self._map is not None else b""
+
+    def forget(self, offset: int) -> None:
+        """Nothing: what was read is the system's to forget."""
+
+    def view(self) -> memoryview:
+        return memoryview(self._map if self._map is not None else b"")
+
+    def close(self) -> None:
+        if self._map is not None:
+            with contextlib.suppress(BufferError):  # as long as somebody has a view, the map stays
+                self._map.close()
+        self._file.close()
+
+
+class PipedContent:
+    """What comes through a pipe."""
+
+    def __init__(
+        self, source: BufferedReader, packing: Packing | None = None, waiting: Callable[[], object] | None = None
+    ) -> None:
+        self.error: WireError | None = None
+        self.size = sys.maxsize
+        self._source, self._packing = source, packing
+        self._pieces = packing.chunks(source) if packing else iter(lambda: source.read1(_CHUNK), b"")
+        self._waiting = waiting
+        self._held = bytearray()
+        self._offset = 0  # of the first byte held
+
+    def read(self, offset: int, least: int, most: int) -> bytes:
+        begin = offset - self._offset
+        if begin < 0:
+            raise Misuse(f"byte {offset} of a pipe has been read; save it to a file first")
+        while len(self._held) < begin + least and self.size == sys.maxsize:
+            self._more()
+        return bytes(self._held[begin : begin + most])
+
+    def _more(self) -> None:
+        if self._waiting is not None:
+            self._waiting()
+        try:
+            piece = next(self._pieces, b"")
+        except Unpacking as error:
+            piece = b""
+            self.error = cut_short(self._packing, error, self._offset + len(self._held))
+        self._held += piece
+        if not piece:
+            self.size = self._offset + len(self._held)
+
+    def forget(self, offset: int) -> None:
+        if offset - self._offset > _KEPT:
+            del self._held[: offset - self._offset]
+            self._offset = offset
+
+    def view(self) -> memoryview:
+        raise Misuse("a pipe is read once and in order; save it to a file first")
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireError:
+    """The error for what was compressed and is not all there, of which ``size`` bytes are."""
+    name = packing.name if packing else ""
+    return Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)

@@ -13,17 +13,18 @@ from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import captures_of, choice_options, no_capture, open_named, parse_choice, separate_option
-from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, print_json
+from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, plural, print_json, say
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
+from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
-from wirekit.stored import Report
+from wirekit.stored import Report as DirectoryReport
 
 
 @click.command("inspect")
@@ -33,6 +34,12 @@ from wirekit.stored import Report
 @click.option("--connections", is_flag=True, help="Show what each connection carries: producers, consumers, clients.")
 @click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
+@click.option(
+    "--report", "page", metavar="FILE.html", help="Also write a page to look at in a browser, all in one file."
+)
+@click.option(
+    "--payloads", is_flag=True, help="With --report: application data and other texts too, not only their sizes."
+)
 @click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
 @separate_option
 def command(
@@ -43,6 +50,8 @@ def command(
     connections: bool,
     rules: bool,
     listed: bool,
+    page: str | None,
+    payloads: bool,
     output: str | None,
     separate: bool,
 ) -> int:
@@ -55,6 +64,10 @@ def command(
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):
         raise click.UsageError("options that select are for the counts; leave out --connections and --rules")
+    if page is not None and (connections or rules):
+        raise click.UsageError("--report has the counts; leave out --connections and --rules")
+    if payloads and page is None:
+        raise click.UsageError("--payloads goes with --report")
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))
@@ -67,21 +80,26 @@ def command(
         return check_captures(captures, choice, _form(output))
     summary = Summary()
     overviews: dict[str, Overview] = {}
-    reports = []
+    directories = []
     for path in paths:
         if os.path.isdir(path):
-            reports.append(_checked(path, protocol))
+            directories.append(_checked(path, protocol))
+    collected = Report(payloads=payloads) if page is not None else None
     for parts in captures:
-        overviews[parts[0]] = _count(parts, choice, selection, summary.file(parts[0]))
+        overviews[parts[0]] = _count(parts, choice, selection, summary.file(parts[0]), collected)
+    if page is not None and collected is not None:
+        write(collected, page, ", ".join(parts[0] for parts in captures))
+        without = "" if payloads else ", without application data (--payloads)"
+        say(f"{page}: {plural(collected.frames, 'frame')}{without}")
     if _form(output) == "json":
         counted = {name: each | overviews[name].to_json() for name, each in summary.to_json().items()}
-        print_json({**counted, **{report.directory: report.to_json() for report in reports}})
+        print_json({**counted, **{report.directory: report.to_json() for report in directories}})
     else:
         show(summary, console(), {name: each.lines() for name, each in overviews.items()})
-        for report in reports:
+        for report in directories:
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
-    return 1 if wrong or not all(report.clean for report in reports) else 0
+    return 1 if wrong or not all(report.clean for report in directories) else 0
 
 
 def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
@@ -99,20 +117,22 @@ def _form(output: str | None) -> str:
     return output or ("text" if on_terminal() else "json")
 
 
-def _checked(path: str, protocol: str) -> Report:
+def _checked(path: str, protocol: str) -> DirectoryReport:
     """The report of the first protocol that knows the directory's kind."""
     need("inspecting a directory", *COLUMNS)
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
         if place:
             module, function = place.split(":")
-            report: Report | None = getattr(importlib.import_module(module), function)(path)
+            report: DirectoryReport | None = getattr(importlib.import_module(module), function)(path)
             if report is not None:
                 return report
     raise Misuse(f"{path} is no directory of a broker's files; pass a data directory, or a partition's in one")
 
 
-def _count(parts: Parts, choice: Choice, selection: Selection, count: FileSummary) -> Overview:
+def _count(
+    parts: Parts, choice: Choice, selection: Selection, count: FileSummary, collected: Report | None
+) -> Overview:
     """Counts what fits, and the connections that have any of it."""
     overview = Overview()
     fitting: set[int] = set()
@@ -123,8 +143,12 @@ def _count(parts: Parts, choice: Choice, selection: Selection, count: FileSummar
         fitting.add(each.connection)
         count.count(each.link, each.item)
         overview.take(each)
+        if collected is not None:
+            collected.take(each)
         for breach in judge.take(each.link, each.item) if judge is not None else ():
             overview.breach(each.link.protocol, breach.rule)
+    if collected is not None:
+        collected.end(parts[0], count, overview)
     return overview
 
 

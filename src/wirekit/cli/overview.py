@@ -80,7 +80,11 @@ class Overview:
     def take(self, each: Numbered) -> None:
         """Counts a frame; other items are nothing to it."""
         frame, facts = each.item, each.facts
-        if not isinstance(frame, Frame) or frame.decoded.error is not None or frame.reason is not None:
+        if not isinstance(frame, Frame):
+            return
+        if frame.decoded.error is not None or frame.reason is not None:
+            if frame.description.role == "request" and frame.description.api:
+                self._calls_of(frame).number += 1
             return
         asks = frame.request is None
         self._client(each, asks)
@@ -117,8 +121,7 @@ class Overview:
     def _call(self, each: Numbered, frame: Frame) -> None:
         request = frame.request
         about = (request or frame).description
-        key = (frame.protocol, about.api or "?", about.version)
-        call = _of(self._calls, key, (frame.protocol, OTHERS, None), _Calls)
+        call = self._calls_of(frame)
         call.number += request is None
         call.errors.update(dict.fromkeys((error.error for error in each.facts.errors), 1))
         latency = frame.latency_us
@@ -138,6 +141,16 @@ class Overview:
         }
         push = heapq.heappush if len(self._slowest) < MOST_SLOW else heapq.heappushpop
         push(self._slowest, (latency, -each.frame, slow))
+
+    def _calls_of(self, frame: Frame) -> _Calls:
+        about = (frame.request or frame).description
+        key = (frame.protocol, about.api or "?", about.version)
+        calls: _Calls = _of(self._calls, key, (frame.protocol, OTHERS, None), _Calls)
+        return calls
+
+    def latencies(self) -> Iterator[array[int]]:
+        """Microseconds of each answer, by API and version in the order of ``to_json``."""
+        return (calls.latencies for _, calls in sorted(self._calls.items(), key=_by_number))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data: each list with what is most frequent, or slowest, first."""

@@ -296,30 +296,35 @@ def _show(
     details: Iterable[Fact] | None = None,
 ) -> None:
     console.print(printable(name), style="bold", markup=False, soft_wrap=True)
+    for line in facts(file, most_calls, details):
+        _line(console, *line)
+
+
+def facts(file: FileSummary, most_calls: int | None = None, details: Iterable[Fact] | None = None) -> Iterator[Fact]:
+    """The lines of a report on one capture; ``details`` stand instead of the counts of its calls."""
     if file.unreadable:
-        _line(console, "not read", file.unreadable, "red")
+        yield "not read", file.unreadable, "red"
         return
     known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
     connections = _listed(known) or "none"
     if details is not None and file.first_us is not None and file.last_us is not None:
-        _line(console, "time", time_span(file.first_us, file.last_us))
+        yield "time", time_span(file.first_us, file.last_us), ""
     if file.segments or not file.messages:
-        _line(console, "connections", f"{connections} ({file.segments:,} segments, {size} of payload)")
-    for line in _call_lines(file, most_calls) if details is None else details:
-        _line(console, *line)
-    _line(console, "messages", _listed(file.messages) or "none")
+        yield "connections", f"{connections} ({file.segments:,} segments, {size} of payload)", ""
+    yield from _call_lines(file, most_calls) if details is None else details
+    yield "messages", _listed(file.messages) or "none", ""
     if file.checks:
-        _line(console, "failed checks", _listed(file.checks), "yellow")
+        yield "failed checks", _listed(file.checks), "yellow"
     for title, counter, style in (("missing", file.gaps, "yellow"), ("not decoded", file.quarantine, "red")):
         for reason, counts in _nested(counter).items():
-            _line(console, title, _undecoded(reason, counts), style)
+            yield title, _undecoded(reason, counts), style
     if file.bytes["duplicate"]:
-        _line(console, "retransmitted", size_text(file.bytes["duplicate"]))
+        yield "retransmitted", size_text(file.bytes["duplicate"]), ""
     if file.skipped:
-        _line(console, "no TCP", _listed(file.skipped))
+        yield "no TCP", _listed(file.skipped), ""
     for text in file.damaged.splitlines():
-        _line(console, "damaged", text, "red")
+        yield "damaged", text, "red"
 
 
 def time_span(first_us: int, last_us: int) -> str:

@@ -1,0 +1,12 @@
+"""``wirekit inspect --report``: one HTML page about captures that needs no network and no other file.
+
+``Report`` takes the items of captures and ``write`` makes the page. What a page may hold is bounded: of many frames it
+has a sample, and says so. Application data and secrets are in it only if they are asked for.
+"""
+
+from __future__ import annotations
+
+from wirekit.cli.report.collecting import Report
+from wirekit.cli.report.page import write
+
+__all__ = ["Report", "write"]

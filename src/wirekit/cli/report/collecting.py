@@ -1,0 +1,267 @@
+"""What the page about captures has in it: frames, connections, and the counts of ``wirekit inspect``."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections import Counter
+from typing import Any, NamedTuple
+
+from wirekit.capture.follow import Link, Missing
+from wirekit.cli.filters import is_wrong
+from wirekit.cli.numbered import Numbered
+from wirekit.cli.overview import Overview
+from wirekit.cli.report.opened import Opened, opened
+from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation.requests import MOST_WAITING
+from wirekit.pipeline.summary import FileSummary, facts, kind_of_reason
+from wirekit.tables.facts import Facts
+from wirekit.tables.times import in_years
+
+MOST_FRAMES = 20_000
+"""Frames of which there is a row; of more, each second, each fourth, ... is there."""
+MOST_WRONG = 5_000
+"""Frames with something wrong that are there besides."""
+MOST_SLOW = 200
+"""Answers that took longest and are there besides."""
+MOST_OPENED = 12_000_000
+"""Characters of JSON that the fields and bytes of frames may take, before they are compressed."""
+MOST_CONNECTIONS = 2_000
+BUCKETS_OF_OCTAVE = 4
+"""Bars of the histogram of latencies from one power of two to the next."""
+
+
+class Row(NamedTuple):
+    """A frame, or a range of bytes that is none (``number`` 0)."""
+
+    ordinal: int
+    number: int
+    connection: int
+    time_us: int | None
+    role: str
+    api: str = ""
+    topics: str = ""
+    group: str = ""
+    client: str = ""
+    error: str = ""
+    latency_us: int | None = None
+    size: int = 0
+    note: str = ""
+    request: int | None = None
+    opened: Opened | None = None
+    weight: int = 0
+
+
+class _Sample:
+    """Every n-th of what is offered, so that there are never more than a number of them."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._every = 1
+        self._count = 0
+        self.rows: dict[int, Row] = {}
+
+    def wants_next(self) -> bool:
+        """Whether the next one belongs to the sample."""
+        self._count += 1
+        return (self._count - 1) % self._every == 0
+
+    def add(self, row: Row) -> int:
+        """Adds the one that was asked for last; gives the weight of those that had to go."""
+        self.rows[self._count - 1] = row
+        lost = 0
+        if len(self.rows) > self._most:
+            self._every *= 2
+            lost = sum(row.weight for number, row in self.rows.items() if number % self._every)
+            self.rows = {number: row for number, row in self.rows.items() if number % self._every == 0}
+        return lost
+
+
+class Report:
+    """Takes the items of captures, one capture after the other.
+
+    Args:
+        payloads: whether application data, and all other texts, may be in the page.
+    """
+
+    def __init__(self, *, payloads: bool) -> None:
+        self.payloads = payloads
+        self.frames = 0
+        self._captures: list[dict[str, Any]] = []
+        self._connections: list[dict[str, Any]] = []
+        self._numbers: dict[int, int] = {}
+        self._last_connection = 0
+        self._frames_of: Counter[int] = Counter()
+        self._clients: dict[int, Facts] = {}
+        self._ordinary = _Sample(MOST_FRAMES)
+        self._wrong = _Sample(MOST_WRONG)
+        self._slow: list[tuple[int, int, Row]] = []
+        self._asked: dict[tuple[int, str, int], int] = {}
+        self._opened = 0
+        self._ordinal = 0
+
+    def take(self, each: Numbered) -> None:
+        """Takes the next item of the capture."""
+        link, item = each.link, each.item
+        if item is None:
+            self._close(each)
+            return
+        number = self._numbers.get(each.connection)
+        if number is None:
+            self._last_connection = number = self._numbers[each.connection] = self._last_connection + 1
+        self._ordinal += 1
+        if not isinstance(item, Frame):
+            if self._wrong.wants_next():
+                self._opened -= self._wrong.add(self._gap(number, item))
+            return
+        self.frames += 1
+        self._frames_of[number] += 1
+        self._clients[number] = each.facts
+        request = self._request_of(number, each.frame, item)
+        wrong = is_wrong(each)
+        sample = self._wrong if wrong else self._ordinary
+        wanted = sample.wants_next()
+        latency = item.latency_us or 0
+        slow = len(self._slow) < MOST_SLOW or latency > self._slow[0][0]
+        if not wanted and not (latency and slow):
+            return
+        row = self._row(number, each, item, request, link)
+        if wanted:
+            self._opened += row.weight - sample.add(row)
+        if latency and slow:
+            push = heapq.heappush if len(self._slow) < MOST_SLOW else heapq.heappushpop
+            push(self._slow, (latency, -self._ordinal, row))
+
+    def end(self, name: str, file: FileSummary, overview: Overview) -> None:
+        """Ends a capture: adds what was counted of it."""
+        self._captures.append({"name": name, "facts": list(facts(file, details=overview.lines()))} | overview.to_json())
+        for counts, latencies in zip(self._captures[-1]["apis"], overview.latencies(), strict=True):
+            counts["histogram"] = sorted(Counter(map(_bucket, latencies)).items())
+        self._numbers.clear()
+        self._asked.clear()
+
+    def _request_of(self, connection: int, frame: int, item: Frame) -> int | None:
+        """The number of the frame that this one answers."""
+        if item.request is not None:
+            return self._asked.pop((connection, item.request.side, item.request.offset), None)
+        if item.description.answered:
+            self._asked[connection, item.side, item.offset] = frame
+            if len(self._asked) > MOST_WAITING:
+                del self._asked[next(iter(self._asked))]
+        return None
+
+    def _gap(self, connection: int, item: Quarantined | Missing) -> Row:
+        size = len(item.data) if isinstance(item, Quarantined) else item.length
+        text = "not decoded" if isinstance(item, Quarantined) else "missing"
+        note = f"{text}: {kind_of_reason(item.reason)}"
+        role = "→" if item.side == "client" else "←"
+        return Row(
+            self._ordinal,
+            0,
+            connection,
+            _in_years(item.time_us),
+            role,
+            error=text,
+            size=size,
+            note=note,
+        )
+
+    def _row(self, connection: int, each: Numbered, item: Frame, request: int | None, link: Link) -> Row:
+        about, known = item.description, each.facts
+        version = "" if about.version is None else f" v{about.version}"
+        errors = ", ".join(dict.fromkeys(error.error for error in known.errors))
+        content, weight = None, 0
+        if self._opened < MOST_OPENED:
+            content = opened(item, None if self.payloads else self._names(known, link))
+            weight = len(json.dumps(content))
+        note = content["error"] if content else item.reason or ("not decoded" if item.decoded.error else "")
+        failed = [check.kind for check in item.decoded.checks if check.status == "bad"]
+        return Row(
+            self._ordinal,
+            each.frame,
+            connection,
+            _in_years(item.time_us),
+            {"request": "→", "response": "←"}.get(about.role, "·"),
+            f"{about.api or '?'}{version}",
+            ", ".join(known.topics),
+            known.group_id or "",
+            known.client or "",
+            errors or ("not decoded" if note else f"{failed[0]} check failed" if failed else ""),
+            item.latency_us,
+            len(item.data),
+            note,
+            request,
+            content,
+            weight,
+        )
+
+    def _names(self, known: Facts, link: Link) -> set[str]:
+        """Texts of a frame that are in the page anyway: its topics, its group, its client."""
+        return {*known.topics, known.group_id or "", known.client or "", link.client, link.server, *_software(known)}
+
+    def _close(self, each: Numbered) -> None:
+        link = each.link
+        number = self._numbers.get(each.connection)
+        known = self._clients.pop(number or 0, Facts())
+        if number is None or len(self._connections) >= MOST_CONNECTIONS:
+            return
+        self._connections.append(
+            {
+                "number": number,
+                "capture": len(self._captures),
+                "connection": each.connection,
+                "client": link.client,
+                "server": link.server,
+                "protocol": link.protocol,
+                "name": known.client or "",
+                "software": " ".join(_software(known)),
+                "opened": _in_years(link.opened_us),
+                "closed": _in_years(link.closed_us) if link.closed_us else None,
+                "frames": self._frames_of.pop(number, 0),
+                "sent": link.bytes["client", "captured"],
+                "received": link.bytes["server", "captured"],
+                "missing": sum(link.bytes[side, "missing"] for side in ("client", "server")),
+                "undecoded": sum(link.bytes[side, "quarantined"] for side in ("client", "server")),
+            }
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON data: frames by columns, with numbers into a list of strings where a column has texts."""
+        slow = (row for *_, row in self._slow)
+        known = {row.ordinal: row for row in (*self._ordinary.rows.values(), *self._wrong.rows.values(), *slow)}
+        rows = [row for _, row in sorted(known.items())]
+        times = [row.time_us for row in rows if row.time_us is not None]
+        begin = min(times, default=0)
+        strings: dict[str, int] = {"": 0}
+        columns: dict[str, list[Any]] = {}
+        for name in ("role", "api", "topics", "group", "client", "error", "note"):
+            columns[name] = [strings.setdefault(getattr(row, name), len(strings)) for row in rows]
+        columns["time"] = [None if row.time_us is None else row.time_us - begin for row in rows]
+        columns |= {name: [getattr(row, name) for row in rows] for name in ("number", "connection", "size", "request")}
+        columns["latency"] = [row.latency_us for row in rows]
+        return {
+            "captures": self._captures,
+            "connections": self._connections,
+            "begin": begin,
+            "payloads": self.payloads,
+            "total": self.frames,
+            "strings": list(strings),
+            "frames": columns,
+            "opened": {str(number): row.opened for number, row in enumerate(rows) if row.opened is not None},
+            "octave": BUCKETS_OF_OCTAVE,
+        }
+
+
+def _software(known: Facts) -> list[str]:
+    """What the client runs."""
+    parts = [known.connection.get(column) for column in ("client_software", "client_version")]
+    return [part for part in parts if part]
+
+
+def _bucket(latency_us: int) -> int:
+    return math.floor(BUCKETS_OF_OCTAVE * math.log2(max(latency_us, 1)))
+
+
+def _in_years(time_us: int | None) -> int | None:
+    return None if time_us is None else in_years(time_us)

@@ -1,0 +1,50 @@
+"""The page itself: a template, its style and its script, and the data compressed in a block that no parser reads."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import zlib
+from importlib.resources import files
+from typing import Any
+
+from wirekit.cli.report.collecting import Report
+
+LEVEL = 9
+
+
+def write(report: Report, path: str, title: str) -> None:
+    """Writes the page.
+
+    Args:
+        report: what was collected.
+        path: the file to write.
+        title: of the page.
+    """
+    text = page(report.to_json(), title)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def page(data: dict[str, Any], title: str) -> str:
+    """The page. Whatever the data holds stands in it as base64, and the script puts it into text nodes only."""
+    assets = files("wirekit.cli.report")
+    style, script, frame = (assets.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
+    packed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), LEVEL)).decode()
+    parts = {
+        "TITLE": html.escape(title),
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": packed,
+        "STYLE_HASH": _hash(style),
+        "SCRIPT_HASH": _hash(script),
+    }
+    pieces = frame.split("%%")
+    return "".join(parts[piece] if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def _hash(text: str) -> str:
+    """What the page's content security policy allows."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -93,6 +93,12 @@ class Writer:
             yield from self._item(name, link, item)
         self._calls.clear()
 
+    def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
+        """Takes bytes of a connection that nobody could decode, and nothing else of it."""
+        self._summary.file(name).count(link, piece)
+        self._quarantine(name, Calls(name, link), piece, None)
+        yield from self._drain()
+
     def _item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         self._summary.file(name).count(link, item)
         self._take(name, link, item)

@@ -20,6 +20,8 @@ from wirekit.pipeline.packets import note_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
+from wirekit.road.assembly import Assembly
+from wirekit.road.contents import read_contents
 from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Packets, read_packets
 from wirekit.road.rows import segment_batches
@@ -60,10 +62,20 @@ def _tables(
         writer = Writer(job, summary, tables)
         count = summary.file(each.name)
         plain = _Plain(streams, index, packets)
+        contents = read_contents(streams.stream, index)
+        if job.values:
+            contents.odd[:] = True
+        assembly = Assembly(each.name, streams, index, contents, packets.endpoints.text)
+        yield from assembly.batches(tables)
+        assembly.count(count)
         for flow in np.flatnonzero(~streams.odd).tolist():
-            found = None if index.odd[flow] else plain.connection(flow)
             rows = streams.order[streams.begins[flow] : streams.begins[flow + 1]]
             count.seen_all(rows.size, int(packets.time[rows[0]]), int(packets.time[rows[-1]]))
+            if not contents.odd[flow]:
+                for link, piece in plain.tails(flow):
+                    yield from writer.piece(each.name, link, piece)
+                continue
+            found = None if index.odd[flow] else plain.connection(flow)
             link, items = found or plain.followed(flow, choice)
             yield from writer.connection(each.name, link, items)
         yield from writer.rest()
@@ -90,18 +102,26 @@ class _Plain:
         frames = self._frames(flow, begin, end)
         if len(frames) < end - begin:
             return None
-        items: list[Item] = [*frames]
+        items: list[Item] = [*frames, *(piece for _, piece in self.tails(flow))]
         for side, name in enumerate(SIDES):
             again = int(streams.duplicates[flow, side])
             tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
             framed, left = tail - int(streams.starts[flow, side]), stop - tail
-            if left:
-                last = int(streams.times[np.searchsorted(streams.ends, stop)])
-                data = streams.stream[tail:stop].tobytes()
-                items.append(Quarantined(name, framed, data, last, ENDED_INSIDE))
             sizes = {"captured": framed + left + again, "frames": framed, "quarantined": left, "duplicate": again}
             link.bytes.update({(name, fate): size for fate, size in sizes.items() if size})
         return link, items
+
+    def tails(self, flow: int) -> Iterator[tuple[Link, Quarantined]]:
+        """The frames that the connection's end cuts."""
+        streams, index = self._streams, self._index
+        for side, name in enumerate(SIDES):
+            tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
+            if tail < stop:
+                last = int(streams.times[np.searchsorted(streams.ends, stop)])
+                data = streams.stream[tail:stop].tobytes()
+                link = self._link(flow)
+                link.protocol = index.protocols[flow]
+                yield link, Quarantined(name, tail - int(streams.starts[flow, side]), data, last, ENDED_INSIDE)
 
     def followed(self, flow: int, choice: Choice) -> tuple[Link, Iterator[Item]]:
         """A connection and what a follower makes of its bytes."""

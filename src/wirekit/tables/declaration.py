@@ -175,6 +175,10 @@ class Messages:
         each: the list of the messages; "" for one in the frame.
         columns: {column of the table ``messages``: value}.
         payloads: paths that the values in ``frames`` leave out, as the table ``messages`` has what is there.
+        fields: paths that ``batches`` reads.
+        batches: ``module:name`` of a function that gives the messages of many frames at once, where a dialogue gives
+            them frame by frame: it takes ``wirekit.tables.batches.Frames`` and gives a batch with columns of the
+            table ``messages``, and the row of the frame as ``@row``. "" leaves such frames to the dialogue.
     """
 
     layouts: str | tuple[str, ...]
@@ -183,6 +187,8 @@ class Messages:
     kinds: tuple[str, ...] = ()
     when: Value = None
     payloads: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    batches: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -78,16 +78,10 @@ def scan_ranges(
     made = program(key, context)
     if made.plan.lead:
         raise Misuse(f"{key}: each range is one record, and here something stands in front of the list of them")
-    data = as_array(buffer)
-    starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
-    if starts.shape != ends.shape or starts.ndim != 1:
-        raise Misuse(f"starts and ends are arrays of one length, not of shapes {starts.shape} and {ends.shape}")
-    if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
-        raise Misuse(f"ranges lie in the buffer of {data.size} bytes, and begin before they end")
     wanted = None if fields is None else checked(key, made, fields)
-    ranges = Ranges(starts, ends, np.ones(starts.size, np.int64), {})
-    level = Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
+    level = _level(buffer, starts, ends, 1)
     run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
+    starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1
     whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
@@ -104,6 +98,66 @@ def scan_ranges(
     if left_out:
         metadata["wirekit.left_out"] = json.dumps(left_out)
     return batch.replace_schema_metadata(metadata), states
+
+
+def scan_lists(
+    key: str,
+    buffer: Any,
+    starts: NDArray[Any],
+    ends: NDArray[Any],
+    *,
+    fields: Sequence[str] | None = None,
+    limits: Limits | None = None,
+) -> tuple[pa.RecordBatch, NDArray[Any], NDArray[Any]]:
+    """All records of a list in each range of a buffer; what they hold compressed stays as it is.
+
+    Args:
+        key: the key of a schema that is a list of records without anything in front.
+        buffer, starts, ends, fields, limits: as for ``scan_ranges``.
+
+    Returns:
+        (batch, firsts, states). ``firsts[i]`` is the first row of the i-th range, ``firsts[-1]`` how many rows there
+        are. ``states`` is an int8 array with an element a range: ``CLEAN``; ``DOUBTFUL``, a verdict is bad;
+        ``REFUSED``, a record does not decode, or bytes are left over.
+
+    Raises:
+        Misuse: as for ``scan_ranges``.
+
+    >>> import numpy as np, wirekit
+    >>> entry = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
+    >>> data = wirekit.encode("kafka.message_set", {"messages": [entry] * 3})
+    >>> batch, firsts, states = scan_lists("kafka.message_set", data, np.array([0, 28]), np.array([28, 84]))
+    >>> batch["offset"].to_pylist(), firsts.tolist(), states.tolist()
+    ([5, 5, 5], [0, 1, 3], [0, 0])
+    """
+    schema = registry[key]
+    made = program(key)
+    if is_told(schema.layout) or made.plan.lead or not made.plan.path:
+        raise Misuse(f"{key} is no list of records without anything in front")
+    wanted = None if fields is None else checked(key, made, fields)
+    level = _level(buffer, starts, ends, -1)
+    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
+    firsts = np.append(level.arrays["first"], level.rows)
+    states = np.where(level.arrays["stopped"] == level.ranges.ends, CLEAN, REFUSED).astype(np.int8)
+    states[np.diff(level.arrays["failed"], append=level.errors) != 0] = REFUSED
+    bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(made, level))]
+    states[bad] = np.maximum(states[bad], DOUBTFUL)
+    batch = batch_of(made, level, depth=0)
+    if wanted is not None:
+        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
+    return batch, firsts, states
+
+
+def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) -> Level:
+    """The level of ranges that each have so many records."""
+    data = as_array(buffer)
+    starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
+    if starts.shape != ends.shape or starts.ndim != 1:
+        raise Misuse(f"starts and ends are arrays of one length, not of shapes {starts.shape} and {ends.shape}")
+    if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
+        raise Misuse(f"ranges lie in the buffer of {data.size} bytes, and begin before they end")
+    ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64), {})
+    return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
 
 
 def _doubtful(made: Columnar, level: Level) -> NDArray[Any]:

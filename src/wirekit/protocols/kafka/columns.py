@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
+from wirekit.compiler.columns.ranges import CLEAN, scan_lists
+from wirekit.errors import WireError, Wrong
 from wirekit.protocols.kafka.reading import (
     CODEC_NAMES,
     ENTRY_HEAD,
@@ -24,9 +26,13 @@ from wirekit.protocols.kafka.reading import (
     SegmentFile,
     cut,
 )
+from wirekit.protocols.kafka.tables import SET_FIELDS
+from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.stored import Piece
-from wirekit.wire.stream import TOTAL, Limits
+from wirekit.tables.batches import Frames, Scope
+from wirekit.tables.paths import parse
+from wirekit.wire.stream import TOTAL, Allowance, Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,6 +67,144 @@ def messages(
     """
     rows, errors = scan(key, buffer, limits=limits, wrappers=True)
     return _messages(rows), errors
+
+
+_FURTHEST = 1 << 62
+"""Offsets beyond may add up to more than 64 bits."""
+
+
+def produced(frames: Frames) -> pa.RecordBatch:
+    """The messages of produce requests; no offset is known yet (see ``wirekit.tables.Messages``)."""
+    return _of_frames(frames, "body.topic_data[]", "data[]", offsets=False)
+
+
+def fetched(frames: Frames) -> pa.RecordBatch:
+    """The messages of fetch responses."""
+    return _of_frames(frames, "body.responses[]", "partition_responses[]", offsets=True)
+
+
+def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -> pa.RecordBatch:
+    place = f"{topics}.{partitions}"
+    entries = f"{place}.record_set.messages[]"
+    scope = Scope(frames, parse(entries))
+    held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
+    held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
+    held["@row"] = pa.array(scope.rows)
+    packed = np.flatnonzero(_filled(held["message.attributes.codec"]) != UNCOMPRESSED)
+    codec = _filled(held["message.attributes.codec"])
+    if packed.size:
+        held, codec = _unwrapped(frames, scope, held, packed)
+    magic, times = _filled(held["message.magic"]), _filled(held["message.timestamp"], NO_TIMESTAMP)
+    kinds = held.get("@type")
+    types = _filled(held["message.attributes.timestamp_type"])
+    attributes = (
+        _filled(held["message.attributes.codec"]) | types << 3 | _filled(held["message.attributes.reserved"]) << 4
+    )
+    columns = {
+        "@row": held["@row"],
+        "topic": held["topic"],
+        "partition": held["partition"],
+        "timestamp_ms": pa.array(times, mask=(magic < 1) | (times == NO_TIMESTAMP)),
+        "timestamp_type": pa.array([TIMESTAMP_TYPES(number).symbol for number in (0, 1)]).take(
+            pa.array(types if kinds is None else _filled(kinds), mask=magic < 1)
+        ),
+        "key": held["message.key"],
+        "value": held["message.value"],
+        "attributes": pa.array(attributes),
+        "codec": pa.array([CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)]).take(
+            pa.array(codec)
+        ),
+        "crc": held["message.crc"].cast(pa.int64()),
+        "crc_status": pa.repeat("ok", codec.size),
+        "wire_bytes": pa.array(_filled(held["message_size"]) + ENTRY_HEAD),
+        **{name: held[name] for name in ("batch", "batch_index") if name in held},
+        **({"log_offset": held["offset"]} if offsets else {}),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _unwrapped(
+    frames: Frames, scope: Scope, held: dict[str, pa.Array], packed: NDArray[Any]
+) -> tuple[dict[str, pa.Array], NDArray[Any]]:
+    """The messages with what wrappers hold in their place, and the codec of each; offsets and times as they hold.
+
+    A frame with anything in a wrapper that is not plainly usual is for objects.
+    """
+    limits = registry.protocol("kafka").limits
+    magics, codecs = _filled(held["message.magic"]), _filled(held["message.attributes.codec"])
+    rows = scope.rows
+    lengths = np.asarray(frames.batch.column("@length"))
+    allowances: dict[int, Allowance] = {}
+    pieces: list[bytes] = []
+    good = np.ones(packed.size, bool)
+    values = held["message.value"].take(pa.array(packed)).to_pylist()
+    for number, (place, value) in enumerate(zip(packed.tolist(), values, strict=True)):
+        row = int(rows[place])
+        allowance = allowances.get(row)
+        if allowance is None:
+            allowance = allowances[row] = Allowance(limits, int(lengths[row]))
+        codec = COMPRESSIONS.get((int(magics[place]), int(codecs[place])))
+        try:
+            if codec is None or value is None:
+                raise Wrong("a value that is compressed", "none")
+            pieces.append(allowance.decompress(codec, value))
+        except WireError:
+            good[number] = False
+            pieces.append(b"")
+    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+    begins = np.concatenate([[0], ends[:-1]])
+    inner, firsts, states = scan_lists(
+        "kafka.message_set", b"".join(pieces), begins, ends, fields=[*SET_FIELDS, "@gap"]
+    )
+    good &= states == CLEAN
+    counts = np.diff(firsts)
+    which = np.repeat(np.arange(packed.size), counts)
+    nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
+    stored, above = numbers(inner, "offset"), _filled(held["offset"])[packed]
+    nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)
+    good[which[nested]] = False
+    frames.doubted(frames, np.unique(rows[packed[~good]]))
+    wrapper_magic = magics[packed]
+    last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(packed.size, np.int64)
+    base = np.where(wrapper_magic >= 1, np.maximum(above - last, 0), 0)
+    own_types = numbers(inner, "message.attributes.timestamp_type")
+    wrapper_types = _filled(held["message.attributes.timestamp_type"])[packed]
+    types = np.where(wrapper_magic[which] >= 1, wrapper_types[which], own_types)
+    times = numbers(inner, "message.timestamp", NO_TIMESTAMP)
+    stamped = (wrapper_magic[which] >= 1) & (types == LOG_APPEND_TIME)
+    times = np.where(stamped, _filled(held["message.timestamp"], NO_TIMESTAMP)[packed][which], times)
+    places = packed[which]
+    change = np.concatenate([[True], np.diff(scope.owners) != 0]) if scope.size else np.zeros(0, bool)
+    entry = np.arange(scope.size) - np.maximum.accumulate(np.where(change, np.arange(scope.size), 0))
+    alone = np.ones(scope.size, bool)
+    alone[packed] = False
+    outside = np.flatnonzero(alone)
+    size = outside.size
+    order = np.argsort(np.concatenate([outside, places]), kind="stable")
+    take, nothing = pa.array(order), np.concatenate([np.ones(size, bool), np.zeros(which.size, bool)])
+    added = {
+        "offset": pa.array(stored + base[which]),
+        "message.timestamp": pa.array(times),
+        **{name: held[name].take(pa.array(places)) for name in ("topic", "partition", "@row")},
+    }
+    found = {}
+    for name, column in held.items():
+        more = added[name] if name in added else inner.column(name)
+        found[name] = pa.concat_arrays([column.take(pa.array(outside)), more.cast(column.type)]).take(take)
+    own = _filled(held["message.attributes.timestamp_type"])[outside]
+    found["@type"] = pa.array(np.concatenate([own, types])[order])
+    found["batch"] = pa.array(np.concatenate([np.zeros(size, np.int64), entry[places]])[order], mask=nothing[order])
+    index = np.arange(which.size) - firsts[:-1][which]
+    found["batch_index"] = pa.array(
+        np.concatenate([np.zeros(size, np.int64), index])[order].astype(np.int32), mask=nothing[order]
+    )
+    return found, np.concatenate([codecs[outside], codecs[places]])[order]
+
+
+def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
+    """A column's numbers as those of 64 bits."""
+    column = column.fill_null(missing) if column.null_count else column
+    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def pieces_of_file(path: str) -> Iterator[Piece]:

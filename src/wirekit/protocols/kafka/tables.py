@@ -30,6 +30,20 @@ def _error(path: str) -> dict[str, Value]:
     return {"error_code": Except(path, NONE), "error": Except(path, NONE)}
 
 
+SET_FIELDS = (
+    "offset",
+    "message_size",
+    *(f"message.{name}" for name in ("crc", "magic", "timestamp", "key", "value")),
+    *(f"message.attributes.{name}" for name in ("codec", "timestamp_type", "reserved")),
+)
+"""What ``columns`` reads of each message in a set."""
+
+
+def fields_of_set(place: str) -> tuple[str, ...]:
+    """The fields of the messages in partitions at a path."""
+    return tuple(f"{place}.record_set.messages[].{name}" for name in SET_FIELDS)
+
+
 def _topics(layout: str, topics: str, **columns: Value) -> Rows:
     """A row a topic."""
     return Rows("call_topics", layout, {"topic": f"{topics}.topic", **columns}, topics)
@@ -197,8 +211,18 @@ IS_GROUP = this.key.version == 2
 TABLES = Tables(
     rows=(*CALLS, *CALL_TOPICS, *GROUP_EVENTS, *OFFSETS),
     messages=(
-        Messages("produce.request.v*", payloads=(f"{PRODUCED}.record_set",)),
-        Messages("fetch.response.v*", payloads=(f"{PRODUCED_ANSWER}.record_set",)),
+        Messages(
+            "produce.request.v*",
+            payloads=(f"{PRODUCED}.record_set",),
+            fields=fields_of_set(PRODUCED),
+            batches="wirekit.protocols.kafka.columns:produced",
+        ),
+        Messages(
+            "fetch.response.v*",
+            payloads=(f"{PRODUCED_ANSWER}.record_set",),
+            fields=fields_of_set(PRODUCED_ANSWER),
+            batches="wirekit.protocols.kafka.columns:fetched",
+        ),
     ),
     embedded=(
         Embedded(

@@ -1,0 +1,343 @@
+"""What the frames of an index hold, by columns: every frame decoded once, with all others of its layout and kind.
+
+Connections with a frame that is not plainly usual (a bad verdict, something that only its dialogue knows) are left to
+objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in what is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+from wirekit.road.index import Index
+from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
+from wirekit.tables.plans import Declared, Plan
+from wirekit.tables.records import MOST_NAMES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.tables.declaration import Value
+
+NOT_THERE = -1 << 63
+"""A version that a frame does not have."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What each frame of an index is, as arrays.
+
+    Attributes:
+        protocol, api, schema, role: places in the lists of the same names; ``api`` of none is -1.
+        version: ``NOT_THERE`` for none.
+        numbered: whether it has a correlation id.
+        answered: whether it is a request that gets a response.
+    """
+
+    protocols: list[str]
+    apis: list[str]
+    schemas: list[str]
+    roles: list[str]
+    protocol: NDArray[Any]
+    api: NDArray[Any]
+    schema: NDArray[Any]
+    role: NDArray[Any]
+    version: NDArray[Any]
+    numbered: NDArray[Any]
+    answered: NDArray[Any]
+
+
+@dataclass(slots=True)
+class Group:
+    """The frames of one layout and kind."""
+
+    plan: Plan
+    key: str
+    frames: Frames
+    silent: tuple[str, int] | None
+
+
+@dataclass(slots=True)
+class Messages:
+    """Messages of frames of one kind: of each the frame, and its columns."""
+
+    frames: NDArray[Any]
+    columns: dict[str, pa.Array]
+    schema: str
+
+
+@dataclass(slots=True)
+class Contents:
+    """What the frames hold.
+
+    Attributes:
+        facts: of all frames.
+        odd: of each connection, whether it is left to objects.
+        rows: declared rows, with the frame of each.
+        messages: the messages.
+        holders: the frames of which messages are declared.
+    """
+
+    facts: Facts
+    odd: NDArray[Any]
+    rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
+    messages: list[Messages] = field(default_factory=list)
+    holders: list[NDArray[Any]] = field(default_factory=list)
+
+
+def read_contents(stream: NDArray[Any], index: Index) -> Contents:
+    """Decodes the frames of an index.
+
+    Args:
+        stream: the bytes that the index is about.
+        index: the frames; those of odd connections are not looked at.
+    """
+    return _Reader(stream, index).read()
+
+
+class _Reader:
+    def __init__(self, stream: NDArray[Any], index: Index) -> None:
+        self.stream, self.index = stream, index
+        self.odd = index.odd.copy()
+        self.groups: list[Group] = []
+        self.of_frame = np.full(index.kind.size, -1, np.int64)  # the group of each frame
+        self.row_of = np.zeros(index.kind.size, np.int64)
+        self.names: dict[str, _Names] = {}
+
+    def read(self) -> Contents:
+        """All of them."""
+        index = self.index
+        facts = _facts(index)
+        contents = Contents(facts, self.odd)
+        for members in _alike(facts, index):
+            self._scan(members, facts)
+        self._silence(facts)
+        self._name()
+        for group in self.groups:
+            try:
+                frames = group.frames
+                rows = [(frames.numbers[each.rows], each) for each in group.plan.rows(frames)]
+                holders = frames.numbers[group.plan.holds_messages(frames)]
+                places, columns = group.plan.messages(frames)
+            except Unfit:
+                self._doubt(group.frames.numbers)
+                continue
+            contents.rows += rows
+            contents.holders.append(holders)
+            if places.size:
+                contents.messages.append(Messages(frames.numbers[places], columns, group.key))
+        return contents
+
+    def _doubt(self, frames: NDArray[Any]) -> None:
+        self.odd[self.index.connection[frames]] = True
+
+    def _scan(self, members: NDArray[Any], facts: Facts) -> None:
+        """Decodes frames that are all of one layout and kind."""
+        index, first = self.index, int(members[0])
+        kind = index.kinds[int(index.kind[first])]
+        protocol, key = facts.protocols[int(facts.protocol[first])], facts.schemas[int(facts.schema[first])]
+        context = {}
+        asked = int(index.request[first])
+        if kind.context and asked >= 0 and facts.version[asked] not in (0, NOT_THERE):
+            context = {kind.context: int(facts.version[asked])}
+        plan = Plan(protocol, key.partition(".")[2], kind.api)
+        more = [path for path, _ in (kind.silent,) if path] if kind.silent else []
+        try:
+            fields = plan.fields(key, more, context)
+        except (Unfit, Misuse):  # nothing of the layout can be in columns
+            self._doubt(members)
+            return
+        batch, states = scan_ranges(
+            key,
+            self.stream,
+            index.start[members],
+            index.stop[members],
+            fields=[*fields, "@offset", "@length", "@gap"],
+            context=context,
+        )
+        good = states == CLEAN
+        if "@gap" in batch.schema.names:
+            good[states < REFUSED] &= np.asarray(batch.column("@gap")) == 0
+        if not good.all():
+            self._doubt(members[~good])
+            batch = batch.filter(pa.array(good[states < REFUSED]))
+            members = members[good]
+        frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted)
+        try:
+            plan.check(frames)
+        except Unfit:
+            self._doubt(members)
+            return
+        self.of_frame[members], self.row_of[members] = len(self.groups), np.arange(members.size)
+        self.groups.append(Group(plan, key, frames, kind.silent))
+
+    def _silence(self, facts: Facts) -> None:
+        """Notes the requests that ask for no response; one that gets it is unusual."""
+        for group in self.groups:
+            if group.silent is not None and group.frames.batch.num_rows:
+                path, value = group.silent
+                found = fitted(Scope(group.frames).path(path), "bigint").fill_null(value - 1)
+                facts.answered[group.frames.numbers[np.asarray(found) == value]] = False
+        asked = self.index.request
+        responses = np.flatnonzero(asked >= 0)
+        self._doubt(responses[~facts.answered[asked[responses]]])
+
+    def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
+        self._doubt(frames.numbers[rows])
+
+    def _asked(self, frames: Frames, value: Value, kind: str) -> Values:
+        """A value of the requests that frames answer."""
+        requests = self.index.request[frames.numbers]
+        groups = np.where(requests >= 0, self.of_frame[requests], -1)
+        pieces: list[pa.Array] = []
+        places = np.full(requests.size, -1, np.int64)
+        count = 0
+        for number in np.unique(groups[groups >= 0]).tolist():
+            found = fitted(evaluate(value, Scope(self.groups[number].frames), kind), kind)
+            here = np.flatnonzero(groups == number)
+            places[here] = count + self.row_of[requests[here]]
+            pieces.append(found)
+            count += len(found)
+        if not pieces:
+            return Values(pa.nulls(requests.size))
+        return Values(pa.concat_arrays(pieces).take(pa.array(places, mask=places < 0)))
+
+    def _name(self) -> None:
+        """Collects what numbers and texts stand for on each connection."""
+        given: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
+        for group in self.groups:
+            try:
+                for name, rows, keys, columns in group.plan.names(group.frames):
+                    protocol = group.frames.protocol
+                    given.setdefault(f"{protocol}.{name}", []).append((group.frames.numbers[rows], keys, columns))
+            except Unfit:
+                self._doubt(group.frames.numbers)
+        for name, pieces in given.items():
+            names = self.names[name] = _Names(self.index.connection, pieces)
+            self.odd[names.crowded] = True
+
+    def _named(self, frames: Frames, name: str, keys: Values, column: str) -> Values:
+        names = self.names.get(f"{frames.protocol}.{name}")
+        if names is None:
+            return Values(pa.nulls(frames.numbers.size))
+        return names.column(frames.numbers, self.index.connection[frames.numbers], keys, column)
+
+
+class _Names:
+    """What keys stand for on connections, from the frame that says so on.
+
+    Args:
+        connection: of each frame.
+        pieces: (frames, keys, columns) that say so.
+    """
+
+    def __init__(self, connection: NDArray[Any], pieces: list[tuple[NDArray[Any], Values, dict[str, Values]]]) -> None:
+        self._text = any(pa.types.is_string(keys.array.type) for _, keys, _ in pieces)
+        frames = np.concatenate([frames for frames, _, _ in pieces])
+        keys = pa.concat_arrays([self._key(keys) for _, keys, _ in pieces])
+        self._coded = keys.unique() if self._text else None
+        there = np.asarray(keys.is_valid())
+        numbers = self._numbers(keys)
+        self._known = np.unique(numbers)
+        self._count = connection.size
+        places = self._places(connection[frames], np.searchsorted(self._known, numbers), frames)
+        order = np.argsort(places, kind="stable")
+        order = order[there[order]]
+        self._given = places[order]
+        first = np.diff(self._given // self._count, prepend=-1) != 0
+        begins = np.flatnonzero(first)
+        begin = begins[np.cumsum(first) - 1]
+        held, counts = np.unique(connection[frames[order[begins]]], return_counts=True)
+        self.crowded = held[counts > MOST_NAMES]
+        self._columns = {}
+        for name in sorted({name for _, _, columns in pieces for name in columns}):
+            values = pa.concat_arrays(
+                [
+                    fitted(columns[name], "string") if name in columns else pa.nulls(each.size, pa.string())
+                    for each, _, columns in pieces
+                ]
+            ).take(pa.array(order))
+            last = np.where(np.asarray(values.is_valid()), np.arange(order.size), -1)
+            last = np.maximum.accumulate(last)
+            self._columns[name] = values, np.where(last >= begin, last, -1)
+
+    def _places(self, connection: NDArray[Any], key: NDArray[Any], frames: NDArray[Any]) -> NDArray[Any]:
+        """Numbers that order frames by connection, key and arrival."""
+        return (connection * self._known.size + key) * self._count + frames
+
+    def _key(self, keys: Values) -> pa.Array:
+        return fitted(keys, "string" if self._text else "bigint")
+
+    def _numbers(self, keys: pa.Array) -> NDArray[Any]:
+        """Keys as numbers, -1 for a text that none of them is."""
+        if self._coded is not None:
+            found = pc.index_in(keys, value_set=self._coded)
+            return np.asarray(found.fill_null(-1)).astype(np.int64)
+        return np.asarray(keys.fill_null(0))
+
+    def column(self, frames: NDArray[Any], connections: NDArray[Any], keys: Values, column: str) -> Values:
+        """What keys stand for when frames of connections come; null where nothing said so."""
+        if column not in self._columns:
+            return Values(pa.nulls(frames.size))
+        array = self._key(keys)
+        numbers = self._numbers(array)
+        key = np.minimum(np.searchsorted(self._known, numbers), self._known.size - 1)
+        wanted = self._places(connections, key, frames)
+        place = np.searchsorted(self._given, wanted, side="right") - 1
+        known = np.asarray(array.is_valid()) & (self._known[key] == numbers) & (place >= 0)
+        known[known] &= self._given[place[known]] // self._count == wanted[known] // self._count
+        values, last = self._columns[column]
+        found = np.full(frames.size, -1, np.int64)
+        found[known] = last[place[known]]
+        return Values(values.take(pa.array(found, mask=found < 0)))
+
+
+def _facts(index: Index) -> Facts:
+    """What each frame is."""
+    kinds, kind, asked = index.kinds, index.kind, index.request
+    has = asked >= 0
+    kind_asked = kind[asked]
+    protocols = sorted({*index.protocols} - {""})
+    places = {name: place for place, name in enumerate(protocols)}
+    protocol = np.array([places.get(name, -1) for name in index.protocols], np.int64)[index.connection]
+    apis = sorted({each.api for each in kinds})
+    api_of = np.array([apis.index(each.api) if each.api else -1 for each in kinds] + [-1], np.int64)
+    api = np.where(has & (api_of[kind] < 0), api_of[kind_asked], api_of[kind])
+    layouts = sorted({name for each in kinds for name in (each.layout, each.answer) if name})
+    layout_of = np.array([layouts.index(each.layout) if each.layout else -1 for each in kinds] + [-1], np.int64)
+    answer_of = np.array([layouts.index(each.answer) if each.answer else -1 for each in kinds] + [-1], np.int64)
+    layout = np.where(has & (layout_of[kind] < 0), answer_of[kind_asked], layout_of[kind])
+    keys = [(place, name) for place in range(len(protocols)) for name in range(len(layouts))]
+    schemas = [registry.protocol(protocols[place]).key(layouts[name]) for place, name in keys]
+    fixed = np.array([each.version if isinstance(each.version, int) else NOT_THERE for each in kinds] + [0], np.int64)
+    by_path = np.array([isinstance(each.version, str) for each in kinds] + [False])
+    inherits = np.array([each.version is None and not each.api for each in kinds] + [False])
+    version = np.where(by_path[kind], index.version, fixed[kind])
+    version = np.where(has & inherits[kind], version[asked], version)
+    roles = ["event", "request", "response"]
+    role = np.array([roles.index(each.role) for each in kinds] + [0], np.int64)[kind]
+    numbered = np.array([bool(each.number) for each in kinds] + [False])[kind]
+    return Facts(
+        protocols, apis, schemas, roles, protocol, api, protocol * len(layouts) + layout, role, version, numbered,
+        role == roles.index("request"),
+    )  # fmt: skip
+
+
+def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
+    """Frames that are decoded together: of one kind, layout and, where that matters, version of the request."""
+    rows = np.flatnonzero(~index.odd[index.connection])
+    if not rows.size:
+        return []
+    context = np.array([bool(each.context) for each in index.kinds], bool)[index.kind[rows]]
+    version = np.where(context, facts.version[index.request[rows]], 0)
+    codes = np.stack([index.kind[rows], facts.schema[rows], version])
+    _, which = np.unique(codes, axis=1, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    return np.split(rows[order], np.flatnonzero(np.diff(which.ravel()[order])) + 1)

@@ -1,0 +1,514 @@
+"""The evaluator of declarations that works on columns: the frames of one layout and kind at once.
+
+It gives what ``records`` gives of each frame, for frames that decode without anything bad. A path goes into the list
+columns of a batch; what it cannot evaluate raises ``Unfit``, and such frames are for ``records``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.known import names
+from wirekit.compiler.columns.programs import program
+from wirekit.compiler.columns.ranges import DOUBTFUL, REFUSED, scan_ranges
+from wirekit.compiler.expressions import Expression, Field, Literal, Operation, expression, fields_of
+from wirekit.errors import Misuse
+from wirekit.tables.columns import BIGINT, BINARY, BOOLEAN, INT, MICROS, MILLIS, TEXT, arrow_type
+from wirekit.tables.declaration import (
+    Asked,
+    Elements,
+    Except,
+    Extract,
+    First,
+    Fixed,
+    Inside,
+    Named,
+    Text,
+    Total,
+    Value,
+)
+from wirekit.tables.paths import ALL, Step, bound, parse
+from wirekit.tables.times import EARLIEST_US, LATEST_US
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NUMBERS = (INT, BIGINT, MILLIS, MICROS)
+_HALF = 1 << 63
+
+
+class Unfit(Exception):
+    """Something that is declared cannot be evaluated by columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """A value a row.
+
+    Attributes:
+        array: the values.
+        symbols: {number: name} of numbers that have names.
+    """
+
+    array: pa.Array
+    symbols: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Frames:
+    """Frames of one layout and kind.
+
+    Attributes:
+        protocol: its name.
+        batch: their fields, a row a frame.
+        numbers: which frames they are.
+        asked: gives the value of a column's type in the requests that they answer.
+        named: gives (names, keys, column) of their connections.
+        doubted: takes the rows that have to be read one by one.
+    """
+
+    protocol: str
+    batch: pa.RecordBatch
+    numbers: NDArray[Any]
+    asked: Callable[[Frames, Value, str], Values]
+    named: Callable[[Frames, str, Values, str], Values]
+    doubted: Callable[[Frames, NDArray[Any]], None]
+
+
+class Scope:
+    """A row for each frame, or for each element of a list in it.
+
+    Args:
+        frames: the frames.
+        each: path of the list; none for the frames themselves.
+        places: of each row the frame's row, where rows are not those of the batch or of ``each``.
+    """
+
+    def __init__(self, frames: Frames, each: tuple[Step, ...] = ()) -> None:
+        self.frames, self.each = frames, each
+        self.batch = frames.batch
+        self.size = self.batch.num_rows
+        owners: list[NDArray[Any]] = []
+        for end, step in enumerate(each):
+            if step == ALL:
+                column = self._below(each[:end])
+                offsets = _offsets(_inside(column, len(owners)))
+                owners.append(np.repeat(np.arange(offsets.size - 1), np.diff(offsets)))
+                self.size = owners[-1].size
+        self._owners = owners[-1] if owners else np.arange(self.size)
+        self._places: list[NDArray[Any] | None] = [None]
+        for owner in reversed(owners):
+            inner = self._places[0]
+            self._places.insert(0, owner if inner is None else owner[inner])
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The frame's row of each row."""
+        outer = self._places[0]
+        return np.arange(self.size) if outer is None else outer
+
+    @property
+    def owners(self) -> NDArray[Any]:
+        """Of each element of the innermost list, the element or frame that the list is of."""
+        return self._owners
+
+    def path(self, path: str) -> Values:
+        """What a path leads to, null where it leads nowhere."""
+        steps = parse(path)
+        depth, left = bound(self.each, steps)
+        name = ".".join(step for step in steps if isinstance(step, str))
+        if name not in self.batch.schema.names:
+            return Values(pa.nulls(self.size))
+        at = self._places[depth]
+        column, mask = _inside(self.batch.column(name), depth), None
+        if ALL in left and left.index(ALL) != len(left) - 1:
+            raise Unfit(f"{path}: more than the elements of a list")
+        for step in left:
+            if isinstance(step, int) and step != ALL:
+                offsets = _offsets(column)
+                first = offsets[:-1] if at is None else offsets[:-1][at]
+                behind = offsets[1:] if at is None else offsets[1:][at]
+                missing = first + step >= behind
+                mask = missing if mask is None else mask | missing
+                at, column = np.where(mask, 0, first + step), _flat(column)
+        if at is not None:
+            column = column.take(pa.array(at, mask=mask))
+        return Values(column, _symbols(self.batch.schema.field(name)))
+
+    def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:
+        """Of a path with one ``[]`` left: the elements, where they begin for each row, and whether there is a list."""
+        steps = parse(path)
+        depth, left = bound(self.each, steps)
+        if left.count(ALL) != 1:
+            raise Unfit(f"{path}: one list is left to add up")
+        name = ".".join(step for step in steps if isinstance(step, str))
+        if name not in self.batch.schema.names:
+            return pa.nulls(0), np.zeros(self.size + 1, np.int64), pa.nulls(self.size)
+        column = _inside(self.batch.column(name), depth)
+        at = self._places[depth]
+        if at is not None:
+            column = column.take(pa.array(at))
+        return _flat(column), _offsets(column), column.is_valid()
+
+    def _below(self, steps: tuple[Step, ...]) -> pa.Array:
+        """A column of the list at a path, or of something in its elements."""
+        prefix = ".".join(step for step in steps if isinstance(step, str))
+        for name in self.batch.schema.names:
+            if name == prefix or name.startswith(f"{prefix}."):
+                column = self.batch.column(name)
+                kind, depth = column.type, 0
+                while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+                    kind, depth = kind.value_type, depth + 1
+                if depth > steps.count(ALL):
+                    return column
+        return pa.nulls(self.batch.num_rows, pa.list_(pa.null()))
+
+
+def _inside(column: pa.Array, depth: int) -> pa.Array:
+    """The elements of a column of lists, of lists in lists."""
+    for _ in range(depth):
+        column = _flat(column)
+    return column
+
+
+def _flat(column: pa.Array) -> pa.Array:
+    """The elements of all lists, those that stand in no list left out."""
+    if pa.types.is_null(column.type):
+        return column
+    offsets = np.asarray(column.offsets)
+    return column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+
+def _offsets(column: pa.Array) -> NDArray[Any]:
+    """Where the elements of each list begin, and where the last one ends."""
+    if pa.types.is_null(column.type):
+        return np.zeros(len(column) + 1, np.int64)
+    offsets = np.asarray(column.offsets).astype(np.int64)
+    return offsets - offsets[0]
+
+
+def _symbols(named: pa.Field) -> Mapping[int, str]:
+    text = (named.metadata or {}).get(b"wirekit.symbols")
+    return {} if text is None else {int(number): name for number, name in json.loads(text).items()}
+
+
+# The fields that a declaration reads
+
+
+def paths_of(values: Iterable[Value]) -> Iterator[str]:
+    """The paths that values read in their own frame; those of ``Asked`` are in another."""
+    for value in values:
+        match value:
+            case str():
+                yield value
+            case First(values=inner) | Text(values=inner):
+                yield from paths_of(inner)
+            case Except(value=inner) | Extract(value=inner) | Named(key=inner):
+                yield from paths_of([inner])
+            case Total(path=path) | Inside(path=path):
+                yield path
+            case Elements(each=path, columns=columns):
+                yield path
+                yield from paths_of(columns.values())
+            case Fixed() | Asked() | None:
+                pass
+            case _:
+                yield from (".".join(each.names) for each in fields_of(expression(value)))
+
+
+def asked_of(values: Iterable[Value]) -> Iterator[Value]:
+    """The values that are read in the requests that frames answer."""
+    for value in values:
+        match value:
+            case Asked(value=inner):
+                yield inner
+            case First(values=inner) | Text(values=inner):
+                yield from asked_of(inner)
+            case Except(value=inner) | Extract(value=inner) | Named(key=inner):
+                yield from asked_of([inner])
+
+
+def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | None = None) -> list[str]:
+    """The columns of a schema that paths lead to; of a structure or a list of them the first one in it.
+
+    Raises:
+        Unfit: where a path leads to columns of several types.
+    """
+    known = names(program(key, context))
+    ordered = sorted(known)
+    wanted: dict[str, None] = {}
+    for path in paths:
+        name = ".".join(step for step in parse(path) if isinstance(step, str))
+        if any(each.startswith(f"{name}:") for each in ordered):
+            raise Unfit(f"{key} has {name} in several types")
+        if name in known:
+            wanted[name] = None
+        else:
+            inside = next((each for each in ordered if each.startswith(f"{name}.")), None)
+            if inside is not None:
+                wanted[inside] = None
+    return list(wanted)
+
+
+# Values
+
+
+def evaluate(value: Value, scope: Scope, kind: str) -> Values:
+    """A value for each row of a scope.
+
+    Args:
+        value: what is declared.
+        scope: the rows.
+        kind: the type of the column that it is for.
+
+    Raises:
+        Unfit: when that needs the frames one by one.
+    """
+    match value:
+        case str():
+            return scope.path(value)
+        case Fixed(value=fixed):
+            return Values(pa.repeat(pa.scalar(fixed), scope.size))
+        case First(values=several):
+            return Values(pc.coalesce(*(fitted(evaluate(each, scope, kind), kind) for each in several)))
+        case Except(value=inner, other=other):
+            return _unless(evaluate(inner, scope, kind), other)
+        case Total(path=path, add=add):
+            return _total(scope, path, add)
+        case Text(separator=separator, values=several):
+            parts = [fitted(evaluate(each, scope, TEXT), TEXT) for each in several]
+            return Values(pc.binary_join_element_wise(*parts, separator))
+        case Extract(value=inner, pattern=pattern):
+            return _extracted(fitted(evaluate(inner, scope, TEXT), TEXT), pattern)
+        case Asked(value=inner):
+            found = scope.frames.asked(scope.frames, inner, kind)
+            return _of_frames(found, scope)
+        case Named(names=name, key=key, column=column):
+            whole = Scope(scope.frames)
+            found = scope.frames.named(scope.frames, name, evaluate(key, whole, BIGINT), column)
+            return _of_frames(found, scope)
+        case Inside(path=path, layout=layout, value=inner):
+            return _decoded(scope, path, layout, inner, kind)
+        case Elements(each=path, columns=columns):
+            return _structures(scope, parse(path), columns, kind)
+    return Values(_computed(expression(value), scope))
+
+
+def where(when: Value, scope: Scope) -> NDArray[Any]:
+    """The frames of which a condition is true."""
+    found = _computed(expression(when), scope)
+    if not pa.types.is_boolean(found.type):
+        return np.zeros(scope.size, bool)
+    return np.asarray(pc.fill_null(found, False))
+
+
+def _of_frames(values: Values, scope: Scope) -> Values:
+    return values if not scope.each else Values(values.array.take(pa.array(scope.rows)), values.symbols)
+
+
+def _unless(values: Values, other: int | str) -> Values:
+    array = values.array
+    if pa.types.is_null(array.type) or pa.types.is_string(array.type) != isinstance(other, str):
+        return values
+    if isinstance(other, int) and not (pa.types.is_integer(array.type) or pa.types.is_boolean(array.type)):
+        return values
+    try:
+        same = pc.equal(array, pa.scalar(other, array.type))
+    except (OverflowError, pa.ArrowInvalid):
+        return values
+    return Values(pc.if_else(same, pa.scalar(None, array.type), array), values.symbols)
+
+
+def _total(scope: Scope, path: str, add: int) -> Values:
+    items, offsets, there = scope.lists(path)
+    if pa.types.is_null(items.type):
+        return Values(pa.nulls(scope.size))
+    valid = np.asarray(items.is_valid())
+    numbers = np.asarray(pc.fill_null(items, 0)).astype(np.int64) + add
+    sums = np.concatenate([[0], np.cumsum(np.where(valid, numbers, 0))])
+    return Values(pa.array(sums[offsets[1:]] - sums[offsets[:-1]], mask=~np.asarray(there)))
+
+
+def _extracted(texts: pa.Array, pattern: str) -> Values:
+    search = re.compile(pattern).search
+    coded = texts.dictionary_encode()
+    found = [
+        None if each is None or (match := search(each)) is None else match[1] for each in coded.dictionary.to_pylist()
+    ]
+    return Values(pa.array(found, pa.string()).take(coded.indices))
+
+
+def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> Values:
+    """A value in what bytes of a frame hold."""
+    data = scope.path(path).array
+    if not pa.types.is_binary(data.type):
+        return Values(pa.nulls(scope.size))
+    frames = scope.frames
+    there = np.flatnonzero(np.asarray(data.is_valid()))
+    _, offsets, content = data.buffers()
+    places = np.frombuffer(offsets, np.int32)[data.offset :][: len(data) + 1].astype(np.int64)
+    key = f"{frames.protocol}.{layout}"
+    try:
+        batch, states = scan_ranges(
+            key,
+            content if content is not None else b"",
+            places[:-1][there],
+            places[1:][there],
+            fields=columns_for(key, paths_of([value])),
+            prefix=True,
+        )
+    except Misuse as error:
+        raise Unfit(str(error)) from None
+    if (states == DOUBTFUL).any():  # records escape text that is no UTF-8
+        frames.doubted(frames, np.unique(scope.rows[there[states == DOUBTFUL]]))
+    rows = there[states < REFUSED]
+    inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted)
+    found = evaluate(value, Scope(inner), kind)
+    back = np.full(scope.size, -1, np.int64)
+    back[rows] = np.arange(rows.size)
+    return Values(found.array.take(pa.array(back, mask=back < 0)), found.symbols)
+
+
+def _structures(scope: Scope, each: tuple[Step, ...], columns: Mapping[str, Value], kind: str) -> Values:
+    """A list of structures for each frame, null where it would be empty."""
+    if scope.each or not columns:
+        raise Unfit("lists of structures inside of lists")
+    items = Scope(scope.frames, each)
+    types = {field.name: field.type for field in arrow_type(kind).value_type}
+    arrays = [
+        fitted(evaluate(columns[name], items, _type_name(type_)), _type_name(type_)) for name, type_ in types.items()
+    ]
+    counts = np.bincount(items.rows, minlength=scope.size)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    content = pa.StructArray.from_arrays(arrays, fields=list(arrow_type(kind).value_type))
+    empty = pa.array(np.append(counts == 0, False))
+    return Values(pa.ListArray.from_arrays(pc.if_else(empty, pa.scalar(None, pa.int32()), pa.array(offsets)), content))
+
+
+def _type_name(kind: pa.DataType) -> str:
+    return {pa.string(): TEXT, pa.int32(): INT, pa.int64(): BIGINT}[kind]
+
+
+_COMPARED = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+}
+
+
+def _computed(tree: Expression, scope: Scope) -> pa.Array:
+    """An expression over the frame's fields, null where one of them is."""
+    match tree:
+        case Literal(value=value):
+            return pa.repeat(pa.scalar(value), scope.size)
+        case Field(names=parts):
+            found = Scope(scope.frames).path(".".join(parts)).array
+            array = found if not scope.each else found.take(pa.array(scope.rows))
+            return array.cast(pa.int64()) if pa.types.is_boolean(array.type) else array
+        case Operation(symbol=symbol, operands=(one, other)) if symbol in _COMPARED:
+            left, right = _computed(one, scope), _computed(other, scope)
+            if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+                return pa.nulls(scope.size, pa.bool_())
+            if pa.types.is_string(left.type) != pa.types.is_string(right.type):
+                raise Unfit(f"{tree}: text and number")
+            return _COMPARED[symbol](left, right)
+        case Operation(symbol="&", operands=(one, other)):
+            left, right = _computed(one, scope), _computed(other, scope)
+            if pa.types.is_boolean(left.type) and pa.types.is_boolean(right.type):
+                return pc.and_(left, right)
+    raise Unfit(f"{tree}: only comparisons, joined by &")
+
+
+# Columns
+
+
+def fitted(values: Values, kind: str) -> pa.Array:
+    """Values as a column of a type holds them, as ``records`` and ``Rows`` fit them."""
+    array, type_ = values.array, arrow_type(kind)
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), type_)
+    if array.type == type_:
+        return array
+    if kind == TEXT:
+        return _text(array, values.symbols)
+    if kind in NUMBERS:
+        return _number(array, kind)
+    if kind == BOOLEAN and pa.types.is_integer(array.type):
+        return pc.not_equal(array, 0)
+    if kind == BINARY and pa.types.is_string(array.type):
+        return array.cast(type_)
+    if pa.types.is_list(type_) and pa.types.is_list(array.type):
+        return array.cast(type_)
+    if kind == "list<string>":
+        texts = _text(array, values.symbols)
+        valid = np.asarray(texts.is_valid())
+        offsets = np.concatenate([[0], np.cumsum(valid)]).astype(np.int32)
+        begins = pa.array(offsets, mask=np.append(~valid, False))
+        return pa.ListArray.from_arrays(begins, texts.drop_null())
+    raise Unfit(f"{array.type} as {kind}")
+
+
+def _text(array: pa.Array, symbols: Mapping[int, str]) -> pa.Array:
+    if pa.types.is_large_string(array.type):
+        return array.cast(pa.string())
+    if pa.types.is_string(array.type):
+        return array
+    if pa.types.is_boolean(array.type) or not (pa.types.is_integer(array.type) or pa.types.is_binary(array.type)):
+        raise Unfit(f"{array.type} as text")
+    coded = array.dictionary_encode()
+    found = [_as_text(each, symbols) for each in coded.dictionary.to_pylist()]
+    return pa.array(found, pa.string()).take(coded.indices)
+
+
+def _as_text(value: Any, symbols: Mapping[int, str]) -> str | None:
+    if value is None:
+        return None
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else symbols.get(value) or str(value)
+
+
+def _number(array: pa.Array, kind: str) -> pa.Array:
+    type_ = arrow_type(kind)
+    if pa.types.is_string(array.type):
+        coded = array.dictionary_encode()
+        found = [_as_number(each) for each in coded.dictionary.to_pylist()]
+        array = pa.array(found, pa.int64()).take(coded.indices)
+    elif pa.types.is_boolean(array.type):
+        array = array.cast(pa.int64())
+    elif not pa.types.is_integer(array.type):
+        raise Unfit(f"{array.type} as {kind}")
+    if kind in (MILLIS, MICROS):
+        unit = 1000 if kind == MILLIS else 1
+        array = _between(array, EARLIEST_US // unit, LATEST_US // unit)
+    elif kind == INT:
+        array = _between(array, -(1 << 31), (1 << 31) - 1)
+    elif array.type == pa.uint64():
+        return array.view(pa.int64())
+    return array.cast(pa.int64()).cast(type_)
+
+
+def _between(array: pa.Array, low: int, high: int) -> pa.Array:
+    """Numbers that are in a range, null for others."""
+    if array.type.bit_width < 64 and array.type.bit_width < high.bit_length() + pa.types.is_signed_integer(array.type):
+        return array
+    beyond = pc.greater(array, pa.scalar(high, array.type))
+    if pa.types.is_signed_integer(array.type):
+        beyond = pc.or_(beyond, pc.less(array, pa.scalar(low, array.type)))
+    return pc.if_else(beyond, pa.scalar(None, array.type), array)
+
+
+def _as_number(text: str | None) -> int | None:
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 20):
+        return None
+    number = int(text)
+    return number - 2 * _HALF if number >= _HALF else number

@@ -1,0 +1,211 @@
+"""What is declared for the frames of one layout and kind, evaluated by columns: the rows of all of them at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.conversation.dialogue import Dialogue
+from wirekit.registry import registry
+from wirekit.tables.batches import (
+    Frames,
+    Scope,
+    Unfit,
+    Values,
+    asked_of,
+    columns_for,
+    evaluate,
+    fitted,
+    paths_of,
+    where,
+)
+from wirekit.tables.columns import DECLARED, MESSAGES
+from wirekit.tables.declaration import Messages, Names, Rows, Tables
+from wirekit.tables.paths import parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROW = "@row"
+"""Of each row that frames give: the frame's row in the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Rows of a table that frames give.
+
+    Attributes:
+        table: its name.
+        keys: which of the table's keys they declare, a bit each.
+        rows: of each row, the frame's row in the batch.
+        columns: the declared columns.
+    """
+
+    table: str
+    keys: int
+    rows: NDArray[Any]
+    columns: dict[str, pa.Array]
+
+
+class Plan:
+    """What is declared for the frames of a layout and kind.
+
+    Args:
+        protocol: its name.
+        layout: the key without the protocol.
+        kind: name of the kind of frame.
+    """
+
+    def __init__(self, protocol: str, layout: str, kind: str) -> None:
+        self.protocol = protocol
+        self._tables: Tables = registry.protocol(protocol).declared
+        self.kind = next((path for each, path in self._tables.kinds.items() if fnmatchcase(layout, each)), None)
+        self._symbol = kind
+
+        def applies(each: Rows | Names | Messages) -> bool:
+            layouts = (each.layouts,) if isinstance(each.layouts, str) else each.layouts
+            named = not each.kinds or (self.kind is not None and kind in each.kinds)
+            return named and any(fnmatchcase(layout, pattern) for pattern in layouts)
+
+        self._rows = [each for each in self._tables.rows if applies(each)]
+        self._names = [each for each in self._tables.names if applies(each)]
+        self._messages = next((each for each in self._tables.messages if applies(each)), None)
+
+    def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> list[str]:
+        """The columns that are read of such frames: what is declared, ``more`` paths, and what answers ask them for.
+
+        Raises:
+            Unfit: where a path leads to several.
+        """
+        paths = [*more, *([] if self.kind is None else [self.kind])]
+        for each in self._rows:
+            paths += [*paths_of([*each.columns.values(), each.when]), *([each.each] if each.each else [])]
+        for names in self._names:
+            paths += paths_of([*names.columns.values(), names.key, names.when])
+        if self._messages is not None:
+            told = self._messages
+            paths += [*paths_of([*told.columns.values(), told.when]), *told.fields, *([told.each] if told.each else [])]
+            crc = told.columns.get("crc")
+            paths += [f"{crc}.ok"] if isinstance(crc, str) else []
+        tables = self._tables
+        declared: list[Rows | Names | Messages] = [*tables.rows, *tables.names, *tables.messages]
+        values = [value for each in declared for value in each.columns.values()]
+        asked = asked_of([*values, *(each.key for each in tables.names)])
+        return columns_for(key, [*paths, *paths_of(asked)], context)
+
+    def check(self, frames: Frames) -> None:
+        """Looks whether the frames are of the kind.
+
+        Raises:
+            Unfit: when some are not.
+        """
+        if self.kind is not None and frames.batch.num_rows:
+            found = fitted(Scope(frames).path(self.kind), "string")
+            if found.null_count or found.unique().to_pylist() != [self._symbol]:
+                raise Unfit(f"{self.kind} is not {self._symbol} always")
+
+    def names(self, frames: Frames) -> list[tuple[str, NDArray[Any], Values, dict[str, Values]]]:
+        """(name, rows, keys, columns) of the names that the frames give."""
+        found = []
+        for each in self._names:
+            scope = Scope(frames)
+            rows = np.arange(scope.size) if each.when is None else np.flatnonzero(where(each.when, scope))
+            key = _taken(evaluate(each.key, scope, "bigint"), rows)
+            columns = {name: _taken(evaluate(value, scope, "string"), rows) for name, value in each.columns.items()}
+            found.append((each.name, rows, key, columns))
+        return found
+
+    def rows(self, frames: Frames) -> list[Declared]:
+        """The rows of all tables but ``messages``."""
+        found = []
+        for each in self._rows:
+            scope = Scope(frames, parse(each.each) if each.each else ())
+            types, keys = DECLARED[each.table].types, DECLARED[each.table].keys
+            columns = {
+                name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in each.columns.items()
+            }
+            rows = scope.rows
+            if each.when is not None:
+                there = np.flatnonzero(where(each.when, Scope(frames))[rows])
+                rows, columns = rows[there], {name: column.take(pa.array(there)) for name, column in columns.items()}
+            bits = sum(1 << number for number, key in enumerate(keys) if key in each.columns)
+            found.append(Declared(each.table, bits, rows, columns))
+        return found
+
+    def holds_messages(self, frames: Frames) -> NDArray[Any]:
+        """Of which rows messages are declared."""
+        scope = Scope(frames)
+        if self._messages is None:
+            return np.zeros(scope.size, bool)
+        return np.ones(scope.size, bool) if self._messages.when is None else where(self._messages.when, scope)
+
+    def messages(self, frames: Frames) -> tuple[NDArray[Any], dict[str, pa.Array]]:
+        """The frame's row of each message, and its columns.
+
+        Raises:
+            Unfit: where only the dialogue knows them.
+        """
+        told = self._messages
+        if told is None:
+            return np.zeros(0, np.int64), {}
+        types = MESSAGES.types
+        if told.batches:
+            batch = self._opened(frames)
+            rows = np.asarray(batch.column(ROW))
+            columns = self._columns(frames, told, ())
+            columns = {name: column.take(pa.array(rows)) for name, column in columns.items()}
+            columns |= {name: batch.column(name) for name in batch.schema.names if name != ROW}
+        elif type(self)._is_declared(self.protocol) and (told.each or "value" in told.columns):
+            scope = Scope(frames, parse(told.each) if told.each else ())
+            rows, columns = scope.rows, self._columns(frames, told, parse(told.each) if told.each else ())
+            columns["crc_status"] = _status(scope, told.columns.get("crc"))
+            columns.setdefault("codec", pa.repeat("none", scope.size))
+            if "log_offset" in columns and "message_id" in columns:
+                numbered = columns["log_offset"].is_valid()
+                columns["message_id"] = pc.if_else(numbered, pa.scalar(None, pa.string()), columns["message_id"])
+        else:
+            raise Unfit("only the dialogue knows its messages")
+        there = self.holds_messages(frames)[rows]
+        if not there.all():
+            kept = pa.array(np.flatnonzero(there))
+            rows, columns = rows[there], {name: column.take(kept) for name, column in columns.items()}
+        if "timestamp_ms" in columns:
+            columns.setdefault("timestamp", fitted(Values(columns["timestamp_ms"]), types["timestamp"]))
+        return rows, columns
+
+    @staticmethod
+    def _is_declared(protocol: str) -> bool:
+        """Whether a protocol's dialogue leaves messages to the declaration."""
+        return type(registry.protocol(protocol).follow()).messages is Dialogue.messages
+
+    @staticmethod
+    def _columns(frames: Frames, told: Messages, each: tuple[Any, ...]) -> dict[str, pa.Array]:
+        scope, types = Scope(frames, each), MESSAGES.types
+        return {name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in told.columns.items()}
+
+    @cached_property
+    def _opened(self) -> Callable[[Frames], pa.RecordBatch]:
+        assert self._messages is not None
+        module, name = self._messages.batches.split(":")
+        found: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
+        return found
+
+
+def _taken(values: Values, rows: NDArray[Any]) -> Values:
+    return values if rows.size == len(values.array) else Values(values.array.take(pa.array(rows)), values.symbols)
+
+
+def _status(scope: Scope, crc: Any) -> pa.Array:
+    """The verdict on a checksum in frames without a bad one: that there was one, or none."""
+    if not isinstance(crc, str):
+        return pa.repeat("absent", scope.size)
+    there = np.asarray(scope.path(f"{crc}.ok").array.is_valid())
+    return pa.array(np.where(there, "ok", "absent"))

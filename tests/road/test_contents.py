@@ -1,0 +1,213 @@
+"""Contents of frames by columns: what is declared gives the rows that it gives frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numba")
+
+import wirekit
+from tests.road.test_law import CAPTURES, assert_same, tables
+from tests.road.test_pairing import capture
+from wirekit.capture.files import open_capture
+from wirekit.capture.follow import Choice
+from wirekit.capture.tcp import Settings
+from wirekit.conversation import Description, Dialogue
+from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.engine import Decoded
+from wirekit.registry import Layout, Protocol, register, registry
+from wirekit.road.contents import read_contents
+from wirekit.road.index import index_frames
+from wirekit.road.packets import read_packets
+from wirekit.road.streams import put_together
+from wirekit.tables import (
+    Asked,
+    Elements,
+    Except,
+    Extract,
+    First,
+    Fixed,
+    Inside,
+    Messages,
+    Named,
+    Names,
+    Rows,
+    Tables,
+    Text,
+    Total,
+)
+from wirekit.wire import Array, Bytes, Length, String, Struct, int16, int32, this, uint8, uint32
+
+LINE = Struct("name" / String(int16), "count" / int32, "sizes" / Array(uint8, int32))
+ORDER = Struct(
+    "size" / Length(uint32),
+    "kind" / uint8,
+    "number" / uint8,
+    "shop" / uint8,
+    "text" / String(int16),
+    "lines" / Array(uint8, LINE),
+    "note" / Bytes(int16),
+)
+HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
+NOTE = Struct(
+    "version" / uint8, "places" / Array(uint8, Struct("topic" / String(int16), "partitions" / Array(uint8, int32)))
+)
+ASK, ANSWER, NEWS = 1, 2, 3
+ROLES = {ASK: "request", ANSWER: "response", NEWS: "event"}
+APIS = {ASK: "ask", ANSWER: "answer", NEWS: "news"}
+KINDS = {(kind,): Kind(APIS[kind], "order", ROLES[kind], number="number", pair=("number",)) for kind in APIS}
+PAIRING = Pairing(*[Heads("head", ("kind",), KINDS)] * 2)
+LINES = "lines[]"
+TABLES = Tables(
+    rows=(
+        Rows("calls", "order", {"client": First(Except("text", ""), Named("shop", "shop", "topic")), "acks": "kind"}),
+        Rows(
+            "calls",
+            "order",
+            {
+                "error_code": Except("lines[0].count", 0),
+                "error": Except("lines[0].count", 0),
+                "is_replica": this.kind > 1,
+            },
+            when=this.kind == ANSWER,
+        ),
+        Rows(
+            "connections", "order", {"client": Text("/", "text", "shop"), "client_version": Extract("text", r"v(\d+)")}
+        ),
+        Rows(
+            "call_topics",
+            "order",
+            {
+                "topic": f"{LINES}.name",
+                "partition": f"{LINES}.count",
+                "bytes": Total(f"{LINES}.sizes[]", 2),
+                "error": Except(f"{LINES}.count", 0),
+            },
+            LINES,
+            when=this.kind != NEWS,
+        ),
+        Rows("call_topics", "order", {"topic": Named("shop", "shop", "topic")}, when=this.kind == NEWS),
+        Rows(
+            "group_events",
+            "order",
+            {
+                "event": Fixed("order"),
+                "group_id": Asked("text"),
+                "topics": Inside("note", "note", "places[0].topic"),
+                "assignment": Inside(
+                    "note",
+                    "note",
+                    Elements(
+                        "places[].partitions[]", {"topic": "places[].topic", "partition": "places[].partitions[]"}
+                    ),
+                ),
+            },
+        ),
+        Rows("offsets", "order", {"topic": "text", "log_offset": f"{LINES}.sizes[]"}, f"{LINES}.sizes[]"),
+    ),
+    names=(Names("shop", "order", "shop", {"topic": Except("text", "")}),),
+    messages=(Messages("order", LINES, {"value": f"{LINES}.name", "log_offset": f"{LINES}.count", "topic": "text"}),),
+)
+
+
+class OrderDialogue(Dialogue):
+    """Requests and responses by their number."""
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        if decoded.value is None or decoded.value.get("kind") not in APIS:
+            return Description()
+        kind, number = decoded.value.kind, decoded.value.get("number")
+        return Description(APIS[kind], None, number, ROLES[kind])
+
+
+@pytest.fixture
+def orders() -> Iterator[None]:
+    layouts = {
+        "order": Layout(ORDER, "an order"),
+        "head": Layout(HEAD, "its beginning"),
+        "note": Layout(NOTE, "a note"),
+    }
+    register(
+        Protocol(
+            "orders",
+            "Orders",
+            layouts,
+            client="order",
+            server="order",
+            recognised_by=("order",),
+            dialogue=lambda: OrderDialogue,
+            pairing=f"{__name__}:PAIRING",
+            tables=TABLES,
+        )
+    )
+    yield
+    registry.unregister("orders")
+
+
+def order(kind: int, number: int, shop: int, text: str, *lines: tuple[str, int, list[int]], note: Any = None) -> bytes:
+    value = {
+        "kind": kind,
+        "number": number,
+        "shop": shop,
+        "text": text,
+        "lines": [{"name": name, "count": count, "sizes": sizes} for name, count, sizes in lines],
+        "note": b"" if note is None else wirekit.encode("orders.note", {"version": 1, "places": note}),
+    }
+    return wirekit.encode("orders.order", value)
+
+
+def left_to_objects(path: Path) -> tuple[int, int]:
+    """How many connections of a capture are indexed, and how many of these are left to objects."""
+    with open_capture(path) as opened:
+        packets = read_packets(opened)
+        assert packets is not None
+        streams = put_together(opened.view(), packets, Settings())
+        index = index_frames(streams, Choice(), packets.endpoints.text)
+    contents = read_contents(streams.stream, index)
+    return int((~index.odd).sum()), int((contents.odd & ~index.odd).sum())
+
+
+def test_a_protocol_of_somebody_else(orders: None, tmp_path: Path) -> None:
+    places = [{"topic": "a", "partitions": [1, 2]}, {"topic": "b", "partitions": []}]
+    path = capture(
+        tmp_path / "orders.pcap",
+        (0, order(ASK, 7, 1, "v12", ("tea", 3, [1, 2]), ("tea", 3, [9]), ("milk", 0, []), note=places)),
+        (0, order(ASK, 8, 1, "")),
+        (1, order(NEWS, 0, 1, "", ("tea", -5, [4]), ("tea", 3, [9]))),
+        (1, order(ANSWER, 8, 2, "x") + order(ANSWER, 7, 1, "", ("tea", 3, []), ("sugar", 1, [7]), ("tea", 3, []))),
+        (0, order(ASK, 7, 2, "again", ("milk", 0, []), note=[])),
+        (0, order(NEWS, 9, 3, "")),
+    )
+    assert left_to_objects(path) == (1, 0)
+    assert_same(path)
+    assert {name: sum(rows.values()) for name, rows in tables(path, road="columns")[0].items()} == {
+        "frames": 7,
+        "calls": 5,
+        "connections": 1,
+        "messages": 9,
+        "call_topics": 7,
+        "group_events": 7,
+        "offsets": 5,
+    }
+
+
+def test_text_inside_that_is_no_utf_8_is_for_objects(orders: None, tmp_path: Path) -> None:
+    path = capture(tmp_path / "orders.pcap", (0, order(ASK, 7, 1, "v12", note=[{"topic": "a", "partitions": [1]}])))
+    assert left_to_objects(path) == (1, 0)
+    damaged = order(ASK, 7, 1, "v12", note=[{"topic": "a", "partitions": []}]).replace(b"\0\x01a", b"\0\x01\xff")
+    path = capture(tmp_path / "damaged.pcap", (0, damaged))
+    assert left_to_objects(path) == (1, 1)
+    assert_same(path)
+
+
+@pytest.mark.parametrize(
+    "path", [each for each in CAPTURES if each.stem.startswith("kafka")], ids=lambda path: path.stem
+)
+def test_captures_by_columns(path: Path) -> None:
+    indexed, left = left_to_objects(path)
+    assert indexed
+    assert not left

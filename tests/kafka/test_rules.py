@@ -207,3 +207,11 @@ def test_metadata_over_another_connection_of_the_client_counts() -> None:
     hear(second, *metadata(1))
     hear(first, produce(2))
     assert first.close() == []
+
+
+@pytest.mark.parametrize("size", [6, 8, 10, 12, 14, 15])
+def test_an_answer_that_is_cut_offers_what_is_left_of_it(size: int) -> None:
+    asked, answered = versions(1)
+    cut = Said("server", size.to_bytes(4, "big") + answered.data[4 : 4 + size])
+    newer = q("heartbeat", 0, 2, group_id="g", group_generation_id=1, member_id="m")
+    assert names(breaches("kafka", [asked, cut, newer])) == []

@@ -14,15 +14,15 @@ import wirekit
 from tests.capture.second_parser import Packet, write
 from tests.road.test_law import assert_same, odd_packets, tables
 from wirekit.conversation import Description, Dialogue
-from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
-from wirekit.road.index import pairing_of
 from wirekit.wire import Length, String, Struct, int16, uint8, uint32
 
 NOTE = Struct("size" / Length(uint32, minimum=6), "kind" / uint8, "number" / uint8, "text" / String(int16))
 HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
 ASK, ANSWER, NEWS = 1, 2, 3
+OTHER = {"client": "server", "server": "client"}
 ROLES = {ASK: "request", ANSWER: "response", NEWS: "event"}
 NAMES = {ASK: "ask", ANSWER: "answer", NEWS: "news"}
 
@@ -123,3 +123,5 @@ def test_layouts_that_pairings_name_are_there(name: str) -> None:
         layouts = {heads.layout, *(layout for kind in heads.kinds.values() for layout in (kind.layout, kind.answer))}
         assert layouts - {""} <= protocol.layouts.keys()
         assert all(kind.role in ("request", "response", "event") for kind in heads.kinds.values())
+        others = {kind.api for kind in pairing.heads(OTHER[side]).kinds.values() if kind.role == "response"}
+        assert {name for kind in heads.kinds.values() for name in kind.answers} <= others

@@ -10,6 +10,7 @@ import pytest
 from tests.rules.conversations import FIXTURES, captured
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.rules import Checker, rules_of
+from wirekit.strategies import damaged_conversation
 from wirekit.values import json_text
 
 DAMAGES = 60
@@ -34,3 +35,9 @@ def test_damaged_frames(path: Path) -> None:
                     checker.take(item)
         assert all(breach.found is not None for breach in checker.close(1 << 60))
         assert json_text(conversation.dialogue.summary())
+
+
+@pytest.mark.parametrize("protocol", ["kafka", "pulsar", "joyqueue"])
+def test_damaged_frames_of_made_up_conversations(protocol: str) -> None:
+    for seed in range(8):
+        assert damaged_conversation(protocol, seed=seed, length=6, kinds=["damaged frame"]).faults()

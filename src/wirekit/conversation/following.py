@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -207,14 +207,24 @@ class Conversation:
         what = Description(key.rpartition(".")[2])
         return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
 
-    def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
+    def preview(self, side: str, data: bytes) -> Frame:
+        """What a whole frame would be if a side sent it now; the conversation takes no note of it."""
+        frame = self._described(side, self._direction(side), data)
+        if frame.description.role == "response":
+            frame.request = self.dialogue.requests.get(_pair(frame.description))
+        return frame
+
+    def _described(self, side: str, direction: _Direction, data: bytes) -> Frame:
         key, context, reason = self.dialogue.schema(side, data)
         decoded = self._decoded(data, key, context, direction.offset)
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
         what = self.dialogue.describe(side, decoded)
-        frame = Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
-        pair = what.correlation_id if what.pair is None else what.pair
+        return Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
+
+    def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
+        frame = self._described(side, direction, data)
+        what, pair = frame.description, _pair(frame.description)
         if what.role == "response":
             frame.request = self.dialogue.requests.pop(pair, None)
         elif what.role == "request" and what.answered and pair is not None:
@@ -344,3 +354,8 @@ class Conversation:
     def _drop(self, direction: _Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
+
+
+def _pair(what: Description) -> Hashable:
+    """What links request and response."""
+    return what.correlation_id if what.pair is None else what.pair

@@ -8,8 +8,11 @@ not declared, a response without request, or numbers that are in use twice leave
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from wirekit.registry import registry
 
 Path = str
 """Of a field, in the layout that the frames of the side begin with."""
@@ -29,6 +32,8 @@ class Kind:
         pair: paths of the numbers, at most two, that a request and its response share.
         link: tells such numbers apart from the same ones of other kinds of requests.
         answer: of a request, the layout of the response.
+        answers: of a request, the APIs of the kinds of the other side that answer it, where these have names of their
+            own.
         silent: (path in ``layout``, value) of requests that get no response, or None where all do.
         unusual: (path, value) of frames that are left to the dialogue, or None.
         without: what a frame is that does not have ``number``; None where that is unusual.
@@ -43,6 +48,7 @@ class Kind:
     pair: tuple[Path, ...] = ()
     link: str = ""
     answer: str = ""
+    answers: tuple[str, ...] = ()
     silent: tuple[Path, int] | None = None
     unusual: tuple[Path, int] | None = None
     without: Kind | None = None
@@ -82,3 +88,13 @@ class Pairing:
     def heads(self, side: str) -> Heads:
         """Those of a side, ``client`` or ``server``."""
         return self.client if side == "client" else self.server
+
+
+def pairing_of(protocol: str) -> Pairing | None:
+    """What a protocol declares of its frames; None if it declares nothing."""
+    place = registry.protocol(protocol).pairing
+    if not place:
+        return None
+    module, name = place.split(":")
+    found: Pairing = getattr(importlib.import_module(module), name)
+    return found

@@ -6,7 +6,6 @@ which anything is unusual becomes odd, and nothing of it is in the index.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +18,7 @@ from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, RECOGNISE_WITHIN, Choic
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
-from wirekit.conversation.pairing import Kind, Pairing
+from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.engine import header
 from wirekit.registry import registry
@@ -67,16 +66,6 @@ class Index:
     odd: NDArray[Any]
     begins: NDArray[Any]
     tails: NDArray[Any]
-
-
-def pairing_of(protocol: str) -> Pairing | None:
-    """What a protocol declares of its frames; None if it declares nothing."""
-    place = registry.protocol(protocol).pairing
-    if not place:
-        return None
-    module, name = place.split(":")
-    found: Pairing = getattr(importlib.import_module(module), name)
-    return found
 
 
 def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]) -> Index:

@@ -16,6 +16,16 @@ except ImportError as missing:
 
 from wirekit.strategies.branches import branches, unreachable
 from wirekit.strategies.bulk import EDITED, bulk_frames, bulk_mutations, bulk_values, edited
+from wirekit.strategies.conversations import (
+    Script,
+    conversation,
+    conversation_kinds,
+    conversations,
+    damaged_conversation,
+    damaged_conversations,
+    in_pieces,
+)
+from wirekit.strategies.exchange import Exchange, Turn
 from wirekit.strategies.mutations import Mutation, damage, kinds, mutations
 from wirekit.strategies.nodes import KINDS
 from wirekit.strategies.values import agrees, contexts, frames, values
@@ -23,16 +33,25 @@ from wirekit.strategies.values import agrees, contexts, frames, values
 __all__ = [
     "EDITED",
     "KINDS",
+    "Exchange",
     "Mutation",
+    "Script",
+    "Turn",
     "agrees",
     "branches",
     "bulk_frames",
     "bulk_mutations",
     "bulk_values",
     "contexts",
+    "conversation",
+    "conversation_kinds",
+    "conversations",
     "damage",
+    "damaged_conversation",
+    "damaged_conversations",
     "edited",
     "frames",
+    "in_pieces",
     "kinds",
     "mutations",
     "unreachable",

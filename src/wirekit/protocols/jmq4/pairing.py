@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.protocols.jmq4.dialogue import ONE_WAY
+from wirekit.protocols.jmq4.rules import BOOLEAN_ACK
 from wirekit.schemas.jmq4.codes import COMMANDS
 from wirekit.schemas.jmq4.commands import VERSIONED
 
@@ -14,11 +15,17 @@ NUMBER = "request_id"
 
 def _kinds(versioned: frozenset[int]) -> Iterator[tuple[tuple[int, int], Kind]]:
     """The commands, in each direction: whether a frame is an answer is said apart from its command."""
+    known = frozenset(int(symbol) for symbol in COMMANDS)
     for symbol in COMMANDS:
         name = symbol.symbol or str(int(symbol))
         context = "layout_version" if int(symbol) in versioned else ""
         silent = ("identity.qos_level", ONE_WAY)
-        yield (int(symbol), 0), Kind(name, "frame", "request", "version", NUMBER, (NUMBER,), silent=silent)
+        answers = tuple(COMMANDS(number).symbol or "" for number in (-int(symbol), BOOLEAN_ACK) if number in known)
+        asks = answers if int(symbol) > 0 else ()
+        yield (
+            (int(symbol), 0),
+            Kind(name, "frame", "request", "version", NUMBER, (NUMBER,), answers=asks, silent=silent),
+        )
         yield (int(symbol), 1), Kind(name, "frame", "response", "version", NUMBER, (NUMBER,), context=context)
 
 

@@ -86,10 +86,9 @@ def _response(frame: Frame) -> Iterator[Event]:
             yield Event("sasl mechanism accepted" if error == 0 else "sasl mechanism refused")
     elif api == "api_versions" and error == 0:
         yield Event("api versions told")
-        for each in body.api_versions or ():
-            yield Event(
-                "api version", {"api": each.api_key.symbol, "most": each.max_version, "least": each.min_version}
-            )
+        for each in body.get("api_versions") or ():
+            if each.get("max_version") is not None:
+                yield Event("api version", {"api": each.api_key.symbol, "most": each.max_version})
 
 
 def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:

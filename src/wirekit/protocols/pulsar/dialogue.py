@@ -45,8 +45,77 @@ NUMBERED_APART = {
 # Commands of the broker that have a request id and answer nothing.
 UNASKED = {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
 # Commands that only one side sends.
-ASKED = {"CONNECT", "PRODUCER", "SUBSCRIBE", "SEND", "FLOW", "ACK", "LOOKUP", "PARTITIONED_METADATA"}
-ANSWERED = {"CONNECTED", "SEND_RECEIPT", "MESSAGE", "PRODUCER_SUCCESS", "SUCCESS", "LOOKUP_RESPONSE"}
+ASKED = {
+    "CONNECT",
+    "PRODUCER",
+    "SUBSCRIBE",
+    "SEND",
+    "FLOW",
+    "ACK",
+    "LOOKUP",
+    "PARTITIONED_METADATA",
+    "AUTH_RESPONSE",
+    "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+    "SCALABLE_TOPIC_LOOKUP",
+    "SCALABLE_TOPIC_CLOSE",
+    "WATCH_SCALABLE_TOPICS",
+    "WATCH_SCALABLE_TOPICS_CLOSE",
+    "WATCH_TC_ASSIGNMENTS",
+    "WATCH_TC_ASSIGNMENTS_CLOSE",
+}
+ANSWERED = {
+    "CONNECTED",
+    "SEND_RECEIPT",
+    "SEND_ERROR",
+    "MESSAGE",
+    "PRODUCER_SUCCESS",
+    "SUCCESS",
+    "LOOKUP_RESPONSE",
+    "AUTH_CHALLENGE",
+    "REACHED_END_OF_TOPIC",
+    "ACTIVE_CONSUMER_CHANGE",
+    "WATCH_TOPIC_UPDATE",
+    "TOPIC_MIGRATED",
+    "SCALABLE_TOPIC_UPDATE",
+    "SCALABLE_TOPIC_ASSIGNMENT_UPDATE",
+    "WATCH_SCALABLE_TOPICS_UPDATE",
+    "WATCH_TC_ASSIGNMENTS_UPDATE",
+}
+# The command that answers another one where nothing is wrong (PulsarApi.proto; protocol specification).
+ANSWERS = {
+    "CONNECT": ("CONNECTED",),
+    "AUTH_CHALLENGE": ("AUTH_RESPONSE",),
+    "PING": ("PONG",),
+    "SEND": ("SEND_RECEIPT", "SEND_ERROR"),
+    "PRODUCER": ("PRODUCER_SUCCESS",),
+    "SUBSCRIBE": ("SUCCESS",),
+    "UNSUBSCRIBE": ("SUCCESS",),
+    "CLOSE_PRODUCER": ("SUCCESS",),
+    "CLOSE_CONSUMER": ("SUCCESS",),
+    "SEEK": ("SUCCESS",),
+    "TC_CLIENT_CONNECT_REQUEST": ("TC_CLIENT_CONNECT_RESPONSE",),
+    "WATCH_TOPIC_LIST": ("WATCH_TOPIC_LIST_SUCCESS",),
+    **{
+        command: (f"{command}_RESPONSE",)
+        for command in (
+            "ACK",
+            "LOOKUP",
+            "PARTITIONED_METADATA",
+            "CONSUMER_STATS",
+            "GET_LAST_MESSAGE_ID",
+            "GET_TOPICS_OF_NAMESPACE",
+            "GET_SCHEMA",
+            "GET_OR_CREATE_SCHEMA",
+            "NEW_TXN",
+            "ADD_PARTITION_TO_TXN",
+            "ADD_SUBSCRIPTION_TO_TXN",
+            "END_TXN",
+            "END_TXN_ON_PARTITION",
+            "END_TXN_ON_SUBSCRIPTION",
+            "SCALABLE_TOPIC_SUBSCRIBE",
+        )
+    },
+}
 NO_REQUEST = 2**64 - 1
 SIZE_BYTES = 4
 """Of ``metadata_size``, in front of each message of a batch."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirekit.conversation.pairing import Heads, Kind, Pairing
-from wirekit.protocols.pulsar.dialogue import LINKED, NO_REQUEST, NUMBERED_APART, UNASKED
+from wirekit.protocols.pulsar.dialogue import ANSWERS, LINKED, NO_REQUEST, NUMBERED_APART, UNASKED
 from wirekit.schemas.pulsar.frame import COMMAND
 
 SENDING = ("producer_id", "sequence_id")
@@ -34,11 +34,14 @@ def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
             else:
                 unusual = unusual or (path, NO_REQUEST)
                 link = NUMBERED_APART.get(api, "id")
-                kind = Kind(api, "frame", role, None, path, (path,), link, unusual=unusual, without=plain)
+                answers = ANSWERS.get(api, ()) if role == "request" else ()
+                kind = Kind(
+                    api, "frame", role, None, path, (path,), link, answers=answers, unusual=unusual, without=plain
+                )
         elif api in LINKED:
             role, link = LINKED[api]
             pair = tuple(f"{path}.{name}" for name in SENDING) if link == "send" else ()
-            kind = Kind(api, "frame", role, pair=pair, link=link)
+            kind = Kind(api, "frame", role, pair=pair, link=link, answers=ANSWERS.get(api, ()))
         else:
             kind = plain
         yield (number,), kind

@@ -16,7 +16,7 @@ from typing import Any
 
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import Limit
-from wirekit.protocols.pulsar.dialogue import NO_REQUEST, UNASKED, command_of
+from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, UNASKED, command_of
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
 from wirekit.wire import this
@@ -108,7 +108,8 @@ def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
     elif frame.request is None:
         yield Event("answer to nothing", fields)
     else:
-        yield Event("answer", {"pair": frame.request.description.pair})
+        usual = (*ANSWERS.get(frame.request.description.api or "", (api,)), "ERROR")
+        yield Event("answer", {"pair": frame.request.description.pair, "other": api not in usual})
 
 
 def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -490,6 +491,13 @@ RULES = RuleSet(
             (ABSENT,),
             "request",
             this.request_id,
+        ),
+        Rule(
+            "answer_of_other_type",
+            "a request is answered by the command that is made for it, or by ERROR",
+            f"{SPECIFICATION}, Producer; Consumer; Topic lookup; {PROTO}, BaseCommand.Type",
+            "answer",
+            this.other,
         ),
     ),
 )

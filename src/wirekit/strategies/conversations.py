@@ -1,0 +1,283 @@
+"""Conversations of a protocol: plausible ones, and ones in which one thing is wrong that has a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+from hypothesis import strategies as st
+
+from wirekit.conversation import NEED_DATA, Conversation, Frame
+from wirekit.errors import Misuse
+from wirekit.rules import check
+from wirekit.strategies.bulk import edited
+from wirekit.strategies.exchange import ATTEMPTS, Exchange, Turn
+
+LENGTH = 20
+NOBODY = 1_000_000
+"""Added to the number of a request, it gives one that no request has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What both sides of a connection say, one after the other.
+
+    Attributes:
+        turns: the frames; of one that ends the connection inside of it, the first bytes.
+        damage: what is wrong, one of ``conversation_kinds``; "" where nothing is.
+        at: the index of the turn that shows it, or None.
+    """
+
+    protocol: str
+    turns: tuple[Turn, ...]
+    damage: str = ""
+    at: int | None = None
+
+    def faults(self) -> list[str]:
+        """What wirekit finds wrong: names of rules, and reasons for bytes that it cannot decode or explain."""
+        conversation = Conversation(self.protocol)
+        events = [event for turn in self.turns for event in conversation.receive(turn.side, turn.data)]
+        items = [each for each in (*events, *conversation.close()) if each is not NEED_DATA]
+        found = []
+        for item in items:
+            if not isinstance(item, Frame):
+                found.append(getattr(item, "reason", ""))
+            elif item.reason is not None:
+                found.append(item.reason)
+            elif not item.decoded.clean:
+                found.append(str(item.decoded.error or "unexplained bytes, or a failed check"))
+        return found + [breach.rule.name for breach in check(self.protocol, items)]
+
+
+def conversation(
+    protocol: str, *, seed: int | str = 0, length: int = LENGTH, fields: Mapping[str, Any] | None = None
+) -> Script:
+    """A plausible conversation: the same for the same seed, and a shorter one is the beginning of a longer one.
+
+    It begins with what the protocol's dialogue sends first. Then requests, their answers and pushed frames follow as
+    the protocol's pairing declares them. Every frame decodes without a complaint, and no rule is broken.
+
+    Args:
+        protocol: its name; it must declare a pairing.
+        seed: any number or text.
+        length: frames behind the opening at most; there are fewer where nothing more may be said.
+        fields: {name: value, or function of a ``random.Random``} of fields that get this value wherever they are.
+
+    Raises:
+        Misuse: for a protocol that does not exist or declares no pairing.
+
+    >>> script = conversation("joyqueue", seed=1, length=4)
+    >>> [turn.api for turn in script.turns][:2]
+    ['ADD_CONNECTION', 'ADD_CONNECTION_ACK']
+    >>> script.faults()
+    []
+    """
+    return Script(protocol, tuple(_exchange(protocol, Random(f"{protocol} {seed}"), length, fields).turns))
+
+
+def conversations(
+    protocol: str, *, length: int = LENGTH, fields: Mapping[str, Any] | None = None
+) -> st.SearchStrategy[Script]:
+    """Plausible conversations; they shrink to the shortest beginning.
+
+    The arguments and errors are those of ``conversation``, with ``length`` as the most.
+    """
+    conversation(protocol, length=0)  # refuses what there is not
+    numbers, lengths = st.integers(0, 2**32), st.integers(0, length)
+    return st.builds(
+        lambda seed, steps: conversation(protocol, seed=seed, length=steps, fields=fields), numbers, lengths
+    )
+
+
+def conversation_kinds(protocol: str) -> list[str]:
+    """What may be wrong with a conversation of a protocol, by name.
+
+    >>> [kind for kind in conversation_kinds("kafka") if kind not in conversation_kinds("pulsar")]
+    ['answers out of order', 'answer left out']
+    """
+    exchange = Exchange(protocol, Random(0))
+    missing = set() if exchange.pairing.in_order else {"answers out of order", "answer left out"}
+    if not exchange.conversation.dialogue.opening:
+        missing.add("opening left out")
+    return [kind for kind in _DAMAGE if kind not in missing]
+
+
+def damaged_conversation(
+    protocol: str,
+    *,
+    seed: int | str = 0,
+    length: int = LENGTH,
+    kinds: Iterable[str] | None = None,
+    fields: Mapping[str, Any] | None = None,
+) -> Script:
+    """A conversation in which one thing is wrong; ``Script.faults`` is not empty.
+
+    Args:
+        protocol, seed, length, fields: as for ``conversation``.
+        kinds: names of damage (``conversation_kinds``); by default all.
+
+    Raises:
+        Misuse: for a kind that does not exist, or that the protocol does not have.
+
+    >>> "response_without_request" in damaged_conversation("kafka", seed=1, kinds=["answer twice"]).faults()
+    True
+    """
+    offered = conversation_kinds(protocol)
+    wanted = offered if kinds is None else list(kinds)
+    unknown = [kind for kind in wanted if kind not in offered]
+    if unknown:
+        raise Misuse(f"{protocol} has no kind {unknown[0]!r}; there are {', '.join(offered)}")
+    random = Random(f"damage {protocol} {seed}")
+    for _ in range(ATTEMPTS):
+        kind = random.choice(wanted)
+        exchange = _exchange(protocol, random, length, fields)
+        places = list(range(len(exchange.turns)))
+        random.shuffle(places)
+        for at in places:
+            change = _DAMAGE[kind](exchange, at, random)
+            script = None if change is None else _script(exchange, change, kind)
+            if script is not None and script.faults():
+                return script
+    raise Misuse(f"{protocol} gave no conversation with {' or '.join(map(repr, wanted))}; try another seed or length")
+
+
+def damaged_conversations(
+    protocol: str, *, length: int = LENGTH, kinds: Iterable[str] | None = None, fields: Mapping[str, Any] | None = None
+) -> st.SearchStrategy[Script]:
+    """Conversations in which one thing is wrong; the arguments and errors are those of ``damaged_conversation``."""
+    wanted = None if kinds is None else list(kinds)
+    damaged_conversation(protocol, kinds=wanted)  # refuses what there is not
+    return st.integers(0, 2**32).map(
+        lambda seed: damaged_conversation(protocol, seed=seed, length=length, kinds=wanted, fields=fields)
+    )
+
+
+def in_pieces(script: Script, seed: int | str = 0) -> list[tuple[str, bytes]]:
+    """(side, bytes) of a script, cut and joined as a network may do it: at any byte, and across turns of one side."""
+    random = Random(f"pieces {seed}")
+    joined: list[tuple[str, bytes]] = []
+    for turn in script.turns:
+        if joined and joined[-1][0] == turn.side and random.random() < 0.5:
+            joined[-1] = (turn.side, joined[-1][1] + turn.data)
+        else:
+            joined.append((turn.side, turn.data))
+    pieces = []
+    for side, data in joined:
+        cuts = sorted({0, len(data), *(random.randrange(len(data) + 1) for _ in range(random.randrange(4)))})
+        pieces += [(side, data[start:end]) for start, end in pairwise(cuts)]
+    return pieces
+
+
+def _exchange(protocol: str, random: Random, length: int, fields: Mapping[str, Any] | None) -> Exchange:
+    exchange = Exchange(protocol, random, fields=fields)
+    for _ in range(ATTEMPTS):
+        exchange = Exchange(protocol, random, fields=fields)
+        exchange.open()
+        before = len(exchange.turns)
+        turn = exchange.ask("client") if length > 0 else None
+        if length <= 0 or (turn is not None and turn.api not in {said.api for said in exchange.turns[:before]}):
+            break  # else the answer to the opening forbids all others
+    for _ in range(length - 1):
+        if exchange.step() is None:
+            break
+    del exchange.turns[before + max(length, 0) :]
+    return exchange
+
+
+_Change = list[tuple[int | None, Turn]]
+"""Turns, each with its index in the sound conversation; None for one that is not there."""
+
+
+def _script(exchange: Exchange, change: _Change, kind: str) -> Script:
+    """The script of a damaged conversation, with the numbers that its turns have in it."""
+    places = {before: now for now, (before, _) in reversed(list(enumerate(change)))}
+    turns = [
+        replace(turn, request=places.get(turn.request) if turn.request is not None else None) for _, turn in change
+    ]
+    sound = exchange.turns
+    at = next((now for now, (_, turn) in enumerate(change) if now >= len(sound) or turn != sound[now]), len(turns) - 1)
+    return Script(exchange.protocol.name, tuple(turns), kind, at)
+
+
+def _answered(exchange: Exchange, at: int) -> Turn | None:
+    """The turn, if it answers a request by a number."""
+    turn = exchange.turns[at]
+    if turn.request is None:
+        return None
+    kind = exchange.kind_of(exchange.frames[turn.request])
+    return turn if kind is not None and kind.pair else None
+
+
+def _replaced(exchange: Exchange, at: int, data: bytes | None) -> _Change | None:
+    if data is None:
+        return None
+    change: _Change = list(enumerate(exchange.turns))
+    change[at] = (at, replace(exchange.turns[at], data=data))
+    return change
+
+
+def _twice(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    turn = _answered(exchange, at)
+    change: _Change = list(enumerate(exchange.turns))
+    return None if turn is None else [*change[: at + 1], (None, turn), *change[at + 1 :]]
+
+
+def _to_nobody(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    turn = _answered(exchange, at)
+    if turn is None or turn.request is None:
+        return None
+    return _replaced(exchange, at, exchange.draft(exchange.frames[turn.request], number=NOBODY))
+
+
+def _of_another_kind(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    turn = _answered(exchange, at)
+    if turn is None or turn.request is None:
+        return None
+    return _replaced(exchange, at, exchange.draft(exchange.frames[turn.request], other=True))
+
+
+def _out_of_order(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    """Another request is answered before the one that was asked first."""
+    later = [place for place in range(at + 1, len(exchange.turns)) if _answered(exchange, place) is not None]
+    if _answered(exchange, at) is None or not later:
+        return None
+    change: _Change = list(enumerate(exchange.turns))
+    change.insert(random.choice(later), change.pop(at))
+    return change
+
+
+def _left_out(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    change: _Change = list(enumerate(exchange.turns))
+    return None if _answered(exchange, at) is None else [*change[:at], *change[at + 1 :]]
+
+
+def _ends_inside(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    data = exchange.turns[at].data
+    change = _replaced(exchange, at, data[: random.randrange(1, len(data))])
+    return change[: at + 1] if change is not None else None
+
+
+def _damaged(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    others = [turn.data for turn in exchange.turns]
+    return _replaced(exchange, at, edited(exchange.turns[at].data, random, others))
+
+
+def _without_opening(exchange: Exchange, at: int, random: Random) -> _Change | None:
+    """What the client sends first, and the answer, are missing."""
+    change: _Change = list(enumerate(exchange.turns))
+    return change[2 * len(exchange.conversation.dialogue.opening) :] or None
+
+
+_DAMAGE: dict[str, Callable[[Exchange, int, Random], _Change | None]] = {
+    "answer twice": _twice,
+    "answer to nobody": _to_nobody,
+    "answer of another kind": _of_another_kind,
+    "answers out of order": _out_of_order,
+    "answer left out": _left_out,
+    "ends inside a frame": _ends_inside,
+    "damaged frame": _damaged,
+    "opening left out": _without_opening,
+}

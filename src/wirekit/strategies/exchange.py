@@ -1,0 +1,359 @@
+"""A connection that is made up frame by frame, of what its protocol declares: dialogue, pairing and rules.
+
+A frame is drawn for the kind that its turn calls for. What identifies things (the keys of the rules' facts) is taken
+from what was said before, and an answer repeats the fields that its request has by the same names. A frame stays
+only if a ``Conversation`` decodes it cleanly as what it was meant to be and the rules find nothing in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from construct.expr import Path
+
+from wirekit import engine
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import expression, fields_of
+from wirekit.compiler.generated import by_key
+from wirekit.conversation import Conversation, Event, Frame, Quarantined
+from wirekit.conversation.pairing import Heads, Kind, pairing_of
+from wirekit.errors import Misuse, WirekitError
+from wirekit.registry import registry
+from wirekit.rules import RuleSet, check, rules_of
+from wirekit.strategies.choices import Rejected, SeededChoices
+from wirekit.strategies.drawing import Wish
+from wirekit.strategies.layout import layout_of
+from wirekit.strategies.maker import Maker
+from wirekit.strategies.nodes import core_of
+from wirekit.values import Record, pairs
+
+OTHER = {"client": "server", "server": "client"}
+ATTEMPTS = 12
+"""Frames that are drawn for a turn before it is given up."""
+MOST_KNOWN = 3
+"""Different values of an identifier in a conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One frame of a conversation.
+
+    Attributes:
+        side: who sends it, ``client`` or ``server``.
+        data: the frame.
+        api: its name, as ``Description.api``.
+        role: ``request``, ``response`` or ``event``.
+        request: of a response, the index of the turn that it answers; else None.
+    """
+
+    side: str
+    data: bytes
+    api: str
+    role: str
+    request: int | None = None
+
+
+class Exchange:
+    """Makes the frames of one connection, of one side or of both.
+
+    Args:
+        protocol: its name; it must declare a pairing.
+        random: the generator that decides.
+        fields: {name: value, or function of the generator} of fields that get this value wherever they are.
+
+    Raises:
+        Misuse: for a protocol without a pairing.
+
+    >>> exchange = Exchange("kafka", Random(1))
+    >>> asked = exchange.ask("client")
+    >>> exchange.answer(exchange.frames[-1]).request
+    0
+    """
+
+    def __init__(self, protocol: str, random: Random, *, fields: Mapping[str, Any] | None = None) -> None:
+        pairing = pairing_of(protocol)
+        if pairing is None:
+            raise Misuse(f"{protocol} declares no pairing: nothing says which of its frames answers which")
+        self.protocol = registry.protocol(protocol)
+        self.pairing = pairing
+        self.turns: list[Turn] = []
+        self.frames: list[Frame] = []
+        self._random = random
+        self._choices = SeededChoices(random)
+        self._fields = dict(fields or {})
+        rules = rules_of(protocol)
+        self._identifiers = _identifiers(rules) if rules is not None else frozenset()
+        self._known: dict[str, list[Any]] = {}
+        self._number = random.randrange(100)
+        self._items: list[Frame | Quarantined] = []
+        self.conversation = Conversation(protocol)
+
+    # Both sides
+
+    def open(self) -> None:
+        """Says what a client sends first, and the answers."""
+        for name, value in self.conversation.dialogue.opening:
+            self.hear("client", engine.encode(self.protocol.key(name), value))
+            self.answer(self.frames[-1])
+
+    def step(self) -> Turn | None:
+        """One more frame of either side; None where nothing fits."""
+        waiting = self.conversation.requests
+        turn = None
+        if waiting and self._random.random() < 0.5:
+            turn = self.answer(waiting[0] if self.pairing.in_order else self._random.choice(waiting))
+        if turn is None and self._random.random() < 0.3:
+            side = self._random.choice(("client", "server", "server"))
+            turn = self.tell(side) or self.ask(side)
+        return turn or self.ask("client")
+
+    def hear(self, side: str, data: bytes) -> list[Event]:
+        """Takes note of bytes that somebody sent."""
+        events = self.conversation.receive(side, data)
+        for event in events:
+            if isinstance(event, Frame):
+                self._note(event)
+            elif isinstance(event, Quarantined):
+                self._items.append(event)
+        return events
+
+    # One side
+
+    def ask(self, side: str) -> Turn | None:
+        """A request that a side may send now."""
+        heads = self.pairing.heads(side)
+        asks = [each for each in heads.kinds.items() if each[1].role == "request" and _asks(each[1])]
+        return self._of_some(side, heads, asks)
+
+    def tell(self, side: str) -> Turn | None:
+        """A frame of a side that neither asks nor answers."""
+        heads = self.pairing.heads(side)
+        plain = [(numbers, kind.without or kind) for numbers, kind in heads.kinds.items()]
+        return self._of_some(side, heads, [each for each in plain if each[1].role == "event"])
+
+    def answer(self, request: Frame) -> Turn | None:
+        """An answer to a request that waits for one."""
+        drawn = self._draws(request)
+        return None if drawn is None else self._drawn(OTHER[request.side], *drawn, request=request)
+
+    def draft(self, request: Frame, *, other: bool = False, number: int = 0) -> bytes | None:
+        """An answer to a request that is not said, and may break a rule.
+
+        Args:
+            other: whether it is of a kind that answers other requests.
+            number: added to the number that pairs the two.
+        """
+        drawn = self._draws(request, other=other)
+        if drawn is None:
+            return None
+        kind, key, given, context, said = drawn
+        if number and kind.pair:
+            given[kind.pair[-1]] = (given[kind.pair[-1]] or 0) + number
+        frames = (self._frame(key, given, context, said) for _ in range(ATTEMPTS))
+        return next((data for data in frames if data is not None), None)
+
+    def kind_of(self, frame: Frame) -> Kind | None:
+        """What the pairing says of a frame."""
+        what = frame.description
+        for kind in self.pairing.heads(frame.side).kinds.values():
+            version = kind.version if isinstance(kind.version, int) else what.version
+            if (kind.api, kind.role, version) == (what.api, what.role, what.version):
+                return kind
+        return None
+
+    def _draws(
+        self, request: Frame, *, other: bool = False
+    ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
+        """Kind, key, given fields, context and what may be repeated, for the answer to a request."""
+        asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
+        if asked is None or request.value is None:
+            return None
+        layout = asked.answer
+        if other and layout:
+            asks = [kind for kind in self.pairing.heads(request.side).kinds.values() if kind.answer]
+            layout = self._random.choice([kind for kind in asks if kind.api != asked.api]).answer
+        kinds = [
+            (numbers, kind)
+            for numbers, kind in heads.kinds.items()
+            if kind.role == "response"
+            and (not kind.api if layout else (kind.api in asked.answers) != other and len(kind.pair) == len(asked.pair))
+        ]
+        if not kinds:
+            return None
+        usual = [each for each in kinds if each[1].api == (asked.answers[0] if asked.answers else "")]
+        numbers, kind = self._random.choice(usual if usual and self._random.random() < 0.8 else kinds)
+        given = dict(zip(heads.fields, numbers, strict=True)) if not layout else {}
+        for path, source in zip(kind.pair, asked.pair, strict=False):
+            given[path] = at_path(request.value, source)
+        context = {kind.context: request.description.version} if kind.context else {}
+        said: dict[str, list[Any]] = {}
+        for name, value in _scalars(request.value):
+            said.setdefault(name, []).append(value)
+        return kind, self.protocol.key(layout or kind.layout), given, context, said
+
+    def _of_some(self, side: str, heads: Heads, kinds: list[tuple[tuple[int, ...], Kind]]) -> Turn | None:
+        for numbers, kind in self._random.sample(kinds, min(len(kinds), ATTEMPTS)):
+            given: dict[str, Any] = dict(zip(heads.fields, numbers, strict=True))
+            if kind.pair:
+                self._number += 1
+                given[kind.pair[-1]] = self._number
+            turn = self._drawn(side, kind, self.protocol.key(kind.layout), given, {}, {}, attempts=2)
+            if turn is not None:
+                return turn
+        return None
+
+    def _drawn(
+        self,
+        side: str,
+        kind: Kind,
+        key: str,
+        given: dict[str, Any],
+        context: dict[str, Any],
+        said: dict[str, list[Any]],
+        *,
+        request: Frame | None = None,
+        attempts: int = ATTEMPTS,
+    ) -> Turn | None:
+        """Draws frames until one fits, and says it."""
+        place = (request.side, request.offset) if request is not None else None
+        for _ in range(attempts):
+            data = self._frame(key, given, context, said)
+            if data is None:
+                continue
+            if self._fits(self.conversation.preview(side, data), kind, place):
+                self.hear(side, data)
+                return self.turns[-1]
+        return None
+
+    def _frame(
+        self, key: str, given: dict[str, Any], context: dict[str, Any], said: dict[str, list[Any]]
+    ) -> bytes | None:
+        layout = layout_of(key)
+        names = layout.field_names()
+        paths = {tuple(path.split(".")): value for path, value in given.items()}
+        fields = {path: value for path, value in paths.items() if names.issuperset(path)}
+        try:
+            value = Maker(layout, self._choices, context, Wish(1, clean=True, fields=fields)).whole()
+            if said:
+                said = {**{name: [0] for name in _symbols_of_zero(key)}, **said}
+            bound = self._bound(value, {path[-1] for path in paths}, said)
+            for path, item in paths.items():
+                if path not in fields:  # bits of a number, which are no fields of their own
+                    _set(bound, path, item)
+            return engine.encode(key, bound, context=context)
+        except (Rejected, WirekitError):
+            return None
+
+    def _fits(self, frame: Frame, kind: Kind, request: tuple[str, int] | None) -> bool:
+        """Whether a frame is what it was meant to be, and breaks no rule."""
+        what, asked = frame.description, frame.request
+        if frame.reason is not None or not frame.decoded.clean or what.role != kind.role:
+            return False
+        if kind.api and what.api != kind.api:
+            return False
+        if (None if asked is None else (asked.side, asked.offset)) != request:
+            return False
+        if self.conversation.dialogue.sender(frame.decoded) not in ("", frame.side):
+            return False
+        found = check(self.protocol.name, [*self._items, frame])
+        return all(breach.frame <= len(self.frames) for breach in found)
+
+    def _note(self, frame: Frame) -> None:
+        asked = frame.request
+        places = [(each.side, each.offset) for each in self.frames]
+        request = places.index((asked.side, asked.offset)) if asked is not None else None
+        self.turns.append(Turn(frame.side, frame.data, frame.description.api or "", frame.description.role, request))
+        self.frames.append(frame)
+        self._items.append(frame)
+        for name, value in _scalars(frame.value):
+            for each in (name, name.removesuffix("s")):
+                known = self._known.setdefault(each, []) if each in self._identifiers else None
+                if known is not None and value not in known and len(known) < MOST_KNOWN:
+                    known.append(value)
+
+    def _bound(self, value: Any, fixed: set[str], said: Mapping[str, list[Any]]) -> Any:
+        """A value with fields that the caller gives, that its request has too, or that name what was named before."""
+        if isinstance(value, list):
+            return [self._bound(each, fixed, said) for each in value]
+        if not isinstance(value, dict):
+            return value
+        bound = {}
+        for name, item in value.items():
+            if name in fixed or name.startswith("$"):
+                bound[name] = item
+            elif isinstance(item, list) and item and not isinstance(item[0], dict | list):
+                bound[name] = [self._scalar(name.removesuffix("s"), each, said) for each in item]
+            elif isinstance(item, dict | list):
+                bound[name] = self._bound(item, fixed, said)
+            else:
+                bound[name] = self._scalar(name, item, said)
+        return bound
+
+    def _scalar(self, name: str, item: Any, said: Mapping[str, list[Any]]) -> Any:
+        if name in self._fields:
+            given = self._fields[name]
+            return given(self._random) if isinstance(given, Callable) else given  # type: ignore[arg-type]
+        for source in (said, self._known):
+            fitting = [each for each in source.get(name, ()) if type(each) is type(item)]
+            if fitting and self._random.random() < 0.9:
+                return self._random.choice(fitting)
+        return item
+
+
+@by_key
+def _symbols_of_zero(key: str) -> frozenset[str]:
+    """Names of the fields that are symbols of which 0 is one: answers use it to say that nothing is wrong."""
+    structures = [node for node in layout_of(key).nodes if isinstance(node, ir.Structure)]
+    cores = [(member.name, core_of(member.node)) for node in structures for member in node.members]
+    return frozenset(name for name, node in cores if isinstance(node, ir.Named) and 0 in map(int, node.table))
+
+
+def _asks(kind: Kind) -> bool:
+    """Whether it is declared what answers such a request: of others nobody knows whether they are any."""
+    return bool(kind.answers or kind.answer)
+
+
+def _identifiers(rules: RuleSet) -> frozenset[str]:
+    """Names of the fields by which the rules tell facts apart."""
+    keys: list[Any] = [step.key for step in rules.steps] + [rule.key for rule in rules.rules]
+    names: set[str] = set()
+    while keys:
+        key = keys.pop()
+        if isinstance(key, tuple):
+            keys += key
+        elif isinstance(key, Path):
+            names.update(field.names[-1] for field in fields_of(expression(key)))
+    return frozenset(names)
+
+
+def at_path(value: Any, path: str) -> Any:
+    """A field of a record by its path, or None where there is none."""
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Record | dict) else None
+    return value
+
+
+def _set(value: Any, path: tuple[str, ...], item: Any) -> None:
+    """Sets a field that lies in records that are there."""
+    *outer, name = path
+    for each in outer:
+        value = value.get(each) if isinstance(value, dict) else None
+    if isinstance(value, dict) and name in value:
+        value[name] = item
+
+
+def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
+    """(name, value) of the numbers, texts and bytes in a record, those in lists and records inside it included."""
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        name, item = waiting.pop()
+        if isinstance(item, Record | Mapping):
+            inside: Iterable[tuple[str, Any]] = pairs(item)
+            waiting += [(inner, each) for inner, each in inside if not inner.startswith("$")]
+        elif isinstance(item, list):
+            waiting += [(name, each) for each in item]
+        elif isinstance(item, int | str | bytes) and not isinstance(item, bool):
+            yield name, int(item) if isinstance(item, int) else item

@@ -1,0 +1,111 @@
+"""Made-up conversations: plausible ones break no rule however they arrive, damaged ones show what is wrong."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import find, settings
+
+import wirekit
+from tests.own import own
+from tests.strategies.laws import examples
+from wirekit.conversation import NEED_DATA, Conversation, Frame
+from wirekit.errors import Misuse
+from wirekit.rules import check
+from wirekit.strategies import (
+    Exchange,
+    conversation,
+    conversation_kinds,
+    conversations,
+    damaged_conversation,
+    damaged_conversations,
+    in_pieces,
+)
+from wirekit.wire import Length, Struct, uint8
+
+PROTOCOLS = ["kafka", "pulsar", "joyqueue", "jmq4"]
+EXPECTED = {
+    "answer twice": {"answer_without_request", "response_without_request", "receipt_without_send", "one_way_answered"},
+    "answer to nobody": {"answer_without_request", "response_without_request", "receipt_without_send"},
+    "answers out of order": {"response_out_of_order"},
+    "answer left out": {"response_out_of_order"},
+    "ends inside a frame": {wirekit.conversation.ENDED_INSIDE},
+    "opening left out": {"command_before_connect", "lookup_before_handshake", "first_command_not_add_connection"},
+}
+"""The rules, or reasons, of which one names the damage; other damage shows in many ways."""
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_plausible_conversation_breaks_no_rule(protocol: str) -> None:
+    roles = set()
+    for seed in range(2):
+        script = conversation(protocol, seed=seed)
+        assert script.faults() == []
+        follower = Conversation(protocol)
+        events = [event for side, data in in_pieces(script, seed) for event in follower.receive(side, data)]
+        frames = [event for event in events if event is not NEED_DATA]
+        assert all(isinstance(frame, Frame) and frame.decoded.clean for frame in frames)
+        assert check(protocol, frames) == []
+        for side in ("client", "server"):
+            said = b"".join(turn.data for turn in script.turns if turn.side == side)
+            assert b"".join(frame.data for frame in frames if isinstance(frame, Frame) and frame.side == side) == said
+        roles |= {turn.role for turn in script.turns}
+        assert all(script.turns[turn.request].role == "request" for turn in script.turns if turn.request is not None)
+    assert {"request", "response"} <= roles
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_answers_name_the_request_that_a_conversation_pairs_them_with(protocol: str) -> None:
+    script, follower = conversation(protocol, seed=1), Conversation(protocol)
+    frames = [event for turn in script.turns for event in follower.receive(turn.side, turn.data)]
+    for turn, frame in zip(script.turns, frames, strict=True):
+        assert isinstance(frame, Frame)
+        assert frame.description.api == turn.api
+        assert frame.request is (None if turn.request is None else frames[turn.request])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_damage_of_every_kind_shows(protocol: str) -> None:
+    for kind in conversation_kinds(protocol):
+        script = damaged_conversation(protocol, seed=2, length=6, kinds=[kind])
+        faults = script.faults()
+        assert script.damage == kind
+        assert script.at is not None
+        assert 0 <= script.at < len(script.turns)
+        assert EXPECTED.get(kind, set(faults)) & set(faults), (kind, faults)
+
+
+def test_the_same_seed_gives_the_same_and_a_shorter_one_begins_it() -> None:
+    script = conversation("pulsar", seed=3, length=10)
+    assert conversation("pulsar", seed=3, length=10) == script
+    assert conversation("pulsar", seed=4, length=10) != script
+    shorter = conversation("pulsar", seed=3, length=5).turns
+    assert script.turns[: len(shorter)] == shorter
+
+
+def test_conversations_shrink_to_the_turns_that_matter() -> None:
+    answers = settings(max_examples=20, database=None)
+    drawn = conversations("kafka", length=5)
+    answered = find(drawn, lambda script: any(turn.role == "response" for turn in script.turns), settings=answers)
+    assert [turn.role for turn in answered.turns][-1] == "response"
+    assert len(answered.turns) <= 4
+    seen: list[str] = []
+    examples(damaged_conversations("kafka", kinds=["answer twice"], length=4), lambda s: seen.append(s.damage), count=3)
+    assert set(seen) == {"answer twice"}
+
+
+def test_given_fields_are_in_every_turn() -> None:
+    script = conversation("kafka", seed=2, length=30, fields={"topic": "t", "error_code": lambda random: 0})
+    follower = Conversation("kafka")
+    events = [event for turn in script.turns for event in follower.receive(turn.side, turn.data)]
+    text = repr([event.value for event in events if isinstance(event, Frame)])
+    assert "topic='t'" in text
+    assert text.count("topic=") == text.count("topic='t'")
+
+
+def test_what_no_protocol_offers() -> None:
+    with pytest.raises(Misuse, match="pulsar has no kind 'answers out of order'; there are answer twice"):
+        damaged_conversation("pulsar", kinds=["answers out of order"])
+    with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no pairing"):
+        Exchange(key.partition(".")[0], Random(0))

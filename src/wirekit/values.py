@@ -33,7 +33,7 @@ CONTROLS = ((0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E), (0
 of the text around them (Unicode's bidirectional controls)."""
 _ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CONTROLS)}\ud800-\udfff]")
 SHOWN = 80  # characters of a value in an error
-EXTRAS = ("keep", "trailing", "raw", "bytes", "unknown")
+EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
 
 class SymbolTable:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64", "uint16le", "uint32le", "uint64le")
-SIGNED = ("int8", "int16", "int32", "int64", "int16le", "int32le", "int64le")
-INTEGERS = UNSIGNED + SIGNED
-REALS = ("float64", "Integer('<', 'd')", "Integer('>', 'f')", "Integer('<', 'f')")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64", "uint16le", "uint32le", "uint64le", "uint24", "uint48le")
+SIGNED = ("int8", "int16", "int32", "int64", "int16le", "int32le", "int64le", "int24le", "int40", "int56")
+FIXED = UNSIGNED + SIGNED
+VARINTS = ("varint32", "varint64", "zigzag32", "zigzag64", "Varint(32, groups=4)", "Varint(64, signed=True, groups=3)")
+INTEGERS = FIXED + VARINTS
+REALS = ("float64", "float64le", "float32", "float32le", "Integer('>', 'f')")
 PREFIXES = ("uint8", "int8", "int16", "uint16", "int32", "uint32le", "int16le", "int64", "uint64", "int32le")
+PREFIXES += ("uint24", "int24le", "varint32", "zigzag32")
 WIDE = ("int16", "uint16", "int32", "uint32le", "int32le", "uint32", "int64", "uint64le")
 NAMES = ("a", "b", "c", "d", "size", "kind", "body", "crc", "n", "text", "flags", "rows", "extra_data", "z", "head")
 ODD_NAMES = ("items", "get", "keep", "extra", "from", "class", "x", "S", "p", "value", "content", "compressed", "len")
@@ -27,6 +30,7 @@ CODECS = ("gzip", "zlib", "snappy", "lz4-frame", "zstd", "none", "lz4-block")
 MESSAGES = ("KeyValue", "SingleMessageMetadata", "BrokerEntryMetadata", "IntRange", "MessageIdData")
 MAGICS = (0x01, 0xCA, 0xCAFE, 0x00, 0x0E01)
 ORDERS = ("lsb", "msb")
+BIT_NUMBERS = (("uint8", 8), ("uint16", 16), ("uint16le", 16), ("uint32", 32), ("int8", 8), ("uint24", 24))
 DEEPEST = 6
 
 
@@ -139,10 +143,10 @@ class Drawing:
         return Piece(f"Symbols({self._one(INTEGERS)}, {self._one(TABLES)}{closed})", "int")
 
     def _flag(self, end: bool) -> Piece:
-        return Piece(f"Flag({self._one(INTEGERS)})", "flag")
+        return Piece(f"Flag({self._one(FIXED)})", "flag")
 
     def _bits(self, end: bool) -> Piece:
-        number, left = self.chance.choice((("uint8", 8), ("uint16", 16), ("uint16le", 16), ("uint32", 32), ("int8", 8)))
+        number, left = self.chance.choice(BIT_NUMBERS)
         fields, inside = [], []
         for name in ("reserved", "wide", "low", "code", "high", "get", "items"):
             width = left if name == "items" else min(left, self.chance.choice((1, 1, 2, 3, 4, 7, 9)))
@@ -168,7 +172,7 @@ class Drawing:
         return Piece(f"{name}({prefix})", kind)
 
     def _null(self, prefix: str) -> int:
-        return 0 if prefix.startswith("u") or self._often(0.3) else self.chance.choice((-1, -1, -1, -2))
+        return 0 if prefix.startswith(("u", "v")) or self._often(0.3) else self.chance.choice((-1, -1, -1, -2))
 
     def _padding(self, end: bool) -> Piece:
         return Piece(f"Padding({self._amount()})", "bytes")
@@ -286,7 +290,7 @@ class Drawing:
 
     def _array(self, end: bool) -> Piece:
         prefix = self._one(PREFIXES)
-        null = ", null=-1" if self._often(0.4) and not prefix.startswith("u") else ""
+        null = ", null=-1" if self._often(0.4) and not prefix.startswith(("u", "v")) else ""
         return Piece(f"Array({prefix}, {self.node(False).text}{null})", "list", sure=not null)
 
     def _repeat(self, end: bool) -> Piece:
@@ -341,7 +345,7 @@ class Drawing:
             (f"Default({self._one(INTEGERS)}, 3)", "int"),
             (f"Default({self._one(INTEGERS)}, {self._amount()})", "int"),
             (f"Default(Symbols({self._one(INTEGERS)}, {self._one(TABLES)}), 1)", "int"),
-            (f"Default(Flag({self._one(INTEGERS)}), True)", "flag"),
+            (f"Default(Flag({self._one(FIXED)}), True)", "flag"),
             (f"Default(String({self._one(PREFIXES)}), 'ab')", "text"),
             (f"Default(Bytes({self._one(PREFIXES)}), b'ab')", "bytes"),
             (f"Default({self._bits(end).text}, 0)", "other"),
@@ -355,7 +359,7 @@ class Drawing:
         kinds = [
             (f"{self._one(INTEGERS)}, {self.chance.choice((0, 1, 7, 100))}", "int"),
             (f"Symbols({self._one(INTEGERS)}, {self._one(TABLES)}), 1", "int"),
-            (f"Flag({self._one(INTEGERS)}), True", "flag"),
+            (f"Flag({self._one(FIXED)}), True", "flag"),
             ("Bytes(2), b'ab'", "bytes"),
             (f"Bytes({self._one(PREFIXES)}), b'ab'", "bytes"),
             (f"String({self._one(PREFIXES)}), 'ab'", "text"),

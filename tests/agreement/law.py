@@ -87,8 +87,8 @@ def _forgets(node: ir.Node, around: frozenset[str]) -> bool:
             return False
         case ir.Reference(key=key):
             return key not in around and _forgets(wirekit.registry[key].layout, around | {key})
-        case ir.Number(real=real):
-            return real
+        case ir.Number(real=real, groups=groups):
+            return real or groups > 0
         case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenMore() | ir.WhenNext():
             return True
         case ir.Blob(null=null) | ir.Several(null=null) if null is not None:

@@ -91,7 +91,7 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int]:
         return 0, 0, None, 0
     offset = 0
     for at, member in enumerate(layout.members):
-        if not isinstance(member.node, ir.Number):
+        if not isinstance(member.node, ir.Number) or not member.node.is_packed:
             break
         for measure in layout.measures:
             covers = (measure.at, measure.first, measure.last) == (at, at + 1, len(layout.members) - 1)

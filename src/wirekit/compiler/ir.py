@@ -16,7 +16,14 @@ from wirekit.values import SymbolTable
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer or float: struct's letter, size in bytes, byte order; of a time since the epoch its unit."""
+    """An integer or float.
+
+    Attributes:
+        code: struct's letter, ``i`` or ``I`` where it has none (3, 5, 6 or 7 bytes).
+        size: bytes; of a varint, those of the number that it stands for.
+        unit: of a time since the epoch.
+        groups: of a varint, the bytes that it takes at most (with sign it is zigzag); 0 for a number of fixed size.
+    """
 
     code: str
     size: int
@@ -24,16 +31,32 @@ class Number:
     real: bool
     little: bool
     unit: str | None = None
+    groups: int = 0
+
+    @property
+    def bits(self) -> int:
+        """What an integer can be, the sign included."""
+        return min(8 * self.size, 7 * self.groups) if self.groups else 8 * self.size
 
     @property
     def low(self) -> int:
         """The least value of an integer."""
-        return -(1 << 8 * self.size - 1) if self.signed else 0
+        return -(1 << self.bits - 1) if self.signed else 0
 
     @property
     def high(self) -> int:
         """The greatest value of an integer."""
-        return (1 << 8 * self.size - int(self.signed)) - 1
+        return (1 << self.bits - int(self.signed)) - 1
+
+    @property
+    def least(self) -> int:
+        """The least bytes that it takes."""
+        return 1 if self.groups else self.size
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether struct has a letter for it."""
+        return not self.groups and self.size in (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,18 +399,18 @@ def _minimum(node: Node, known: dict[int, int]) -> int:
 
 def _measured(node: Node, known: dict[int, int]) -> int:
     match node:
-        case Number(size=size):
-            return size
+        case Number(least=least):
+            return least
         case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
             return _minimum(inner, known)
-        case Blob(length=Number(size=size)):
-            return size
+        case Blob(length=Number(least=least)):
+            return least
         case Blob(length=Literal(value=int(size))):
             return size
         case Delimited(end=end, decimal=decimal):
             return len(end) + decimal
-        case Several(count=Number(size=size)) | Bounded(length=Number(size=size)):
-            return size
+        case Several(count=Number(least=least)) | Bounded(length=Number(least=least)):
+            return least
         case Structure(members=members):
             return sum(_minimum(member.node, known) for member in members)
         case Either(then=then, otherwise=otherwise):
@@ -398,6 +421,16 @@ def _measured(node: Node, known: dict[int, int]) -> int:
         case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner):
             return _minimum(inner, known)
     return 0
+
+
+def varying(node: Node) -> Number | None:
+    """The varint that a node is, whatever it means; None for others."""
+    match node:
+        case Number(groups=groups):
+            return node if groups else None
+        case Named(number=inner) | Constant(node=inner) | Optional(node=inner):
+            return varying(inner)
+    return None
 
 
 def dump(node: Node) -> str:

@@ -82,7 +82,8 @@ def _number(source: Any, path: str) -> ir.Number:
 
 def _integer(source: numbers.Integer, path: str) -> ir.Node:
     little = source.fmtstr[0] == "<" and source.length > 1
-    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit)
+    little = little and not source.groups
+    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit, source.groups)
 
 
 def _flag(source: numbers.Flag, path: str) -> ir.Node:

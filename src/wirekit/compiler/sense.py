@@ -66,6 +66,8 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             yield f"the length {name} covers nothing: {what}"
         elif measure.first <= measure.at <= measure.last:
             yield f"the length {name} covers itself; name the fields behind it, and add={_size(node, measure.at)}"
+        elif measure.last < measure.at and ir.varying(bare(node.members[measure.at].node)):
+            yield f"the length {name} stands behind what it covers; only an integer of a fixed size may"
         elif measure.bounds and measure.at < measure.first:
             windows.append(measure)
     for index, one in enumerate(windows):
@@ -90,17 +92,26 @@ def _sums(node: ir.Structure) -> Iterator[str]:
             yield f"the checksum {name} covers nothing"
         if not isinstance(number, ir.Number) or number.real:
             yield f"the checksum {name} is an integer"
+        elif number.groups:
+            yield f"the checksum {name} is an integer of a fixed size"
         elif 8 * number.size < checksum(total.algorithm).bits:
             yield f"the checksum {name} has {8 * number.size} bits, and {total.algorithm} needs more"
         if total.content and total.first == total.last:
             core = bare(node.members[total.first].node)
             if not isinstance(core, ir.Blob | ir.Packed):
                 yield f"the checksum {name} covers the content of {names[total.first]}, which is no byte string"
+            elif _behind_varint(core):
+                yield f"the checksum {name} covers the content of {names[total.first]}, which is behind a varint"
         elif total.content:
             yield f"the checksum {name} covers the content of one field"
     for one, other in combinations(node.sums, 2):
         if one.first <= other.at <= one.last and other.first <= one.at <= other.last:
             yield f"the checksums {names[one.at]} and {names[other.at]} cover each other"
+
+
+def _behind_varint(node: ir.Node) -> bool:
+    blob = node.blob if isinstance(node, ir.Packed) else node
+    return isinstance(blob, ir.Blob) and isinstance(blob.length, ir.Number) and bool(blob.length.groups)
 
 
 def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:

@@ -263,7 +263,7 @@ def fixed(node: ir.Node) -> list[ir.Number]:
     """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
     match node:
         case ir.Number():
-            return [node]
+            return [] if node.groups else [node]
         case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
             return fixed(inner)
         case ir.Constant(node=inner) | ir.Optional(node=inner):

@@ -16,9 +16,20 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, attribute, conditional, fixed, is_large, trees_in
+from wirekit.compiler.source import (
+    Code,
+    Generator,
+    Scope,
+    Unusual,
+    attribute,
+    conditional,
+    fixed,
+    is_large,
+    trees_in,
+)
 from wirekit.errors import Limit
 from wirekit.values import Span
+from wirekit.varints import from_zigzag, read_varint, to_zigzag, varint_size
 from wirekit.wire.compressed import Opened
 from wirekit.wire.costs import SPAN
 from wirekit.wire.references import referred
@@ -231,9 +242,21 @@ class Writer(Generator):
             case ir.Fallback() | ir.Optional() | ir.Constant():
                 self._node(code, node.node, scope, place, e, v)
             case _:
-                (number,) = fixed(node)
-                code.span(place.path, code.place(), code.place(number.size), '"number"')
-                code.past += number.size
+                number = next(iter(fixed(node)), ir.varying(node))
+                if number is not None:
+                    self._number(code, number, place.path, v, "number")
+
+    def _number(self, code: Tracing, number: ir.Number, path: str, v: str, kind: str) -> None:
+        """A number of any form, whose value is the expression ``v``; the position is behind it then."""
+        start = code.place()
+        if number.groups:
+            value = f"{self._constant(to_zigzag, 'to_zigzag')}({v})" if number.signed else v
+            end = code.fresh("p")
+            code.put(f"{end} = {start} + {self._constant(varint_size, 'varint_size')}({value})")
+            code.move(end)
+        else:
+            code.past += number.size
+        code.span(path, start, code.place(), f'"{kind}"')
 
     def _elsewhere(self, code: Tracing, unit: str, above: str, place: Place, e: str, v: str) -> None:
         """A node that has a function of its own."""
@@ -278,8 +301,8 @@ class Writer(Generator):
         code.put(f"{items} = {v}")
         nullable = isinstance(node.count, ir.Number) and node.null is not None
         if isinstance(node.count, ir.Number):
-            code.span(place.part("count"), code.place(), code.place(node.count.size), '"count"')
-            code.past += node.count.size
+            count = f"({node.null} if {items} is None else len({items}))" if nullable else f"len({items})"
+            self._number(code, node.count, place.part("count"), count, "count")
         code.flush()
         start, end = code.fresh("s"), code.fresh("p")
         code.put(f"{start} = {end} = {code.place()}")
@@ -287,7 +310,7 @@ class Writer(Generator):
         if nullable:
             code.put(f"if {items} is not None:")
             code.depth += 1
-        if isinstance(node.element, (ir.Number, ir.Boolean, ir.Named)):
+        if isinstance(node.element, (ir.Number, ir.Boolean, ir.Named)) and fixed(node.element):
             self._numbers(code, place, items, end, fixed(node.element)[0].size)
         else:
             self._elements(code, node, scope, place, e, items)
@@ -321,12 +344,8 @@ class Writer(Generator):
         code.depth -= 1
         code.move(end)
 
-    @staticmethod
-    def _blob(code: Tracing, node: ir.Blob, place: Place, v: str) -> tuple[str, str, str]:
+    def _blob(self, code: Tracing, node: ir.Blob, place: Place, v: str) -> tuple[str, str, str]:
         """Traces the length in front; gives the start, end and kind of the bytes, which are passed."""
-        if isinstance(node.length, ir.Number):
-            code.span(place.part("length"), code.place(), code.place(node.length.size), '"length"')
-            code.past += node.length.size
         if not v.isidentifier():
             value = code.fresh("v")
             code.put(f"{value} = {v}")
@@ -336,6 +355,9 @@ class Writer(Generator):
         if node.text:
             size = f"(len({v}) if {v}.isascii() else len({v}.encode()))"
         nullable = isinstance(node.length, ir.Number) and node.null is not None
+        if isinstance(node.length, ir.Number):
+            length = f"({size} if {v} is not None else {node.null})" if nullable else size
+            self._number(code, node.length, place.part("length"), length, "length")
         start, end = code.place(), code.fresh("p")
         code.put(f"{end} = {start} + {size}" + (f" if {v} is not None else {start}" if nullable else ""))
         shown = f'"{kind}" if {v} is not None else "absent"' if nullable else f'"{kind}"'
@@ -403,18 +425,23 @@ class Writer(Generator):
         code.depth -= 1
 
     def _bounded(self, code: Tracing, node: ir.Bounded, scope: Scope | None, place: Place, e: str, v: str) -> None:
-        size, limit = node.length.size, code.fresh("e")
-        order = "little" if node.length.little else "big"
-        stored = f"b[{code.place()} - S.origin:{code.place(size)} - S.origin]"
-        code.span(place.part("length"), code.place(), code.place(size), '"length"')
-        number = f"int.from_bytes({stored}, {order!r}, signed={node.length.signed})"
-        code.put(f"{limit} = {code.place(size)} + {number}")
-        code.past += size
+        size, number, limit = node.length.size, code.fresh("n"), code.fresh("e")
+        if node.length.groups:
+            read = self._constant(read_varint, "read_varint")
+            at = f"b, {code.place()} - S.origin, {e} - S.origin"
+            code.put(f"{number}, _ = {read}({at}, {node.length.groups}, {node.length.bits})")
+            if node.length.signed:
+                code.put(f"{number} = {self._constant(from_zigzag, 'from_zigzag')}({number})")
+        else:
+            order = "little" if node.length.little else "big"
+            stored = f"b[{code.place()} - S.origin:{code.place(size)} - S.origin]"
+            code.put(f"{number} = int.from_bytes({stored}, {order!r}, signed={node.length.signed})")
+        self._number(code, node.length, place.part("length"), number, "length")
+        code.put(f"{limit} = {code.place()} + {number}")
         if node.null is None:
             self._node(code, node.node, scope, place, limit, v)
         else:
-            null = node.null
-            self._maybe(code, f"{limit} != {code.place(null)}", node.node, scope, place, limit, v)
+            self._maybe(code, f"{number} != {node.null}", node.node, scope, place, limit, v)
 
     def _packed(self, code: Tracing, node: ir.Packed, scope: Scope | None, place: Place, v: str) -> None:
         value, content, data = code.fresh("v"), code.fresh("c"), code.fresh("v")

@@ -22,7 +22,6 @@ from wirekit.program.steps import (
     Copy,
     Emit,
     Gap,
-    Load,
     Mark,
     Need,
     Peek,
@@ -176,9 +175,7 @@ class Branches(Maker):
         """A node inside a length of its own."""
         if node.length.size == 8 and not node.length.signed:
             raise unfit(self.key, path, node, "a length of 64 bits without sign")
-        self.bound(node.length.size, path, limit)
-        size = self.fresh()
-        self.put(Load(node.length, size))
+        size = self.number(node.length, path, limit).to
         if node.null is None:
             return self.within(node, size, path, limit, scope)
         work = partial(self.within, node, size, path, limit, scope)

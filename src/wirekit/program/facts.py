@@ -67,7 +67,8 @@ def bit_column(bit: ir.BitField) -> tuple[str, str, SymbolTable | None]:
 
 def dtype_of(number: ir.Number) -> str:
     """The type of the column of a number."""
-    return f"{'float' if number.real else 'int' if number.signed else 'uint'}{8 * number.size}"
+    bits = next(size for size in (8, 16, 32, 64) if size >= 8 * number.size)
+    return f"{'float' if number.real else 'int' if number.signed else 'uint'}{bits}"
 
 
 def is_wide(number: ir.Number) -> bool:
@@ -91,10 +92,10 @@ def ranges_of(values: list[int]) -> list[tuple[int, int]]:
 
 
 def fixed_size(node: ir.Node) -> int:
-    """Bytes of a number, whatever it means; 0 for what is no number."""
+    """Bytes of a number, whatever it means; 0 for a varint and what is no number."""
     match node:
-        case ir.Number(size=size):
-            return size
+        case ir.Number(size=size, groups=groups):
+            return 0 if groups else size
         case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
             return fixed_size(inner)
         case ir.Constant(node=inner) | ir.Optional(node=inner):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wirekit.compiler import ir
 from wirekit.program.columns import Repeated
 from wirekit.program.held import Held
-from wirekit.program.steps import Body, Emit, Let, Load, Loop, Test
+from wirekit.program.steps import Body, Emit, Let, Loop, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value
 
@@ -55,9 +55,7 @@ class Lists(Held):
         if isinstance(node.count, ir.Number):
             if node.count.size == 8 and not node.count.signed:
                 raise unfit(self.key, path, node, "a count of 64 bits without sign")
-            self.bound(node.count.size, path, limit)
-            count, low = self.fresh(), node.count.low
-            self.put(Load(node.count, count))
+            count, low = self.number(node.count, path, limit).to, node.count.low
             if node.null is not None and node.count.signed:
                 highest, zero = self.constant(min(node.null, -1)), self.constant(0)
                 present = self.let(">", count, highest)

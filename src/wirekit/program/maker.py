@@ -10,7 +10,22 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
 from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
 from wirekit.program.messages import Tables
-from wirekit.program.steps import FIRST_FREE, RANGE, Body, Clear, Emit, Fault, Fit, Let, Need, Pick, Refuse, Step
+from wirekit.program.steps import (
+    FIRST_FREE,
+    RANGE,
+    Body,
+    Clear,
+    Emit,
+    Fault,
+    Fit,
+    Let,
+    Load,
+    Need,
+    Pick,
+    Refuse,
+    Step,
+    Varint,
+)
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, bounds
 from wirekit.values import SymbolTable
@@ -124,6 +139,24 @@ class Maker:
         return self.fault(
             path, "short", f"needs {size} byte{'' if size == 1 else 's'}, more than there are", limit=limit
         )
+
+    def number(self, number: ir.Number, path: str, limit: int, *, checked: bool = False) -> Load | Varint:
+        """Reads a number; the step has its register, and takes a column.
+
+        Args:
+            checked: whether its bytes were compared with the limit.
+        """
+        step: Load | Varint
+        if number.groups:
+            short = self.fault(path, "short", SHORT, limit=limit)
+            wrong = self.fault(path, "wrong", f"expected a varint of at most {number.bits} bits")
+            step = Varint(number, self.fresh(), limit, short, wrong)
+        else:
+            if not checked:
+                self.bound(number.size, path, limit)
+            step = Load(number, self.fresh())
+        self.put(step)
+        return step
 
     def fits(self, size: int, path: str, limit: int, least: int = 1) -> None:
         """So many bytes, or elements of ``least`` bytes, are left."""

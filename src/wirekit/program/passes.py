@@ -24,6 +24,7 @@ from wirekit.program.steps import (
     Switch,
     Test,
     Try,
+    Varint,
 )
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -91,7 +92,9 @@ def _selected(body: Body, wanted: Callable[[Column], bool]) -> Body:
         match step:
             case Emit(column=column) | Copy(column=column) if not wanted(column):
                 return None
-            case Load(column=column) | Prefixed(column=column) if column is not None and not wanted(column):
+            case Load(column=column) | Prefixed(column=column) | Varint(column=column) if (
+                column is not None and not wanted(column)
+            ):
                 return replace(step, column=None)
             case Split():
                 parts = [

@@ -54,6 +54,7 @@ from wirekit.program.steps import (
     Split,
     Test,
     Utf8,
+    Varint,
 )
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value
@@ -120,9 +121,7 @@ class _Reader(Lists):
     def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
         match node:
             case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
-                if not checked:
-                    self.bound(fixed_size(node), path, limit)
-                return self.plain(node, path)
+                return self.plain(node, path, limit, checked)
             case ir.Optional():
                 return self.node(node.node, path, limit, scope, checked=checked)
             case ir.Constant():
@@ -161,30 +160,27 @@ class _Reader(Lists):
 
     # Numbers.
 
-    def plain(self, node: ir.Node, path: str) -> Value:
-        """A number, whatever it means, that was compared with the limit."""
+    def plain(self, node: ir.Node, path: str, limit: int, checked: bool) -> Value:
+        """A number, whatever it means."""
         match node:
             case ir.Number():
-                register = self.fresh()
-                self.put(Load(node, register, self.column(path, "number", dtype_of(node), unit=node.unit)))
-                return _value(node, register)
+                load = self.number(node, path, limit, checked=checked)
+                load.column = self.column(path, "number", dtype_of(node), unit=node.unit)
+                return _value(node, load.to)
             case ir.Boolean(number=ir.Number(real=False) as number):
-                register = self.fresh()
-                self.put(Load(number, register))
-                flag = self.let("!=", register, self.constant(0))
+                load = self.number(number, path, limit, checked=checked)
+                flag = self.let("!=", load.to, self.constant(0))
                 self.put(Emit(self.column(path, "flag", "uint8"), flag))
                 return Value(flag, 0, 1)
             case ir.Named(number=ir.Number(real=False) as number):
-                return self.named(node, number, path)
+                return self.named(node, self.number(number, path, limit, checked=checked), path)
             case ir.BitFields(number=ir.Number(real=False) as number):
-                return self.bits(node, number, path)
+                return self.bits(node, self.number(number, path, limit, checked=checked), path)
         raise unfit(self.key, path, node)
 
-    def named(self, node: ir.Named, number: ir.Number, path: str) -> Value:
-        register = self.fresh()
-        dtype = named_dtype(8 * number.size + (not number.signed))
-        load = Load(number, register)
-        self.put(load)
+    def named(self, node: ir.Named, load: Load | Varint, path: str) -> Value:
+        register, number = load.to, load.number
+        dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
             text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
             values = [int(symbol) for symbol in node.table]
@@ -194,9 +190,8 @@ class _Reader(Lists):
         load.column = self.column(path, "number", dtype, node.table)
         return _value(number, register)
 
-    def bits(self, node: ir.BitFields, number: ir.Number, path: str) -> Value:
-        register = self.fresh()
-        self.put(Load(number, register))
+    def bits(self, node: ir.BitFields, load: Load | Varint, path: str) -> Value:
+        register, number = load.to, load.number
         split = Split(register, [])
         self.put(split)
         inside = {}
@@ -213,7 +208,7 @@ class _Reader(Lists):
     def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:
         if isinstance(node.node, ir.Blob):
             return self.constant_bytes(node, node.node, path, limit, scope)
-        if not fixed_size(node.node):
+        if not fixed_size(node.node) and ir.varying(node.node) is None:
             raise unfit(self.key, path, node, "of a field that is no number")
         value = self.node(node.node, path, limit, scope, checked=checked)
         if value.inside is not None or value.unfit:
@@ -249,6 +244,8 @@ class _Reader(Lists):
         prefixed: Prefixed | None = None
         if node.length is None:
             self.put(Slice(start, length, limit))
+        elif isinstance(node.length, ir.Number) and node.length.groups:
+            present = self.measured_by_varint(node, node.length, path, limit, start, length)
         elif isinstance(node.length, ir.Number):
             prefixed = self.prefixed(node, node.length, path, limit, start, length)
             present = prefixed.present
@@ -269,7 +266,7 @@ class _Reader(Lists):
         if prefixed is not None:
             prefixed.column = column
         else:
-            self.put(Copy(column, start, length))
+            self.put(Copy(column, start, length, present))
         if node.text:
             self.text(column.path, start, length, present)
         return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
@@ -284,6 +281,24 @@ class _Reader(Lists):
         short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
         present = self.fresh() if node.null is not None else None
         return Prefixed(number, limit, node.null, need, negative, short, start, length, present)
+
+    def measured_by_varint(
+        self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
+    ) -> int | None:
+        """Bytes with a varint in front; gives the register for whether they are there if they may be null."""
+        if is_wide(number):
+            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        present, size = None, self.number(number, path, limit).to
+        self.put(Let(length, "=", size))
+        if node.null is not None:
+            null = self.constant(node.null)
+            present = self.let(">", size, null)
+            self.put(Test("<=", size, null, [Let(length, "=", self.constant(0))]))
+        if number.signed and (node.null is None or node.null < -1):
+            self.not_negative(length, path)
+        self.fits(length, path, limit)
+        self.put(Slice(start, length, None))
+        return present
 
     def text(self, path: str, start: int, length: int, present: int | None) -> None:
         """The verdict on a text: null where the text is."""

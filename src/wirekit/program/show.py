@@ -70,6 +70,10 @@ class _Show:
                     yield f"load {self.load(load)}"
             case Load():
                 yield f"load {self.load(step)}"
+            case steps.Varint():
+                kind = f"{'zigzag' if step.number.signed else 'varint'}{8 * step.number.size}"
+                limit = f" before {name(step.limit)}"
+                yield f"load {name(step.to)} = {kind}{limit}{self.column(step.column)}{fault(step.short)}"
             case steps.Split():
                 for shift, mask, to, column in step.parts:
                     yield f"split {name(to)} = {name(step.source)} >> {shift} & {mask}{self.column(column)}"

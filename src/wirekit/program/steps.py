@@ -81,6 +81,28 @@ class Load(Step):
 
 
 @dataclass(slots=True)
+class Varint(Step):
+    """Reads a varint before a limit, moves on, and adds it to a column if there is one.
+
+    Attributes:
+        short, wrong: faults for one that the limit cuts, and for one of too many bytes or bits.
+    """
+
+    number: ir.Number
+    to: int
+    limit: int
+    short: Fault
+    wrong: Fault
+    column: Column | None = None
+
+    def reads(self) -> Iterator[int]:
+        yield self.limit
+
+    def writes(self) -> Iterator[int]:
+        yield self.to
+
+
+@dataclass(slots=True)
 class Run(Step):
     """Numbers one after the other, compared with the limit once."""
 

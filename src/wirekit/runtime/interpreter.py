@@ -53,6 +53,7 @@ EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
     U(code) for code in range(26, 39)
 )
 (TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST) = (U(code) for code in range(39, 45))
+VARINT = U(opcodes.VARINT)
 (SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES, DIVIDED, MODULO) = (
     U(symbol) for symbol in range(14)
 )
@@ -374,6 +375,37 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 
 @inner
+def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Reads a varint: (where to go on, position)."""
+    b, limit = _buffer(t), get(reg, word(code, pc + TWO))
+    groups, bits = np.int64(word(code, pc + THREE)), word(code, pc + FOUR)
+    value, over, shift, end = U(0), U(0), U(0), p
+    while True:
+        if end - p >= groups:
+            return _fail(reg, word(code, pc + EIGHT)), p
+        if end >= limit:
+            return _fail(reg, word(code, pc + SEVEN)), p
+        byte = U(b[end])
+        part = byte & U(0x7F)
+        if shift + SEVEN > bits:
+            over |= part >> (bits - min(shift, bits))
+        value |= part << shift
+        shift += SEVEN
+        end += 1
+        if byte < U(0x80):
+            break
+    if over != U(0):
+        return _fail(reg, word(code, pc + EIGHT)), p
+    number = np.int64(value)
+    if word(code, pc + FIVE) != U(0):
+        number = np.int64(value >> ONE) ^ -np.int64(value & ONE)
+    put(reg, word(code, pc + ONE), number)
+    if word(code, pc + SIX) != NONE:
+        emit_number(t, reg, word(code, pc + SIX), number, 1)
+    return pc + NINE, end
+
+
+@inner
 def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a message: (where to go on, position)."""
     message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
@@ -425,6 +457,8 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return pc + FIVE, p
     if op == FIND:
         return _find(code, reg, t, p, pc)
+    if op == VARINT:
+        return _varint(code, reg, t, p, pc)
     if op in (CUT, CAUGHT):
         return _caught(code, reg, t, p, pc)
     if op == PEEK:

@@ -7,6 +7,7 @@ FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, O
 PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, UTF8, CHECKSUM = range(16, 26)
 TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = range(26, 39)
 TEST = 38  # plus the number of a comparison among the symbols
+VARINT = 45
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 ALGORITHMS = ("crc32", "crc32c", "internet")

@@ -159,6 +159,10 @@ class _Encoder:
                 self.put(int(step.null is not None), step.null or 0, self.fault(step.need), self.fault(step.negative))
                 self.put(self.fault(step.short), step.start, step.length)
                 self.put(NONE if step.present is None else step.present, self.column(step.column))
+            case steps.Varint():
+                number = step.number
+                self.put(op.VARINT, step.to, step.limit, number.groups, number.bits, int(number.signed))
+                self.put(self.column(step.column), self.fault(step.short), self.fault(step.wrong))
             case steps.Slice():
                 self.put(op.SLICE, step.start, step.length, NONE if step.limit is None else step.limit)
             case steps.Find():

@@ -16,6 +16,7 @@ from wirekit.registry import registry
 from wirekit.strategies.nodes import BOMB_CODECS, unwrapped, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs
+from wirekit.varints import to_zigzag, write_varint
 from wirekit.wire.stream import Scope, join_path
 
 _Change = Callable[[], bytes | None]
@@ -110,6 +111,9 @@ class Damage:
             case ir.Fallback(node=inner):
                 if not isinstance(value, bytes | str):
                     yield from self._visit(inner, value, steps, scope)
+            case ir.Number(groups=groups):
+                if groups:
+                    yield "endless varint", join_path(list(steps)), lambda: self._endless(steps, groups)
             case ir.Named(table=table, number=ir.Number() as number, closed=closed):
                 unknown = without_name(table, number.low, number.high)
                 if unknown is not None and closed:
@@ -200,9 +204,13 @@ class Damage:
             if data is None:
                 return None
             if packed is not None:
-                return self._repacked(path, data, *packed)
+                return None if number.groups else self._repacked(path, data, *packed)
             place = self.places.get(path)
-            return None if place is None else _over(self.data, place[0], data)
+            if place is None or (number.groups and len(data) > place[1] - place[0]):
+                return None
+            if number.groups:  # as long as it was, so that nothing else is wrong
+                data = write_varint(to_zigzag(wrong) if number.signed else wrong, place[1] - place[0])
+            return _over(self.data, place[0], data)
 
         return name, join_path(list(steps)), change
 
@@ -250,6 +258,11 @@ class Damage:
             return engine.encode(self.key, change(copy.deepcopy(self.value)), context=self.context)
         except WirekitError:
             return None
+
+    def _endless(self, steps: tuple[str | int, ...], groups: int) -> bytes | None:
+        """The bytes with a varint, and what follows it, that goes on beyond its most bytes."""
+        place = self.places.get(join_path(list(steps)))
+        return None if place is None else _over(self.data, place[0], b"\xff" * groups)[: max(len(self.data), place[1])]
 
     def _protobuf(self, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         path = join_path(list(steps))

@@ -156,11 +156,17 @@ class Drawing:
 
     def number(self, node: ir.Node, value: Any) -> Any:
         """A number, changed to what is wanted here; moves on."""
-        if self.wants:
+        size = fixed_size(node)
+        if size is None:  # a varint has no bytes that could be laid over
+            data = pack(node, value)
+            if data is not None and self.overlaid(data) != data:
+                raise Rejected
+            size = None if data is None else len(data)
+        elif self.wants:
             data = pack(node, value)
             if data is not None:
                 value = unpack(node, self.overlaid(data))
-        self.advance(fixed_size(node))
+        self.advance(size)
         return value
 
     def _look(self, scope: Scope) -> Look:

@@ -10,7 +10,7 @@ from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import DECIMAL, LARGEST
 from wirekit.strategies.drawing import Drawing
 from wirekit.strategies.nodes import fixed_size
-from wirekit.strategies.packing import pack
+from wirekit.strategies.packing import pack, size_of
 from wirekit.wire.stream import Scope
 
 
@@ -116,7 +116,7 @@ class Fields(Drawing):
             value = None  # the wire does not tell them apart
         size = 0 if value is None else len(value.encode() if node.text else value)
         self.take(node, "null" if value is None else "some" if size else "empty")
-        self.advance(number.size + size)
+        self.advance(size_of(number, (node.null or 0) if value is None else size) + size)
         return value
 
     def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:

@@ -16,7 +16,7 @@ from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
 from wirekit.strategies.nodes import computed_members, core_of, fixed_size
-from wirekit.strategies.packing import pack, taken_apart
+from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
 from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Scope
@@ -250,7 +250,7 @@ class Maker(Fields, Settling, Messages):
         null = node.null is not None and not self.diving and self._null(node, 6)
         if () in forced:
             null = forced[()] is None
-        self.advance(node.length.size)
+        self.advance(None if node.length.groups else node.length.size)
         self.take(node, "null" if null else "present")
         if null:
             return None
@@ -298,10 +298,10 @@ class Maker(Fields, Settling, Messages):
         wants = node.count is None and any(want.must for want in self.wants)
         count = self._count(node, scope, forced, least=1 if wants else 0)
         if count is None:
-            self.advance(node.count.size if isinstance(node.count, ir.Number) else 0)
+            self.advance(size_of(node.count, node.null or 0) if isinstance(node.count, ir.Number) else 0)
             return None
         if isinstance(node.count, ir.Number):
-            self.advance(node.count.size)
+            self.advance(size_of(node.count, count))
         items: list[Any] = []
         unmeasured = ir.minimum(node.element) == 0
         for _ in range(count):

@@ -33,8 +33,8 @@ BOMB_CODECS = frozenset(("gzip", "zip", "zlib", "zstd"))
 def fixed_size(node: ir.Node) -> int | None:
     """The size in bytes of a node that always has the same, else None."""
     match node:
-        case ir.Number(size=size):
-            return size
+        case ir.Number(size=size, groups=groups):
+            return None if groups else size
         case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
             return fixed_size(inner)
         case ir.Constant(node=inner) | ir.Optional(node=inner):
@@ -107,6 +107,8 @@ def kinds_of(node: ir.Node) -> set[str]:
                 if field.table is not None and without_name(field.table, 0, (1 << field.width) - 1) is not None:
                     found.add("unknown symbol")
             return found
+        case ir.Number(groups=groups):
+            return {"endless varint"} if groups else set()
         case ir.Constant():
             return {"constant"}
         case ir.Protobuf():

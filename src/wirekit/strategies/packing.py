@@ -6,11 +6,14 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.strategies.nodes import core_of, fixed_size
+from wirekit.varints import to_zigzag, write_varint
 
 
 def pack(node: ir.Node, value: Any) -> bytes | None:
     """The bytes of a number in any of its forms; None for other nodes."""
     match core_of(node):
+        case ir.Number(groups=groups, signed=signed) if groups:
+            return write_varint(to_zigzag(int(value)) if signed else int(value))
         case ir.Number() as number if not number.real:
             return int(value).to_bytes(number.size, "little" if number.little else "big", signed=int(value) < 0)
         case ir.Boolean(number=number) | ir.Named(number=number):
@@ -33,6 +36,11 @@ def unpack(node: ir.Node, data: bytes) -> Any:
         case ir.BitFields(number=number) as bits:
             return taken_apart(bits, unpack(number, data))
     return None
+
+
+def size_of(number: ir.Number, value: int) -> int:
+    """Bytes that an integer takes."""
+    return len(pack(number, value) or b"") if number.groups else number.size
 
 
 def taken_apart(node: ir.BitFields, number: int) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool
     for name, value in given.items():
         if name.startswith("$"):
             found[name[1:]] = _entry(name[1:], value)
-    for name in ("keep", "trailing", "raw"):
+    for name in ("keep", "trailing", "raw", "width"):
         for path in found.get(name, ()):
             first = _first(path)
             if first not in fields:
@@ -73,13 +73,17 @@ def _trailing(value: Any) -> dict[str, bytes]:
     return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
 
 
-def _raw(value: Any) -> dict[str, int]:
+def _raw(value: Any, name: str = "raw") -> dict[str, int]:
     if not isinstance(value, Mapping):
-        raise Misfit(f"$raw is an object of integers by field name, not {shown(value)}")
+        raise Misfit(f"${name} is an object of integers by field name, not {shown(value)}")
     for path, number in value.items():
         if isinstance(number, bool) or not isinstance(number, int):
-            raise Misfit(f"$raw of {path} is an integer, not {shown(number)}")
+            raise Misfit(f"${name} of {path} is an integer, not {shown(number)}")
     return dict(value)
+
+
+def _width(value: Any) -> dict[str, int]:
+    return _raw(value, "width")
 
 
 def _bytes(value: Any) -> bytes:
@@ -125,6 +129,7 @@ _ENTRIES: dict[str, Callable[[Any], Any]] = {
     "keep": _keep,
     "trailing": _trailing,
     "raw": _raw,
+    "width": _width,
     "bytes": _bytes,
     "unknown": _unknown,
 }

@@ -1,36 +1,45 @@
-"""Integers and floats, and numbers with a meaning: times, flags, names for values, bit fields."""
+"""Integers and floats of any size, and numbers with a meaning: times, flags, names for values, bit fields."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import construct
 
 from wirekit.errors import Misfit, Misuse
 from wirekit.values import Record, Symbol, SymbolTable, field_of, record_type, shown
+from wirekit.varints import LONG, SHORT, from_zigzag, read_varint, to_zigzag, varint_size, write_varint
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
 
 UNITS = ("s", "ms", "us", "ns")
+UNPACKED = "iI"
+"""In place of struct's letter: integers of 3, 5, 6 and 7 bytes, with sign and without."""
 
 
 class Integer(construct.FormatField, Node):
-    """An integer or float of 1, 2, 4 or 8 bytes.
+    """An integer of 1 to 8 bytes, or a float of 4 or 8.
 
     Of a float that is not a number, ``$raw`` keeps the bytes: there are many, and neither Python nor JSON tells them
     apart.
 
     Args:
         endian: ``>`` or ``<``.
-        code: struct's letter for it.
+        code: struct's letter for it, or ``i`` (with sign) or ``I`` (without) for one of ``size`` bytes.
+        size: 3, 5, 6 or 7 bytes, for which struct has no letter.
     """
 
     unit: str | None = None
+    groups = 0
 
-    def __init__(self, endian: str, code: str) -> None:
-        super().__init__(endian, code)
+    def __init__(self, endian: str, code: str, size: int | None = None) -> None:
+        super().__init__(endian, code if size is None else "b")
+        if size is not None:
+            if size not in (3, 5, 6, 7) or code not in UNPACKED:
+                raise Misuse(f"an integer without a letter of struct has 3, 5, 6 or 7 bytes, not {size}")
+            self.fmtstr, self.length = endian + code, size
         self.signed = code.islower()
         self.real = code in "fd"
         self.mask = (1 << 8 * self.length) - 1
@@ -39,10 +48,9 @@ class Integer(construct.FormatField, Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        data = stream.take(self.length)
-        number = self.unpack(data)
+        number = self._taken(stream)
         if self.real and number != number:
-            stream.note("raw", int.from_bytes(data, "big"))
+            stream.note("raw", int.from_bytes(stream.buffer[start : stream.position], "big"))
         if stream.session.spans is not None:
             stream.span(start, "number")
         return number
@@ -50,18 +58,32 @@ class Integer(construct.FormatField, Node):
     def read(self, stream: Reader, *names: str) -> int:
         """The number where it is a part of a field; a length, count or tag has a name in the trace."""
         start = stream.position
-        number: int = self.unpack(stream.take(self.length))
+        number: int = self._taken(stream)
         if names and stream.session.spans is not None:
             stream.span(start, names[-1].removeprefix("$"), *names)
         return number
 
-    def unpack(self, data: bytes) -> Any:
-        """The number that the bytes are."""
+    def _taken(self, stream: Reader) -> Any:
+        """The number that stands at the position, which is passed."""
+        data = stream.take(self.length)
+        if self.fmtstr[1] in UNPACKED:
+            return int.from_bytes(data, self._order, signed=self.signed)
         return struct.unpack(self.fmtstr, data)[0]
+
+    @property
+    def _order(self) -> Literal["little", "big"]:
+        return "little" if self.fmtstr[0] == "<" else "big"
 
     def pack(self, value: Any) -> bytes:
         """The bytes of a number known to fit."""
+        if self.fmtstr[1] in UNPACKED:
+            data: bytes = value.to_bytes(self.length, self._order, signed=self.signed)
+            return data
         return struct.pack(self.fmtstr, value)
+
+    def write(self, value: Any, stream: Writer) -> bytes:
+        """The bytes of a number known to fit, as long as they were when the number at the path was parsed."""
+        return self.pack(value)
 
     def check(self, obj: Any, stream: Writer) -> Any:
         """The number, if it is one and fits; Wrong if not."""
@@ -78,7 +100,7 @@ class Integer(construct.FormatField, Node):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         number = self.check(obj, stream)
         raw = stream.noted("raw") if self.real and number != number else None
-        stream.write(self.pack(number) if raw is None else int(raw).to_bytes(self.length, "big"))
+        stream.write(self.write(number, stream) if raw is None else int(raw).to_bytes(self.length, "big"))
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
@@ -103,7 +125,77 @@ int64, uint64 = Integer(">", "q"), Integer(">", "Q")
 int16le, uint16le = Integer("<", "h"), Integer("<", "H")
 int32le, uint32le = Integer("<", "l"), Integer("<", "L")
 int64le, uint64le = Integer("<", "q"), Integer("<", "Q")
-float64 = Integer(">", "d")
+int24, uint24 = Integer(">", "i", 3), Integer(">", "I", 3)
+int40, uint40 = Integer(">", "i", 5), Integer(">", "I", 5)
+int48, uint48 = Integer(">", "i", 6), Integer(">", "I", 6)
+int56, uint56 = Integer(">", "i", 7), Integer(">", "I", 7)
+int24le, uint24le = Integer("<", "i", 3), Integer("<", "I", 3)
+int40le, uint40le = Integer("<", "i", 5), Integer("<", "I", 5)
+int48le, uint48le = Integer("<", "i", 6), Integer("<", "I", 6)
+int56le, uint56le = Integer("<", "i", 7), Integer("<", "I", 7)
+float32, float64 = Integer(">", "f"), Integer(">", "d")
+float32le, float64le = Integer("<", "f"), Integer("<", "d")
+
+
+class Varint(Integer):
+    """An integer in groups of 7 bits, the least significant first, with the highest bit of a byte set if more follow.
+
+    Without sign it is LEB128, as in protobuf and MQTT; with sign it is zigzag, as in Kafka: 0, -1, 1, -2 are written as
+    0, 1, 2, 3. One in more bytes than it needs is read, and ``$width`` keeps how many; it is built in as few as it
+    needs. It may be a length or a count in front of something, and a ``Length`` that stands before what it covers.
+
+    Args:
+        bits: 32 or 64: what the number may be.
+        signed: whether it is zigzag.
+        groups: bytes that it takes at most; by default as many as its bits need.
+
+    >>> from wirekit.wire import Struct, varint32
+    >>> Struct("number" / varint32).members[0][1].pack(300).hex()
+    'ac02'
+    """
+
+    def __init__(self, bits: int, *, signed: bool = False, groups: int | None = None) -> None:
+        if bits not in (32, 64) or (groups is not None and not 1 <= groups <= 10):
+            raise Misuse(f"a varint has 32 or 64 bits in 1 to 10 bytes, not {bits} in {groups}")
+        super().__init__("<", {32: "l", 64: "q"}[bits] if signed else {32: "L", 64: "Q"}[bits])
+        self.groups = -(-bits // 7) if groups is None else groups
+        self.bits = min(bits, 7 * self.groups)
+        self.low = -(1 << self.bits - 1) if signed else 0
+        self.high = (1 << self.bits - int(signed)) - 1
+
+    def _taken(self, stream: Reader) -> int:
+        start = stream.position
+        number, end = read_varint(stream.buffer, start, stream.limit, self.groups, self.bits)
+        if end == SHORT:
+            raise stream.short(stream.limit - start + 1)
+        if end == LONG:
+            found = bytes(stream.buffer[start : min(start + self.groups, stream.limit)]).hex()
+            raise stream.wrong(f"a varint of at most {self.bits} bits in {self.groups} bytes", found)
+        stream.position = end
+        if end - start != varint_size(number):
+            stream.note("width", end - start, wrapped=True)
+        return from_zigzag(number) if self.signed else number
+
+    def pack(self, value: Any) -> bytes:
+        return write_varint(to_zigzag(value) if self.signed else value)
+
+    def write(self, value: Any, stream: Writer) -> bytes:
+        width = stream.noted("width", wrapped=True)
+        data = self.pack(value)
+        if not isinstance(width, int) or not len(data) < width <= self.groups:
+            return data
+        return write_varint(to_zigzag(value) if self.signed else value, width)
+
+    def minimum(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        groups = "" if self.groups == -(-8 * self.length // 7) else f" of at most {self.groups} bytes"
+        return f"{'zigzag' if self.signed else 'varint'}{8 * self.length}{groups}"
+
+
+varint32, varint64 = Varint(32), Varint(64)
+zigzag32, zigzag64 = Varint(32, signed=True), Varint(64, signed=True)
 
 
 class Timestamp(Integer):
@@ -120,7 +212,7 @@ class Timestamp(Integer):
     """
 
     def __init__(self, number: Integer, *, unit: str = "ms") -> None:
-        if number.real or number.length != 8 or unit not in UNITS:
+        if number.real or number.groups or number.length != 8 or unit not in UNITS:
             raise Misuse(f"a time is an integer of 64 bits in {', '.join(UNITS)}, not {number!r} in {unit}")
         super().__init__(number.fmtstr[0], number.fmtstr[1])
         self.unit = unit
@@ -128,6 +220,9 @@ class Timestamp(Integer):
 
 class Flag(Wrapping):
     """A boolean in an integer: 0 is false, anything else true; true is written as 1."""
+
+    def __init__(self, inner: Integer) -> None:
+        super().__init__(_of_fixed_size(inner, "a flag"))
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> bool:
         number = self.inner._parse(stream, context, path)
@@ -222,7 +317,7 @@ class Bits(Wrapping):
     """
 
     def __init__(self, inner: Integer, *fields: construct.Renamed, order: str) -> None:
-        super().__init__(inner)
+        super().__init__(_of_fixed_size(inner, "what has bit fields"))
         self.order = order
         self.fields: list[tuple[str, Bit, int]] = []
         shift = 0 if order == "lsb" else 8 * inner.length
@@ -293,6 +388,12 @@ class Bits(Wrapping):
 
     def default(self, context: Scope) -> Any:
         return self.unpack(0)
+
+
+def _of_fixed_size(number: Integer, noun: str) -> Integer:
+    if isinstance(number, Varint):
+        raise Misuse(f"{noun} is an integer of a fixed size, not a {number!r}")
+    return number
 
 
 def load_float(text: str) -> float:

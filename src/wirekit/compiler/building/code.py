@@ -358,6 +358,9 @@ def builder(
             replace(column, path=f"{within}.{column.path}", within=_moved(column.within, within, groups))
             for column in columns
         ]
+    for path, node in ir.walk(element):
+        if isinstance(node, ir.Number) and not node.is_packed:
+            raise unfit(key, path, "a varint" if node.groups else f"an integer of {node.size} bytes")
     known = {column.path: column for column in columns}
     if gaps:
         known[GAPS] = Column(GAPS, "number", "int64", slot=len(columns))

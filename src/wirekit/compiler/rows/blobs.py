@@ -23,7 +23,7 @@ class Blobs(Numbers):
                 code.put(f"S.part = {value}")
         elif isinstance(node.length, ir.Number):
             # A length read from beyond the limit leads beyond it too, unless it means null.
-            late = e != code.leave and not code.read
+            late = e != code.leave and not code.read and not node.length.groups
             (size,) = self._fixed_run(code, [("", node.length)], scope, (), "" if late else e)
             self._prefixed(code, node, value, size, e, late)
             return value

@@ -132,7 +132,7 @@ class Builder(Structures):
         if not known:
             usual(code, x, "list", "sequence")
         element = node.element
-        if isinstance(element, ir.Number) and not element.real:
+        if isinstance(element, ir.Number) and not element.real and element.is_packed:
             pack, only = self._constant(struct.pack, "pack"), self._constant(frozenset({int}), "only")
             code.put(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
             code.append(f"{pack}(f'{'<' if element.little else '>'}{{len({x})}}{element.code}', *{x})")
@@ -151,6 +151,13 @@ class Builder(Structures):
         code.base = ""
 
     def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:
+        if node.length.groups:
+            outer = code.begin_apart()
+            self._node(code, node.node, x, scope)
+            content = code.end_apart(outer)
+            put_number(code, node.length, f"len({content})")
+            code.append(content)
+            return
         place = code.here()
         piece = code.add(node.length.code, node.length.size, None, little=node.length.little)
         self._node(code, node.node, x, scope)
@@ -176,7 +183,7 @@ def _is_plain(node: ir.Node) -> bool:
     """Whether a node is written by struct alone, in one byte order."""
     match node:
         case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
-            return True
+            return ir.varying(node) is None
         case ir.Optional(node=inner):
             return _is_plain(inner)
     return False

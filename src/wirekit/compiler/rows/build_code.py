@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.source import Code
+from wirekit.varints import to_zigzag, write_varint
+from wirekit.wire.numbers import UNPACKED
 
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Some bytes that the next struct call writes.
+    """Some bytes that the next struct call writes; ``letters`` is ``i`` or ``I`` for an integer without such a letter.
 
     Attributes:
         value: an expression; None for zeros.
@@ -140,6 +142,22 @@ class Building(Code):
         self.put(f"o += {data}")
         self.base = ""
 
+    def begin_apart(self) -> str:
+        """Has what follows written into a buffer of its own; gives the variable that keeps the other one."""
+        self.settle()
+        outer = self.fresh("o")
+        self.put(f"{outer}, o = o, bytearray()")
+        self.base = ""
+        return outer
+
+    def end_apart(self, outer: str) -> str:
+        """Goes back to a buffer; gives the variable with the one that was written apart."""
+        self.settle()
+        inner = self.fresh("o")
+        self.put(f"{inner}, o = o, {outer}")
+        self.base = ""
+        return inner
+
     def patch(self, place: Place, piece: Piece, value: str) -> None:
         """Gives a piece that was written as zeros its value."""
         if any(waiting is piece for waiting in self.pending):
@@ -194,12 +212,22 @@ class Building(Code):
 
 
 def layout_of(pieces: list[Piece]) -> struct.Struct:
-    letters = "".join(piece.letters if piece.value is not None else f"{piece.size}x" for piece in pieces)
+    letters = "".join(
+        f"{piece.size}x" if piece.value is None else f"{piece.size}s" if piece.letters in UNPACKED else piece.letters
+        for piece in pieces
+    )
     return struct.Struct(("<" if any(piece.little for piece in pieces) else ">") + letters)
 
 
 def values_of(pieces: list[Piece]) -> list[str]:
-    return [piece.value for piece in pieces if piece.value is not None]
+    values = []
+    for piece in pieces:
+        if piece.letters in UNPACKED and piece.value is not None:
+            order = "little" if piece.little else "big"
+            values.append(f"({piece.value}).to_bytes({piece.size}, {order!r}, signed={piece.letters.islower()})")
+        elif piece.value is not None:
+            values.append(piece.value)
+    return values
 
 
 def packed_numbers(layout: struct.Struct, pieces: list[Piece], known: list[int | None]) -> bytes | None:
@@ -216,7 +244,19 @@ def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
 
 
 def put_number(code: Building, number: ir.Number, value: str) -> None:
+    if number.groups:
+        put_varint(code, number, value)
+        return
     code.add(number.code, number.size, value, little=number.little)
+
+
+def put_varint(code: Building, number: ir.Number, value: str) -> None:
+    """Writes a varint, in as few bytes as it needs."""
+    code.module.update(write_varint=write_varint, to_zigzag=to_zigzag)
+    variable = code.fresh("n")
+    code.put(f"{variable} = {value}")
+    code.put(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
+    code.append(f"write_varint({f'to_zigzag({variable})' if number.signed else variable})")
 
 
 def unsigned(letter: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
-from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, unsigned
+from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
 from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
 from wirekit.compiler.source import Scope, bare, put_told
 from wirekit.values import record_type
@@ -24,6 +24,11 @@ class Structures(Plain):
         inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
         used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
+        apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
+        if not all(_stands_alone(node, measure, rules) for measure in apart.values()):
+            code.put("raise Unusual")
+            return
+        buffers: list[tuple[ir.Measure, str]] = []
         derived, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
         sizes = {told.of for told in node.told if told.what == "size"}
         begin_at |= sizes
@@ -34,22 +39,38 @@ class Structures(Plain):
         for index, member in enumerate(node.members):
             if index in begin_at:
                 starts[index] = code.here()
-            if index in derived:
+            if index in apart:
+                self._leave_out(code, member, x)
+                inner.variables[member.name] = "0"
+                buffers.append((apart[index], code.begin_apart()))
+            elif index in derived:
                 summed = any(total.at == index for total in node.sums)
                 self._leave_out(code, member, x)
                 pieces[index] = self._derived(code, member, x, inner, summed)
             else:
                 value = self._read(code, member, x, inner, member.name in used)
                 self._node(code, member.node, value, inner)
+            while buffers and buffers[-1][0].last == index:
+                measure, outer = buffers.pop()
+                size = code.fresh("n")
+                content = code.end_apart(outer)
+                code.put(f"{size} = len({content}) + {measure.add}")
+                prefix = bare(node.members[measure.at].node)
+                assert isinstance(prefix, ir.Number)
+                put_number(code, prefix, size)
+                code.append(content)
+                inner.variables[node.members[measure.at].name] = size
             if index in end_at:
                 ends[index] = code.here()
             for measure in node.measures:
                 name = node.members[measure.at].name
-                if measure.last == index and measure.at < index and name in used:
+                if measure.last == index and measure.at < index and name in used and measure.at not in apart:
                     number = code.fresh("n")
                     code.put(f"{number} = {distance(starts[measure.first], ends[index], measure.add)}")
                     inner.variables[name] = number
         for measure in node.measures:
+            if measure.at in apart:
+                continue
             place, piece, present = pieces[measure.at]
             covers = measure.last >= measure.first
             number = distance(starts[measure.first], ends[measure.last], measure.add) if covers else str(measure.add)
@@ -208,3 +229,16 @@ class Structures(Plain):
                 bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value), "default"
             )
         return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
+
+
+def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:
+    """Whether what a varint measures can be written apart: only what is around it all asks for places in it."""
+    if measure.first != measure.at + 1 or not isinstance(node.members[measure.at].node, ir.Number):
+        return False
+    for rule in rules:
+        outside = not measure.at <= rule.at <= measure.last
+        around = rule.first <= measure.at and measure.last <= rule.last
+        behind = rule.last < measure.at or rule.first > measure.last
+        if rule is not measure and not (outside and (around or behind)):
+            return False
+    return True

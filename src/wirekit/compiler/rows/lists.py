@@ -37,7 +37,7 @@ class Lists(Numbers):
         code.put(f"if {count} < 0: raise Unusual")
         code.short(f"{count} * {least} > {e} - p", e)
         code.put(f"S.charge({count} * {cost(node.element)})")
-        if isinstance(node.element, ir.Number) and not node.element.real:
+        if isinstance(node.element, ir.Number) and not node.element.real and node.element.is_packed:
             number = node.element
             form = "<" if number.little else ">"
             unpack = self._constant(struct.unpack_from, "unpack")
@@ -190,7 +190,7 @@ def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | Non
                 found += [((member.name, *path), algorithm, number) for path, algorithm, number in inside]
             for total in sums:
                 number = node.members[total.at].node
-                if not isinstance(number, ir.Number):
+                if not isinstance(number, ir.Number) or not number.is_packed:
                     return None
                 found.append(((node.members[total.at].name,), total.algorithm, number))
             return found

@@ -11,6 +11,7 @@ from wirekit.compiler.rows.state import Prefix
 from wirekit.compiler.source import Scope, bare, fixed
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable, record_type
+from wirekit.varints import SHORT, from_zigzag, read_varint, varint_size
 
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
@@ -36,6 +37,8 @@ class Numbers(Writing):
         comes before the end of the bytes. ``maybe`` is what may follow ``ahead``, and the numbers that it then is.
         """
         numbers = [number for _, node in members for number in fixed(node)]
+        if not numbers:
+            return [self._varint(code, node, scope, path, e) for _, node in members]
         size = sum(number.size for number in numbers)
         if [number for number, _ in code.read[: len(numbers)]] == numbers:
             variables = [variable for _, variable in code.read[: len(numbers)]]
@@ -67,6 +70,22 @@ class Numbers(Writing):
             offset += sum(number.size for number in numbers_here)
             index += len(numbers_here)
         return values
+
+    def _varint(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+        """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
+        number = ir.varying(node)
+        if number is None:
+            raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
+        value, after = code.fresh("n"), code.fresh("p")
+        code.forget()
+        read, size = self._constant(read_varint, "read_varint"), self._constant(varint_size, "varint_size")
+        code.put(f"{value}, {after} = {read}(b, p, {e}, {number.groups}, {number.bits})")
+        code.short(f"{after} == {SHORT}", e)
+        code.put(f"if {after} - p != {size}({value}): raise Unusual")
+        if number.signed:
+            code.put(f"{value} = {self._constant(from_zigzag, 'from_zigzag')}({value})")
+        code.put(f"p = {after}")
+        return self._meaning(code, node, value, scope, path, "p")
 
     def _read_ahead(
         self,
@@ -127,7 +146,8 @@ class Numbers(Writing):
             The variable with the position behind them: ``end``, or a new one if it is to be kept; "" if there is none.
         """
         little = any(number.little for number in numbers)
-        layout = struct.Struct(("<" if little else ">") + "".join(number.code for number in numbers))
+        letters = [number.code if number.is_packed else f"{number.size}s" for number in numbers]
+        layout = struct.Struct(("<" if little else ">") + "".join(letters))
         name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
         self.names[name] = layout.unpack_from
         if e and (keep or end):
@@ -139,6 +159,10 @@ class Numbers(Writing):
         elif end:
             code.put(f"{end} = p + {layout.size}")
         code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
+        for number, variable in zip(numbers, variables, strict=True):
+            if not number.is_packed:
+                order = "little" if number.little else "big"
+                code.put(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
         return end
 
     def _meaning(

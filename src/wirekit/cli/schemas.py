@@ -17,8 +17,8 @@ from wirekit.wire.describe import describe
 def command(keys: tuple[str, ...], output: str) -> int:
     """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY.
 
-    The other forms of --output are for other tools, and take several keys: lua is a dissector for Wireshark. What a
-    form cannot express is listed in the output and on standard error.
+    The other forms of --output are for other tools: ksy for Kaitai Struct, lua for Wireshark, c is a header of structs,
+    jsonschema describes the JSON of values. What a form cannot express is listed in the output and on standard error.
     """
     if output in FORMS:
         return _export(keys, output)
@@ -38,8 +38,8 @@ def _export(keys: tuple[str, ...], form: str) -> int:
         raise Misuse(f"--output {form} needs a key; `wirekit schemas` lists them")
     written = export(keys, form)
     click.echo(written.text, nl=False)
-    for each in written.missing:
-        say(f"not expressed: {each}")
+    for line in written.summary():
+        say(f"not expressed: {line}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Layouts written for other tools: a Wireshark dissector in Lua.
+"""Layouts written for other tools: Kaitai Struct, Wireshark dissectors in Lua, C headers, JSON Schema.
 
 Each form is a module with a function ``export(keys) -> Export``, made from the layout IR alone: no form knows a
 protocol. What a form cannot say of a layout is in ``Export.missing``, and in the text that it gives.
@@ -13,7 +13,10 @@ from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Missing
 
 FORMS = {
+    "ksy": "wirekit.exports.ksy",
     "lua": "wirekit.exports.lua",
+    "c": "wirekit.exports.c_header",
+    "jsonschema": "wirekit.exports.json_schema",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -17,9 +18,6 @@ class Missing:
     path: str
     reason: str
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
-
 
 @dataclass(slots=True)
 class Export:
@@ -27,6 +25,10 @@ class Export:
 
     text: str = ""
     missing: list[Missing] = field(default_factory=list)
+
+    def summary(self) -> list[str]:
+        """What is missing, a line for each reason."""
+        return summary(self.missing)
 
 
 class Notes:
@@ -43,14 +45,19 @@ class Notes:
         """The notes as comments, those of one reason together."""
         if not self.missing:
             return [f"{comment} Everything that the layouts declare is expressed."]
-        paths: dict[str, list[str]] = {}
-        for each in self.missing:
-            paths.setdefault(each.reason, []).append(each.path)
-        lines = [f"{comment} Not expressed:"]
-        for reason, at in paths.items():
-            more = f" and {len(at) - SHOWN} more" if len(at) > SHOWN else ""
-            lines.append(f"{comment} - {reason}: {', '.join(at[:SHOWN])}{more}")
-        return lines
+        return [f"{comment} Not expressed:", *(f"{comment} - {line}" for line in summary(self.missing))]
 
 
 SHOWN = 4
+
+
+def summary(missing: Iterable[Missing]) -> list[str]:
+    """A line for each reason: it, and the first paths."""
+    paths: dict[str, list[str]] = {}
+    for each in missing:
+        paths.setdefault(each.reason, []).append(each.path)
+    lines = []
+    for reason, places in paths.items():
+        more = f" and {len(places) - SHOWN} more" if len(places) > SHOWN else ""
+        lines.append(f"{reason}: {', '.join(places[:SHOWN])}{more}")
+    return lines

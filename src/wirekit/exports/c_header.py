@@ -1,0 +1,172 @@
+"""A C header: packed structs of what is fixed in a layout, from its first byte on.
+
+A structure whose later fields move has a struct of the fields before them. Numbers are as they are on the wire: the
+bytes of one that is not of the machine's byte order have to be swapped.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.exports.missing import Export, Notes
+from wirekit.registry import registry
+from wirekit.values import SymbolTable
+
+C17 = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
+"""
+KEYWORDS = frozenset(C17.split())
+
+
+def export(keys: list[str]) -> Export:
+    """The header of some layouts; the name of a protocol stands for all its layouts."""
+    notes, lines = Notes(), []
+    writer = _Writer(notes)
+    for key in keys:
+        names = [key] if "." in key else [registry.protocol(key).key(name) for name in registry.protocol(key).layouts]
+        for name in names:
+            lines += writer.layout(name)
+    guard = "_".join(["WIREKIT", *(_name(key).upper() for key in keys[:1]), "H"])
+    text = [
+        f"/* Written by `wirekit schemas {' '.join(keys)} --output c`.",
+        *notes.lines(" *"),
+        " */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "#include <stdint.h>",
+        *writer.enums(),
+        "#pragma pack(push, 1)",
+        *lines,
+        "#pragma pack(pop)",
+        "#endif",
+    ]
+    return Export("\n".join(text) + "\n", list(notes.missing))
+
+
+def _name(text: str) -> str:
+    name = re.sub(r"\W", "_", text)
+    return f"{name}_" if name in KEYWORDS or not (name[:1].isalpha() or name[:1] == "_") else name
+
+
+class _Writer:
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self._structs: dict[int, tuple[ir.Structure, str]] = {}
+        self._tables: dict[int, tuple[SymbolTable, str]] = {}
+        self._lines: list[str] = []
+
+    def layout(self, key: str) -> list[str]:
+        """The structs of a layout, inner ones first."""
+        self._lines = []
+        self._walk(registry[key].layout, key)
+        return self._lines
+
+    def enums(self) -> list[str]:
+        """The names of values; a number's field says which it is of."""
+        lines = []
+        for table, name in self._tables.values():
+            entries = {f"{name.upper()}_{_name(str(each.symbol)).upper()}": int(each) for each in table if each.symbol}
+            lines += [f"enum {name} {{", *(f"  {entry} = {value}," for entry, value in entries.items()), "};"]
+        return lines
+
+    def _walk(self, node: ir.Node, path: str) -> None:
+        for name, inner in ir.walk(node):
+            if isinstance(inner, ir.Structure):
+                self._struct(inner, f"{path}.{name}" if name else path)
+
+    def _struct(self, node: ir.Structure, path: str) -> str:
+        """The name of the struct of a structure, which is written where it is first met; "" where nothing is fixed."""
+        if id(node) in self._structs:
+            return self._structs[id(node)][1]
+        title = "_".join(
+            part for part in re.split(r"\W+", path) if part not in ("element", "node", "then", "otherwise")
+        )
+        name, number = _name(title), 1
+        while any(name == used for _, used in self._structs.values()):
+            number += 1
+            name = f"{_name(title)}_{number}"
+        self._structs[id(node)] = node, name
+        fields, offset = [], 0
+        for member in node.members:
+            size = fixed(member.node)
+            where = f"{path}.{member.name}"
+            if size is None:
+                head = self._length(member, where, offset)
+                fields += [head] if head else []
+                self._notes.add(where, "its size, or that it is there at all, depends on other bytes: the struct ends")
+                break
+            if size:
+                fields.append(self._field(member.node, _name(member.name), where, offset, size))
+            offset += size
+        if not fields:
+            self._structs[id(node)] = node, ""
+            return ""
+        self._lines += [f"/* {path} */", f"struct {name} {{", *fields, "};"]
+        return name
+
+    def _length(self, member: ir.Member, path: str, offset: int) -> str:
+        """The number in front of a field that is not fixed itself."""
+        number = getattr(member.node, "length", None) or getattr(member.node, "count", None)
+        kind = "count" if isinstance(member.node, ir.Several) else "length"
+        if not isinstance(number, ir.Number):
+            return ""
+        return self._field(number, f"{_name(member.name)}_{kind}", path, offset, number.size)
+
+    def _field(self, node: ir.Node, name: str, path: str, offset: int, size: int) -> str:
+        note = ""
+        while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields)):
+            if isinstance(node, ir.Named):
+                table = self._tables.setdefault(id(node.table), (node.table, self._unique(node.table.name)))
+                note = f", enum {table[1]}"
+            if isinstance(node, ir.Several):
+                count = int(node.count.value) if isinstance(node.count, Literal) else 0
+                inner = fixed(node.element) or 1
+                return f"  uint8_t {name}[{count}][{inner}]; /* offset {offset} */"
+            node = getattr(node, "number", None) or getattr(node, "node")  # noqa: B009
+        if isinstance(node, ir.Structure):
+            return f"  struct {self._struct(node, path)} {name}; /* offset {offset} */"
+        if isinstance(node, ir.BitFields):
+            bits = ", ".join(f"{each.name} {_bits(each)}" for each in node.fields)
+            note, node = f": {bits}", node.number
+        if isinstance(node, ir.Number):
+            order = "" if node.size == 1 else ", little-endian" if node.little else ", big-endian"
+            if node.real:
+                return f"  {'float' if node.size == 4 else 'double'} {name}; /* offset {offset}{order} */"
+            return f"  {'' if node.signed else 'u'}int{8 * node.size}_t {name}; /* offset {offset}{order}{note} */"
+        return f"  uint8_t {name}[{size}]; /* offset {offset} */"
+
+    def _unique(self, name: str) -> str:
+        name, number = _name(name), 1
+        used = {each for _, each in self._tables.values()}
+        while (found := name if number == 1 else f"{name}_{number}") in used:
+            number += 1
+        return found
+
+
+def _bits(each: ir.BitField) -> str:
+    return f"bit {each.shift}" if each.width == 1 else f"bits {each.shift} to {each.shift + each.width - 1}"
+
+
+def fixed(node: ir.Node) -> int | None:
+    """The bytes that any value of a node takes, or None where they differ."""
+    match node:
+        case ir.Number(size=size):
+            return size
+        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
+            return fixed(inner)
+        case ir.Constant(node=inner) | ir.Optional(node=inner):
+            return fixed(inner)
+        case ir.Blob(length=Literal(value=int(size))):
+            return size
+        case ir.Several(element=element, count=Literal(value=int(count))):
+            size_of_one = fixed(element)
+            return None if size_of_one is None else count * size_of_one
+        case ir.Structure(members=members):
+            sizes = [fixed(member.node) for member in members]
+            return None if None in sizes else sum(size for size in sizes if size is not None)
+        case ir.Ahead():
+            return 0
+    return None

@@ -1,0 +1,539 @@
+"""Kaitai Struct: one .ksy file for one layout.
+
+A length that bounds the fields behind it becomes a substream; fields that it covers lie in an attribute ``sized_by_X``
+where they are several. A number with names has its value in the attribute and the name in the instance ``X_symbol``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.errors import Misuse
+from wirekit.exports.missing import Export, Notes
+from wirekit.registry import registry
+from wirekit.values import SymbolTable
+
+Chain = tuple[str, ...]
+"""The attributes that lead from the type at the top to another one."""
+Entry = dict[str, Any]
+COMPARING = ("==", "!=", "<", "<=", ">", ">=", "not ")
+LOGICAL = {"&": "and", "|": "or"}
+
+
+def export(keys: list[str]) -> Export:
+    """The .ksy file of a layout.
+
+    Raises:
+        Misuse: for several keys, and for the name of a protocol.
+    """
+    if len(keys) != 1 or "." not in keys[0]:
+        raise Misuse("a .ksy file is of one layout; give one key, such as kafka.request")
+    (key,) = keys
+    schema = registry[key]
+    writer = _Writer(key)
+    top = writer.top(schema.layout)
+    meta = {"id": identifier(key), "title": schema.description or key, "endian": "be", "encoding": "UTF-8"}
+    if writer.params:
+        top = {"params": [{"id": name, "type": kind, "doc": GIVEN} for name, kind in writer.params.items()], **top}
+    whole: Entry = {"meta": meta, "doc": f"{schema.source or key}", **top}
+    if writer.types:
+        whole["types"] = writer.types
+    if writer.tables:
+        whole["enums"] = {name: _enum(table) for name, table in writer.tables.items()}
+    lines = [
+        f"# {key} as a Kaitai Struct, written by `wirekit schemas {key} --output ksy`.",
+        *writer.notes.lines("#"),
+        *_yaml(whole, 0),
+    ]
+    return Export("\n".join(lines) + "\n", list(writer.notes.missing))
+
+
+def identifier(name: str) -> str:
+    """A name as Kaitai Struct allows it.
+
+    >>> identifier("kafka.produce.request.v2"), identifier("2PC")
+    ('kafka_produce_request_v2', 'n_2pc')
+    """
+    plain = re.sub(r"\W", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).lower().strip("_")
+    return plain if plain[:1].isalpha() else f"n_{plain}"
+
+
+def _enum(table: SymbolTable) -> dict[int, str]:
+    names: dict[int, str] = {}
+    for symbol in table:
+        name = identifier(symbol.symbol or str(int(symbol)))
+        names[int(symbol)] = f"{name}_{abs(int(symbol))}" if name in names.values() else name
+    return names
+
+
+def _yaml(value: Any, depth: int) -> Iterator[str]:
+    indent = "  " * depth
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    for name, item in items:
+        head = f"{indent}{name}:" if isinstance(value, dict) else f"{indent}-"
+        if isinstance(item, (dict, list)) and item:
+            if isinstance(value, dict):
+                yield head
+                yield from _yaml(item, depth + 1)
+            else:
+                first, *others = _yaml(item, depth + 1)
+                yield f"{head} {first.strip()}"
+                yield from others
+        else:
+            yield f"{head} {json.dumps(item, ensure_ascii=False)}"
+
+
+class Unsaid(Exception):
+    """Something has no form in Kaitai Struct."""
+
+
+@dataclass(slots=True)
+class _Place:
+    """Where a member of a structure lies: its type's chain, its attribute, what has to stand behind that."""
+
+    chain: Chain
+    name: str
+    node: ir.Node
+    said: bool = True
+
+
+@dataclass(slots=True)
+class _Type:
+    """A type that is being written."""
+
+    chain: Chain
+    seq: list[Entry] = field(default_factory=list)
+    instances: dict[str, Entry] = field(default_factory=dict)
+    ended: bool = False
+
+    def entry(self) -> Entry:
+        made: Entry = {"seq": self.seq}
+        if self.instances:
+            made["instances"] = self.instances
+        return made
+
+
+class _Writer:
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.notes = Notes()
+        self.types: dict[str, Entry] = {}
+        self.tables: dict[str, SymbolTable] = {}
+        self.params: dict[str, str] = {}
+        self._shared: dict[int, tuple[ir.Node, str]] = {}
+        self._closed: dict[int, bool] = {}
+        self._scopes: list[dict[str, _Place]] = []
+        self._path: list[str] = []
+
+    def note(self, reason: str) -> None:
+        self.notes.add(".".join((self.key, *self._path)), reason)
+
+    def top(self, layout: ir.Node) -> Entry:
+        kind = _Type(())
+        if isinstance(layout, ir.Structure):
+            self._members(layout, kind)
+        else:
+            self._member("value", layout, kind)
+        return kind.entry()
+
+    # Types.
+
+    def _unique(self, name: str) -> str:
+        name, number = identifier(name), 1
+        while (found := name if number == 1 else f"{name}_{number}") in self.types:
+            number += 1
+        self.types[found] = {}
+        return found
+
+    def _is_closed(self, node: ir.Node) -> bool:
+        """Whether nothing inside reads a field outside, so that the type can be used anywhere."""
+        if id(node) not in self._closed:
+            self._closed[id(node)] = not _reaches(node, 0)
+        return self._closed[id(node)]
+
+    def type_of(self, node: ir.Node, name: str, chain: Chain) -> str:
+        """The name of a type for a node, which stands at a chain."""
+        if isinstance(node, ir.Number):
+            return _number(node)
+        closed = self._is_closed(node)
+        if closed and id(node) in self._shared:
+            return self._shared[id(node)][1]
+        title = node.name if isinstance(node, ir.Structure) and node.name != "Record" else name
+        found = self._unique(title)
+        scopes = self._scopes
+        if closed:
+            self._shared[id(node)] = node, found
+            self._scopes, chain = [], ()
+        kind = _Type(chain)
+        if isinstance(node, ir.Structure):
+            self._members(node, kind)
+        else:
+            self._member("value", node, kind)
+        self._scopes = scopes
+        self.types[found] = kind.entry()
+        return found
+
+    def _members(self, node: ir.Structure, kind: _Type) -> None:
+        self._scopes = [*self._scopes, {}]
+        self._range(node, 0, len(node.members) - 1, kind, ())
+        self._scopes = self._scopes[:-1]
+        for each in node.measures:
+            if not each.bounds or each.last < each.at:
+                self.note("a length that is only compared is not verified")
+        if node.sums:
+            self.note(f"checksums ({', '.join(sorted({each.algorithm for each in node.sums}))}) are not verified")
+        if node.told:
+            self.note("sizes and counts that a message tells are not verified")
+        if node.refusals:
+            self.note("values that peers refuse are read without a verdict")
+
+    def _range(self, node: ir.Structure, first: int, last: int, kind: _Type, done: tuple[ir.Measure, ...]) -> None:
+        """The members from one to another, those behind a length in a substream."""
+        index = first
+        while index <= last:
+            opening = [each for each in ir.opening(node, index) if each not in done]
+            if kind.ended:
+                self.notes.add(f"{self.key}.{'.'.join((*self._path, node.members[index].name))}", BEHIND)
+                self._scopes[-1][node.members[index].name] = _Place((), "", node, False)
+                index += 1
+            elif opening:
+                self._sized(node, opening[0], index, kind, (*done, opening[0]))
+                index = opening[0].last + 1
+            else:
+                member = node.members[index]
+                self._member(member.name, member.node, kind)
+                index += 1
+
+    def _sized(
+        self, node: ir.Structure, measure: ir.Measure, index: int, kind: _Type, done: tuple[ir.Measure, ...]
+    ) -> None:
+        length = node.members[measure.at].name
+        try:
+            number = self._expression(Field(0, (length,)), kind.chain)
+        except Unsaid:
+            number = ""
+        size = (
+            f"{number} - {measure.add}" if measure.add > 0 else f"{number} + {-measure.add}" if measure.add else number
+        )
+        if measure.zero_is_rest:
+            size = f"({number} == 0) ? (_io.size - _io.pos) : ({size})"
+        if measure.clip:
+            size = f"(_io.size - _io.pos < ({size})) ? (_io.size - _io.pos) : ({size})"
+        inner = _Type(kind.chain)
+        if measure.last == index and len([each for each in ir.opening(node, index) if each not in done]) == 0:
+            self._member(node.members[index].name, node.members[index].node, inner)
+            if len(inner.seq) == 1 and not {"size", "repeat", "if"} & inner.seq[0].keys() and _is_type(inner.seq[0]):
+                entry = inner.seq[0]
+                entry.pop("size-eos", None)
+                kind.seq.append({**entry, "size": size})
+                kind.instances |= inner.instances
+                return
+        name = f"sized_by_{identifier(length)}"
+        for member in node.members[index : measure.last + 1]:
+            self._scopes[-1].pop(member.name, None)
+        group = _Type((*kind.chain, name))
+        self._range(node, index, measure.last, group, done)
+        found = self._unique(f"{node.name}_{name}")
+        self.types[found] = group.entry()
+        kind.seq.append({"id": name, "size": size, "type": found})
+
+    # Members.
+
+    def _member(self, name: str, node: ir.Node, kind: _Type) -> None:
+        """The attributes of a member, added to the type."""
+        self._path.append(name)
+        plain = identifier(name)
+        place = _Place(kind.chain, plain, node)
+        if self._scopes:
+            self._scopes[-1][name] = place
+        before = len(kind.seq)
+        try:
+            kind.seq += self._attributes(plain, node, kind)
+        except Unsaid as error:
+            del kind.seq[before:]
+            kind.seq.append({"id": plain, "size-eos": True})
+            place.said, kind.ended = False, True
+            self.note(f"{error}: bytes to the end")
+        self._path.pop()
+
+    def _attributes(self, name: str, node: ir.Node, kind: _Type) -> list[Entry]:
+        match node:
+            case ir.Number(unit=unit):
+                return [{"id": name, "type": _number(node)} | ({"doc": f"since the epoch, {unit}"} if unit else {})]
+            case ir.Boolean(number=inner):
+                return [{**entry, "doc": "0 or not 0"} for entry in self._attributes(name, inner, kind)]
+            case ir.Named(number=inner, table=table, closed=closed):
+                if closed:
+                    self.note("a value without a name is not refused")
+                kind.instances[f"{name}_symbol"] = {"value": name, "enum": self._table(table)}
+                return self._attributes(name, inner, kind)
+            case ir.BitFields():
+                return [{"id": name, "type": self._bits(node, name)}]
+            case ir.Blob():
+                return self._blob(name, node, kind)
+            case ir.Delimited(end=end):
+                if len(end) != 1:
+                    raise Unsaid("text up to more than one byte")
+                return [{"id": name, "type": "str", "terminator": end[0]}]
+            case ir.Structure() | ir.Reference():
+                return [{"id": name, "type": self._type(node, name, kind)}]
+            case ir.Several():
+                return self._several(name, node, kind)
+            case ir.When(condition=condition, node=inner):
+                return _if(self._truth(condition, kind.chain), self._attributes(name, inner, kind))
+            case ir.WhenNext(magic=magic, node=inner):
+                kind.instances[f"next_{name}"] = {"pos": "_io.pos", "size": len(magic)}
+                there = f"_io.size - _io.pos >= {len(magic)} and next_{name} == [{', '.join(map(str, magic))}]"
+                return _if(there, self._attributes(name, inner, kind))
+            case ir.WhenMore(node=inner):
+                return _if("not _io.eof", self._attributes(name, inner, kind))
+            case ir.Either(condition=condition, then=then, otherwise=otherwise):
+                on = f"({self._truth(condition, kind.chain)}) ? 1 : 0"
+                cases = {1: self._type(then, name, kind), 0: self._type(otherwise, name, kind)}
+                return [{"id": name, "type": {"switch-on": on, "cases": cases}}]
+            case ir.Choice():
+                return self._choice(name, node, kind)
+            case ir.Ahead(node=inner, at=at):
+                self.note("what stands ahead is read when it is first asked for")
+                found = self._unique(f"{name}_ahead")
+                value = {"pos": f"_io.pos + {at}", "type": self._direct(inner, name)}
+                self.types[found] = {"instances": {"value": value}}
+                return [{"id": name, "type": found}]
+            case ir.Bounded(length=length, node=inner, null=null):
+                size = {"id": f"len_{name}", "type": _number(length)}
+                entry = {"id": name, "size": f"len_{name}", "type": self._type(inner, name, kind)}
+                return [size, *_unless(f"len_{name}", null, [entry])]
+            case ir.Fallback(node=inner):
+                self.note("bytes that do not fit are an error, not bytes")
+                return self._attributes(name, inner, kind)
+            case ir.Constant(node=inner, value=value, fatal=fatal):
+                entries = self._attributes(name, inner, kind)
+                if fatal and isinstance(value, Literal) and isinstance(value.value, int) and len(entries) == 1:
+                    entries[0]["valid"] = value.value
+                else:
+                    self.note("that the value is always the same is not verified")
+                return entries
+            case ir.Optional(node=inner):
+                return self._attributes(name, inner, kind)
+            case ir.Packed(blob=blob, codecs=codecs):
+                self.note(f"compressed data is not opened ({', '.join(dict.fromkeys(codec for _, codec in codecs))})")
+                return self._attributes(name, blob, kind)
+        raise Unsaid("protobuf messages have no form")
+
+    def _type(self, node: ir.Node, name: str, kind: _Type) -> str:
+        if isinstance(node, ir.Reference):
+            layout = registry[node.key].layout
+            if id(layout) not in self._shared and not isinstance(layout, ir.Structure):
+                return self.type_of(layout, node.key, ())
+            self._closed[id(layout)] = True
+            return self.type_of(layout, node.key, ())
+        return self.type_of(node, name, (*kind.chain, name))
+
+    def _direct(self, node: ir.Node, name: str) -> str:
+        """A type whose value is the node's own, with no attribute around it."""
+        while isinstance(node, (ir.Named, ir.Boolean)):
+            node = node.number
+        return self._bits(node, name) if isinstance(node, ir.BitFields) else self.type_of(node, name, ())
+
+    def _table(self, table: SymbolTable) -> str:
+        name, number = identifier(table.name), 1
+        while self.tables.setdefault(found := f"{name}_{number}" if number > 1 else name, table) is not table:
+            number += 1
+        return found
+
+    def _bits(self, node: ir.BitFields, name: str) -> str:
+        if id(node) in self._shared:
+            return self._shared[id(node)][1]
+        if not isinstance(node.number, ir.Number):
+            raise Unsaid("bits of something that is no number")
+        found = self._unique(f"{name}_bits")
+        self._shared[id(node)] = node, found
+        instances: dict[str, Entry] = {}
+        for each in node.fields:
+            plain = identifier(each.name)
+            instances[plain] = {"value": f"(bits >> {each.shift}) & {(1 << each.width) - 1}"}
+            if each.table is not None:
+                instances[f"{plain}_symbol"] = {"value": plain, "enum": self._table(each.table)}
+        number = ir.Number(node.number.code, node.number.size, False, False, node.number.little)
+        self.types[found] = {"seq": [{"id": "bits", "type": _number(number)}], "instances": instances}
+        return found
+
+    def _blob(self, name: str, node: ir.Blob, kind: _Type) -> list[Entry]:
+        if node.sealed:
+            self.note("what is encrypted is read as cipher text")
+        entry: Entry = {"id": name} | ({"type": "str"} if node.text else {})
+        if node.text:
+            self.notes.add(self.key, "text that is not UTF-8 is an error")
+        if node.length is None:
+            return [{**entry, "size-eos": True}]
+        if isinstance(node.length, ir.Number):
+            size = {"id": f"len_{name}", "type": _number(node.length)}
+            return [size, *_unless(f"len_{name}", node.null, [{**entry, "size": f"len_{name}"}])]
+        return [{**entry, "size": self._expression(node.length, kind.chain)}]
+
+    def _several(self, name: str, node: ir.Several, kind: _Type) -> list[Entry]:
+        if node.until:
+            raise Unsaid("a list that ends at certain bytes")
+        if node.announced is not None:
+            self.note("a count that is only compared is not verified")
+        element: Entry = {"id": name, "type": self._type(node.element, name, kind)}
+        if node.count is None:
+            if node.stop:
+                self.note("a last element that is cut is an error")
+            return [{**element, "repeat": "eos"}]
+        if isinstance(node.count, ir.Number):
+            count = {"id": f"num_{name}", "type": _number(node.count)}
+            repeated = {**element, "repeat": "expr", "repeat-expr": f"num_{name}"}
+            return [count, *_unless(f"num_{name}", node.null, [repeated])]
+        return [{**element, "repeat": "expr", "repeat-expr": self._expression(node.count, kind.chain)}]
+
+    def _choice(self, name: str, node: ir.Choice, kind: _Type) -> list[Entry]:
+        kinds = [{type(values[place]) for values, _ in node.cases} for place in range(len(node.on))]
+        if any(not types <= {int, bool, str} for types in kinds):
+            raise Unsaid("a choice by what is absent")
+        for expression, types in zip(node.on, kinds, strict=True):
+            if isinstance(expression, Context):
+                self.params[expression.name] = "str" if str in types else "s4"
+        on = [self._expression(each, kind.chain) for each in node.on]
+        texts = [str in types for types in kinds]
+        cases: dict[Any, str] = {}
+        if any(texts):
+            joined = " + '.' + ".join(each if text else f"({each}).to_s" for each, text in zip(on, texts, strict=True))
+            for values, case in node.cases:
+                cases[json.dumps(json.dumps(".".join(map(str, values))))] = self._type(case, name, kind)
+        else:
+            joined = on[0]
+            for each in on[1:]:
+                joined = f"({joined}) * 65536 + {each}"
+            for values, case in node.cases:
+                number = 0
+                for value in values:
+                    number = number * 65536 + int(value)
+                cases[number] = self._type(case, name, kind)
+        entry: Entry = {"id": name}
+        if node.otherwise is None:
+            self.note("a value that no case is for is not refused")
+        elif isinstance(node.otherwise, ir.Blob) and node.otherwise.length is None and not node.otherwise.text:
+            entry["size-eos"] = True
+        else:
+            cases["_"] = self._type(node.otherwise, name, kind)
+        entry["type"] = {"switch-on": joined, "cases": cases}
+        return [entry]
+
+    # Expressions.
+
+    def _truth(self, tree: Expression, chain: Chain) -> str:
+        text = self._expression(tree, chain)
+        return text if _logical(tree) else f"({text}) != 0"
+
+    def _expression(self, tree: Expression, chain: Chain) -> str:
+        match tree:
+            case Literal(value=bool(value)):
+                return "true" if value else "false"
+            case Literal(value=int(value)):
+                return str(value)
+            case Literal(value=str(value)):
+                return json.dumps(value)
+            case Field(up=up, names=names):
+                return self._field(up, names, chain)
+            case Context(name=name):
+                self.params.setdefault(name, "s4")
+                return f"_root.{name}"
+            case LengthOf(of=Field(up=up, names=names)):
+                return f"{self._field(up, names, chain)}.{self._length_name(up, names)}"
+            case Operation(symbol="not ", operands=(only,)):
+                return f"not ({self._truth(only, chain)})"
+            case Operation(symbol=symbol, operands=(only,)):
+                return f"{symbol}({self._expression(only, chain)})"
+            case Operation(symbol=symbol, operands=(left, right)):
+                if symbol in LOGICAL and _logical(tree):
+                    return f"({self._truth(left, chain)}) {LOGICAL[symbol]} ({self._truth(right, chain)})"
+                both = self._expression(left, chain), self._expression(right, chain)
+                return f"({both[0]} {symbol.replace('//', '/')} {both[1]})"
+        raise Unsaid(f"the expression {tree}")
+
+    def _place(self, up: int, names: tuple[str, ...]) -> _Place:
+        scope = self._scopes[-1 - up] if up < len(self._scopes) else {}
+        place = scope.get(names[0])
+        if place is None or not place.said:
+            raise Unsaid(f"{'.'.join(names)} is not read")
+        return place
+
+    def _field(self, up: int, names: tuple[str, ...], chain: Chain) -> str:
+        place = self._place(up, names)
+        _inside(place.node, names[1:])
+        same = 0
+        while same < min(len(chain), len(place.chain)) and chain[same] == place.chain[same]:
+            same += 1
+        steps = ["_parent"] * (len(chain) - same) + list(place.chain[same:]) + [place.name]
+        if isinstance(place.node, ir.Ahead):
+            steps.append("value")
+        text = ".".join([*steps, *map(identifier, names[1:])])
+        return f"{text}.to_i" if isinstance(place.node, ir.Delimited) and place.node.decimal else text
+
+    def _length_name(self, up: int, names: tuple[str, ...]) -> str:
+        return "size" if isinstance(self._place(up, names).node, ir.Several) else "length"
+
+
+GIVEN = "context that the reader gives; 0 or empty where there is none"
+BEHIND = "stands behind what is not read"
+
+
+def _number(node: ir.Number) -> str:
+    letter = "f" if node.real else "s" if node.signed else "u"
+    return f"{letter}{node.size}" + ("" if node.size == 1 else "le" if node.little else "be")
+
+
+def _is_type(entry: Entry) -> bool:
+    """Whether a substream can be put around it."""
+    simple = isinstance(entry.get("type"), str) and re.fullmatch(r"[suf][1248](le|be)?", entry["type"])
+    return not simple and "terminator" not in entry
+
+
+def _inside(node: ir.Node, names: tuple[str, ...]) -> None:
+    """Refuses names inside a node that have no path in Kaitai Struct."""
+    while isinstance(node, (ir.Optional, ir.Constant, ir.Ahead, ir.When, ir.WhenNext)):
+        node = node.node
+    if not names:
+        return
+    if isinstance(node, ir.BitFields) and len(names) == 1:
+        return
+    if isinstance(node, ir.Structure) and not node.measures:
+        _inside({member.name: member.node for member in node.members}[names[0]], names[1:])
+        return
+    raise Unsaid(f"{'.'.join(names)} inside a {type(node).__name__.lower()}")
+
+
+def _if(condition: str, entries: list[Entry]) -> list[Entry]:
+    return [{**each, "if": f"({condition}) and ({each['if']})" if "if" in each else condition} for each in entries]
+
+
+def _unless(name: str, null: int | None, entries: list[Entry]) -> list[Entry]:
+    return entries if null is None else _if(f"{name} != {null}", entries)
+
+
+def _logical(tree: Expression) -> bool:
+    """Whether an expression is true or false, not a number."""
+    match tree:
+        case Literal(value=value):
+            return isinstance(value, bool)
+        case Operation(symbol=symbol, operands=operands):
+            return symbol in COMPARING or (symbol in LOGICAL and any(map(_logical, operands)))
+    return False
+
+
+def _reaches(node: ir.Node, depth: int) -> bool:
+    """Whether an expression inside reads a field further out than ``depth`` structures."""
+    trees = [getattr(node, name) for name in type(node).__slots__]
+    for each in trees:
+        for tree in each if isinstance(each, tuple) else (each,):
+            if any(read.up >= depth for read in fields_of(tree)):
+                return True
+    inside = depth + isinstance(node, ir.Structure)
+    return any(_reaches(inner, inside) for _, inner in ir.parts(node))

@@ -1,0 +1,58 @@
+"""The structs of `wirekit schemas --output c` lie in memory as the fields lie on the wire."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from wirekit.exports import export
+
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+HEADS = {"kafka.request": 12, "kafka.message": 6, "joyqueue.header": 23, "net.tcp": 20, "net.ipv4": 20}
+"""{layout: bytes of its fixed beginning}."""
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_offsets_are_those_of_the_spans(tmp_path: Path) -> None:
+    written = export(list(HEADS), "c").text
+    (tmp_path / "layouts.h").write_text(written)
+    prints, expected = [], []
+    for key, size in HEADS.items():
+        struct = key.replace(".", "_")
+        data = wirekit.encode(key, wirekit.example(key))
+        spans = {span.path: span for span in wirekit.decode(data, key).spans}
+        body = re.search(rf"struct {struct} {{\n(.*?)}};", written, re.S)
+        assert body is not None
+        for name in re.findall(r" (\w+)(?:\[\d+\])*;", body[1]):
+            member = name if name in spans else re.sub(r"_(length|count)$", r".$\1", name)
+            prints.append(
+                f'printf("%zu %zu\\n", offsetof(struct {struct}, {name}), sizeof(((struct {struct} *)0)->{name}));'
+            )
+            expected.append((spans[member].start, spans[member].end - spans[member].start))
+        prints.append(f'printf("0 %zu\\n", sizeof(struct {struct}));')
+        expected.append((0, size))
+    program = ["#include <stddef.h>", "#include <stdio.h>", '#include "layouts.h"', "int main(void) {", *prints, "}"]
+    (tmp_path / "main.c").write_text("\n".join(program))
+    subprocess.run([str(COMPILER), "-Wall", "-Werror", "-o", "main", "main.c"], cwd=tmp_path, check=True, timeout=60)
+    shown = subprocess.run([str(tmp_path / "main")], capture_output=True, check=True, text=True, timeout=60).stdout
+    assert [tuple(map(int, line.split())) for line in shown.splitlines()] == expected
+
+
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("protocol", wirekit.registry.protocols())
+def test_the_header_of_a_whole_protocol_compiles(protocol: str, tmp_path: Path) -> None:
+    (tmp_path / "layouts.h").write_text(export([protocol], "c").text)
+    subprocess.run(
+        [str(COMPILER), "-fsyntax-only", "-Wall", "-Werror", "layouts.h"], cwd=tmp_path, check=True, timeout=60
+    )
+
+
+def test_what_has_no_fixed_place_is_listed() -> None:
+    written = export(["kafka.message"], "c")
+    assert [each.path for each in written.missing] == ["kafka.message.timestamp"]
+    assert "kafka.message.timestamp" in written.text

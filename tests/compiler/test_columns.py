@@ -21,7 +21,8 @@ import wirekit
 from tests.agreement.walk import compare
 from tests.fuzz.test_any_bytes import FIXTURES, samples
 from wirekit import compiler
-from wirekit.compiler.columns import program, scan, source
+from wirekit.compiler import cache as columns_cache
+from wirekit.compiler.columns import program, scan, source, warm
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.values import Record, SymbolTable
@@ -399,23 +400,57 @@ def test_cut_at_every_length(key: str) -> None:
         compare(key, data[:size])
 
 
+NUMBERS = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff", b"\0\0\0\x0e"]
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """A part of some bytes, of which a few are others, or gone."""
+    damaged = bytearray(data[: chance.randrange(1, min(len(data), 900) + 1)])
+    for _ in range(chance.randrange(1, 4)):
+        place = chance.randrange(len(damaged))
+        if chance.random() < 0.4:
+            damaged[place : place + 4] = chance.choice(NUMBERS)
+        elif chance.random() < 0.5:
+            damaged[place] = chance.randrange(256)
+        else:
+            del damaged[place : place + chance.randrange(1, 9)]
+        if not damaged:
+            break
+    return bytes(damaged)
+
+
 @pytest.mark.parametrize("key", SAMPLES)
 def test_mutated_bytes(key: str) -> None:
     data, chance = SAMPLES[key](), random.Random(17)
-    numbers = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff", b"\0\0\0\x0e"]
     for _ in range(CASES):
-        damaged = bytearray(data[: chance.randrange(1, min(len(data), 900) + 1)])
-        for _ in range(chance.randrange(1, 4)):
-            place = chance.randrange(len(damaged))
-            if chance.random() < 0.4:
-                damaged[place : place + 4] = chance.choice(numbers)
-            elif chance.random() < 0.5:
-                damaged[place] = chance.randrange(256)
-            else:
-                del damaged[place : place + chance.randrange(1, 9)]
-            if not damaged:
-                break
-        compare(key, bytes(damaged))
+        compare(key, mutated(data, chance))
+
+
+def as_bits(column: pa.Array) -> pa.Array:
+    """A column in which nothing differs from itself, as a float may that is no number."""
+    return column.view(pa.int64()) if column.type == pa.float64() else column
+
+
+@pytest.mark.parametrize("key", ["kafka.message_set", "columnstest.readings"])
+def test_a_kernel_reads_what_the_interpreter_reads(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
+    monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))
+    monkeypatch.setattr(columns_cache, "_modules", {})
+    data, chance = SAMPLES[key](), random.Random(29)
+    inputs = [data, data * 50, b"", *(mutated(data, chance) for _ in range(CASES // 5))]
+    ready = program(key).ready(None, verdicts=False, wide=False)
+    interpreted = [scan(key, each) for each in inputs]
+    try:
+        assert warm(key)
+        assert ready.scan() is not columns_cache.interpreter()
+        for each, (batch, errors) in zip(inputs, interpreted, strict=True):
+            again, wrong = scan(key, each)
+            assert again.schema.equals(batch.schema, check_metadata=True)
+            pairs = zip(again.columns, batch.columns, strict=True)
+            assert all(as_bits(column).equals(as_bits(other)) for column, other in pairs)
+            assert wrong.equals(errors)
+    finally:
+        ready.choose(columns_cache.interpreter())
 
 
 @pytest.mark.parametrize("key", SAMPLES)

@@ -62,7 +62,7 @@ def module_text(source: str, offsets: str) -> str:
 
     from wirekit import __version__
     from wirekit.compiler.kernels import arrays, crc, protobuf, protobuf_writes, reads, values, writes
-    from wirekit.runtime.interpreter import FINGERPRINT
+    from wirekit.runtime.loop import FINGERPRINT
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -93,29 +93,43 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
     return made
 
 
-INTERPRETER = (
-    """\
-from numba import njit
-
-from wirekit.runtime.interpreter import scan_records
-
-
-@njit(nogil=True, cache=True)
-def scan(code, registers, table, state):
-    return scan_records(code, registers, table, state)
-""",
-    "by table",
-)
-"""The module of the interpreter: source, and what it is called with."""
+BY_TABLE = "by table"
+"""The type of the offsets of what learns it from the table."""
 
 
 def interpreter() -> Callable[..., Any]:
     """The interpreter of programs, which is compiled once a machine."""
-    return function(*INTERPRETER)
+    global _interpreter
+    if _interpreter is None:
+        from wirekit.runtime.loop import module_text as loop
+
+        _interpreter = kernel(loop())
+    return _interpreter
+
+
+_interpreter: Callable[..., Any] | None = None
+
+
+def is_compiled(source: str) -> bool:
+    """Whether there is machine code of what scans by a table: in this process, or on disk."""
+    if (source, BY_TABLE) in _modules:
+        return True
+    folder = directory()
+    name = _name(module_text(source, BY_TABLE))
+    return folder is not None and next((folder / "__pycache__").glob(f"{name}.*.nbc"), None) is not None
+
+
+def kernel(source: str) -> Callable[..., Any]:
+    """What scans by a table, compiled when it is called first."""
+    return function(source, BY_TABLE)
+
+
+def _name(text: str) -> str:
+    return f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def _module(text: str) -> ModuleType:
-    name = f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+    name = _name(text)
     path = _stored(name, text)
     where = f"<{name}>" if path is None else str(path)
     code = text.replace("cache=True", "cache=False")  # see _keep

@@ -51,6 +51,7 @@ class Maker:
             those that begin in it; ``indexes`` has the register of each with the number of its elements.
         cutting: the limit that may cut the last record, or element, without an error.
         walked: (number, register for whether it is there) of the messages.
+        picked: the registers of fields of messages that were picked where what follows can use them.
         gaps: whether bytes can be left over inside a record.
         left_out: paths that get no column.
     """
@@ -77,6 +78,7 @@ class Maker:
     told: dict[str, int] = field(default_factory=dict)
     messages: list[Tables] = field(default_factory=list)
     walked: list[tuple[int, int]] = field(default_factory=list)
+    picked: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     gaps: bool = False
     left_out: list[str] = field(default_factory=list)
 
@@ -88,10 +90,11 @@ class Maker:
     def block(self) -> Iterator[Body]:
         """Steps put within go into a body of their own."""
         outer, self.body = self.body, []
+        picked, self.picked = self.picked, dict(self.picked)
         try:
             yield self.body
         finally:
-            self.body = outer
+            self.body, self.picked = outer, picked
 
     def register(self) -> int:
         """A register that nothing sets but steps."""
@@ -205,8 +208,11 @@ class Maker:
         """The register of something that can be read."""
         if isinstance(place, int):
             return place
-        value, there = self.fresh(), self.fresh()
-        self.put(Pick(place.message, place.slot, value, there))
+        field = place.message, place.slot
+        if field not in self.picked:
+            self.picked[field] = self.fresh(), self.fresh()
+            self.put(Pick(*field, *self.picked[field]))
+        value, there = self.picked[field]
         if place.aspect == "count":
             return self.let("*", value, there)
         return there if place.aspect == "there" else value

@@ -1,10 +1,11 @@
-"""The interpreter: scans ranges of a buffer record by record, as a program in words says, and fills columns.
+"""The interpreter: reads a record as a program in words says, and adds what is in it to columns.
 
 One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``opcodes``). Fields
 are compared with the nearest limit before they are read, and the room of columns before it is written: what does not
-fit is noted, the record is read to its end, and the caller makes room and calls again.
+fit is noted, the record is read to its end, and the caller makes room and calls again. ``loop`` goes from record to
+record.
 
-Numba's cache knows nothing of this file. A cached function that calls ``scan_records`` must have ``FINGERPRINT`` in the
+Numba's cache knows nothing of this file. A cached function that calls ``read_record`` must have ``FINGERPRINT`` in the
 text of its own.
 """
 
@@ -17,24 +18,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, uint8_on  # type: ignore[attr-defined]
 from wirekit.compiler.kernels.crc import crc32, crc32c
 from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
-from wirekit.compiler.kernels.reads import begins, internet, is_utf8
+from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
 from wirekit.runtime import memory, opcodes
 from wirekit.runtime.memory import (
-    DIRECT,
     emit_bytes,
     emit_list,
     emit_number,
     get,
-    handle,
     number,
     put,
     put_value,
     undo,
-    undo_record,
     word,
 )
 
@@ -59,6 +57,9 @@ VARINT = U(opcodes.VARINT)
 )
 AND, OR, XOR, RIGHT, LEFT = (U(symbol) for symbol in range(14, 19))
 
+DIRECTLY, TO_COLUMN, MASKED, CHECKED = (
+    U(flag) for flag in (opcodes.DIRECTLY, opcodes.TO_COLUMN, opcodes.MASKED, opcodes.CHECKED)
+)
 CUT_FAULT, LIMIT_FAULT, REASON = opcodes.CUT_FAULT, opcodes.LIMIT_FAULT, opcodes.REASON
 DATA, SIZE, UNTIL, UNTIL_SIZE = opcodes.DATA, opcodes.SIZE, opcodes.UNTIL, opcodes.UNTIL_SIZE
 STARTS, ENDS, COUNTS, RANGES = opcodes.STARTS, opcodes.ENDS, opcodes.COUNTS, opcodes.RANGES
@@ -231,19 +232,28 @@ def _fail(reg: Any, fault: Any) -> Any:
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads numbers that follow each other; gives where to go on."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
+    data, size = get(t, DATA), get(t, SIZE)
     pc += SEVEN
     for _ in range(fields):
-        value = number(t, p + np.int64(word(code, pc + ONE)), word(code, pc))
-        value = np.int64(U(value) >> word(code, pc + FIVE) & word(code, pc + SIX))
-        put(reg, word(code, pc + TWO), value)
-        column, width, fault = word(code, pc + THREE), word(code, pc + FOUR), word(code, pc + NINE)
-        if width != U(0):
-            put_value(np.int64(column), row * np.int64(width), value)
-        elif column != NONE:
-            emit_number(t, reg, column, value, 1)
-        if fault != NONE and (value < np.int64(word(code, pc + SEVEN)) or value > np.int64(word(code, pc + EIGHT))):
-            return _fail(reg, fault)
-        pc += TEN
+        how = word(code, pc)
+        value = number(data, size, p + np.int64(word(code, pc + ONE)), how)
+        to = word(code, pc + TWO)
+        pc += THREE
+        if how >= MASKED:
+            if how & MASKED != U(0):
+                value = np.int64(U(value) >> word(code, pc) & word(code, pc + ONE))
+                pc += TWO
+            if how & CHECKED != U(0):
+                if value < np.int64(word(code, pc)) or value > np.int64(word(code, pc + ONE)):
+                    return _fail(reg, word(code, pc + TWO))
+                pc += THREE
+        put(reg, to, value)
+        if how & DIRECTLY != U(0):
+            put_value(np.int64(word(code, pc)), row * np.int64(word(code, pc + ONE)), value)
+            pc += TWO
+        elif how & TO_COLUMN != U(0):
+            emit_number(t, reg, word(code, pc), value, np.int64(1))
+            pc += ONE
     for _ in range(marks):
         put(reg, word(code, pc), p + np.int64(word(code, pc + ONE)))
         pc += TWO
@@ -256,7 +266,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     if limit - p < size:
         return _fail(reg, word(code, pc + SIX)), p
-    length = number(t, p, word(code, pc + ONE))
+    length = number(get(t, DATA), get(t, SIZE), p, word(code, pc + ONE))
     p += size
     present = np.int64(1)
     if word(code, pc + FOUR) != U(0) and length <= np.int64(word(code, pc + FIVE)):
@@ -483,12 +493,6 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         if not _in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
             return _fail(reg, word(code, pc + TWO)), p
         return pc + FOUR + TWO * count, p
-    if op == CLEAR:
-        count = word(code, pc + ONE)
-        for index in range(count):
-            at = pc + TWO + TWO * U(index)
-            put(reg, word(code, at), np.int64(word(code, at + ONE)))
-        return pc + TWO + TWO * count, p
     if op == EMIT_ABSENT:
         value, present = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         emit_number(t, reg, word(code, pc + ONE), value, present)
@@ -500,7 +504,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 
 @dividing
-def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
+def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
     """Reads a record; gives the position. Its fault, and the bytes that no field explains, are in registers."""
     pc = ONE
     put(reg, FAULT, np.int64(0))
@@ -544,7 +548,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             if width != U(0):
                 put_value(np.int64(column), get(reg, ROW) * np.int64(width), get(reg, word(code, pc + THREE)))
             else:
-                emit_number(t, reg, column, get(reg, word(code, pc + THREE)), 1)
+                emit_number(t, reg, column, get(reg, word(code, pc + THREE)), np.int64(1))
             pc += FOUR
         elif op == BOUND:
             pc = _bound(code, reg, p, pc)
@@ -562,6 +566,12 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc = _fail(reg, word(code, pc + TWO))
             else:
                 pc += FIVE
+        elif op == CLEAR:
+            last = pc + TWO + TWO * word(code, pc + ONE)
+            pc += TWO
+            while pc < last:
+                put(reg, word(code, pc), np.int64(word(code, pc + ONE)))
+                pc += TWO
         elif op == MARK:
             put(reg, word(code, pc + ONE), p)
             pc += TWO
@@ -608,94 +618,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             return p
         else:
             pc, p = _rare(code, reg, t, p, pc)
-
-
-@inner
-def scan_records(words: Any, registers: Any, table: Any, state: Any) -> int:
-    """Scans the ranges of a table; gives 0 when it is done, 1 when something is full.
-
-    Args:
-        words: those of a program, as uint64.
-        registers: what registers hold in the beginning.
-        table: see ``opcodes``.
-        state: see ``opcodes.STATE``.
-    """
-    code, reg, t = handle(words), handle(registers), handle(table)
-    b, until = uint8_on(get(t, DATA), get(t, SIZE)), uint8_on(get(t, UNTIL), get(t, UNTIL_SIZE))
-    ranges = get(t, RANGES)
-    starts, ends, counts = (
-        int64_on(get(t, STARTS), ranges),
-        int64_on(get(t, ENDS), ranges),
-        int64_on(get(t, COUNTS), ranges),
-    )
-    first, failures = int64_on(get(t, FIRST), ranges), int64_on(get(t, FAILURES), ranges)
-    stopped, good = int64_on(get(t, STOPPED), ranges), int64_on(get(t, GOOD), ranges)
-    r, p, k, n, m, stop = state[0], state[1], state[2], state[3], state[4], state[6]
-    put(reg, FRAME, state[5])
-    put(reg, ROW, n)
-    undo_record(t, reg)
-    put(t, FULL, 0)
-    while r < ranges:
-        limit, count = ends[r], counts[r]
-        put(reg, RANGE, limit)
-        if p < 0:
-            p, k = starts[r], 0
-            first[r], failures[r], good[r] = n, m, p
-        done = good[r]
-        while k < count or (count < 0 and p < limit):
-            if until.size > 0 and k > 0 and count < 0 and begins(b, p, limit, until):
-                break
-            if m >= get(t, ERROR_ROOM) or n >= get(t, ROW_ROOM):
-                put(t, FULL, 1)
-                break
-            record = p
-            put(reg, ROW, n)
-            put(reg, AFTER, -1)
-            p = _record(code, reg, t, p)
-            fault = get(reg, FAULT)
-            if fault == 0:
-                if get(t, MAY_BE_EMPTY) != 0 and p == record and count < 0:
-                    fault = get(t, LAST_REASON)
-                elif DIRECT:
-                    put_value(get(t, get(t, OFFSET) + VALUES), 8 * n, record)
-                    put_value(get(t, get(t, LENGTH) + VALUES), 8 * n, p - record)
-                    if get(t, GAPS) >= 0:
-                        put_value(get(t, get(t, GAPS) + VALUES), 8 * n, get(reg, EXTRA))
-                else:
-                    emit_number(t, reg, get(t, OFFSET), record, 1)
-                    emit_number(t, reg, get(t, LENGTH), p - record, 1)
-                    if get(t, GAPS) >= 0:
-                        emit_number(t, reg, get(t, GAPS), get(reg, EXTRA), 1)
-            if get(t, FULL) != 0:
-                p = record
-                break
-            k += 1
-            if fault == 0:
-                n += 1
-                done = p
-                continue
-            undo_record(t, reg)
-            if fault & CUT_FAULT != 0 and stop and count < 0:
-                p = record  # the limit cuts the last record
-                break
-            int64_on(get(t, ERROR_AT), get(t, ERROR_ROOM))[m] = p
-            int64_on(get(t, ERROR_OFFSET), get(t, ERROR_ROOM))[m] = record
-            int64_on(get(t, ERROR_REASON), get(t, ERROR_ROOM))[m] = fault & REASON
-            after = get(reg, AFTER)
-            int64_on(get(t, ERROR_LENGTH), get(t, ERROR_ROOM))[m] = (limit if after < 0 else after) - record
-            m += 1
-            if after < 0:
-                p = record  # nothing says where the next record begins
-                break
-            p = after
-        good[r] = done
-        if get(t, FULL) != 0:
-            break
-        stopped[r] = p
-        r += 1
-        p = np.int64(-1)
-    state[0], state[1], state[2], state[3], state[4] = r, p, k, n, m
-    return np.int64(get(t, FULL))  # type: ignore[return-value]
 
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])

@@ -119,6 +119,7 @@ else:
 _get32, _put32, _put8 = _load(types.int64, 32, 4, False), _store(32, 4), _store(8, 1)
 put_value = _store(64, 1)
 """Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""
+put_8, put_16, put_32, put_64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
 DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
 """Whether values may be written without a look at the size of their array, 8 bytes at once."""
 _first_is_least, _first_is_most = _load(types.uint64, 64, 1, not _LITTLE), _load(types.uint64, 64, 1, _LITTLE)
@@ -134,9 +135,8 @@ def _last_bytes(data: Any, size: Any, p: Any, big: Any) -> Any:
 
 
 @inlined
-def number(t: Any, p: Any, how: Any) -> Any:
+def number(data: Any, size: Any, p: Any, how: Any) -> Any:
     """A number of up to 8 bytes of the buffer, as its 64 bits."""
-    data, size = get(t, DATA), get(t, SIZE)
     shift, big = how & np.uint64(BIG - 1), how & np.uint64(BIG) != np.uint64(0)
     if p + 8 > size:
         value = _last_bytes(data, size, p, big)
@@ -316,6 +316,10 @@ def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: 
     _put_offset(t, c, row + 1, at + length)
     if length > 0:
         _copy(get(t, c + BYTES), room, at, get(t, DATA), get(t, SIZE), start, length)
+
+
+add_bytes = inlined(emit_bytes.py_func)
+"""The same where it takes no call."""
 
 
 @inner

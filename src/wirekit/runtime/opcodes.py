@@ -12,8 +12,9 @@ VARINT = 45
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 ALGORITHMS = ("crc32", "crc32c", "internet")
 
-# How a number is read: bits to shift the 8 bytes at its place by, and flags.
-BIG, SIGNED = 64, 128
+# How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run they tell what follows as well:
+# shift and mask, what the number must lie between, address and width of values that are written directly, a column.
+BIG, SIGNED, DIRECTLY, TO_COLUMN, MASKED, CHECKED = 64, 128, 256, 512, 1024, 2048
 
 # A fault is the number of a reason, and flags.
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33

@@ -9,11 +9,11 @@ import numpy as np
 
 from wirekit.compiler import ir
 from wirekit.program import steps
-from wirekit.program.columns import Column, Repeated
+from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.folding import Run, folded
+from wirekit.runtime.folding import ALL, Field, Run, folded
 from wirekit.runtime.memory import DIRECT
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ class _Encoder:
         return len(self.code) - 1
 
     def fault(self, fault: Fault | None) -> int:
-        if fault is None:
-            return NONE
-        limit = self.reasons[fault.reason - 1].kind == "limit"
-        return fault.reason + (op.CUT_FAULT if fault.cut else 0) + (op.LIMIT_FAULT if limit else 0)
+        return NONE if fault is None else fault_word(fault, self.reasons)
 
     def column(self, column: Column | Repeated | None) -> int:
         return NONE if column is None else self.places[id(column)]
@@ -214,11 +211,24 @@ class _Encoder:
         self.put(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
         self.put(step.size, len(step.fields), len(step.marks))
         for each in step.fields:
-            self.put(how(each.number), each.offset, each.to)
-            self.number(each.column)
-            self.put(each.shift, each.mask, each.low, each.high, self.fault(each.fault))
+            self.field(each)
         for offset, to in step.marks:
             self.put(to, offset)
+
+    def field(self, each: Field) -> None:
+        masked, column = (each.shift, each.mask) != (0, ALL), each.column
+        direct = column is not None and DIRECT and is_direct(column)
+        flags = op.MASKED * masked + op.CHECKED * (each.fault is not None)
+        flags += op.DIRECTLY if direct else op.TO_COLUMN * (column is not None)
+        self.put(how(each.number) + flags, each.offset, each.to)
+        if masked:
+            self.put(each.shift, each.mask)
+        if each.fault is not None:
+            self.put(each.low, each.high, self.fault(each.fault))
+        if direct:
+            self.number(column)
+        elif column is not None:
+            self.put(self.column(column))
 
     def test(self, step: steps.Test) -> None:
         self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
@@ -316,6 +326,12 @@ class _Encoder:
     def undo(self, entries: list[Repeated | Column]) -> None:
         """The entries that take back what they have."""
         self.put(len(entries), *(self.column(entry) for entry in entries))
+
+
+def fault_word(fault: Fault, reasons: list[Reason]) -> int:
+    """The word of a fault."""
+    limit = reasons[fault.reason - 1].kind == "limit"
+    return fault.reason + (op.CUT_FAULT if fault.cut else 0) + (op.LIMIT_FAULT if limit else 0)
 
 
 def how(number: ir.Number) -> int:

@@ -2,6 +2,6 @@
 
 from wirekit.compiler.columns.programs import program, source
 from wirekit.compiler.columns.ranges import scan_ranges
-from wirekit.compiler.columns.scanning import columns, opened, scan
+from wirekit.compiler.columns.scanning import columns, opened, scan, warm
 
-__all__ = ["columns", "opened", "program", "scan", "scan_ranges", "source"]
+__all__ = ["columns", "opened", "program", "scan", "scan_ranges", "source", "warm"]

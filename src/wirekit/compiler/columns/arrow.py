@@ -84,11 +84,18 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
     code, rows, filled = made.program, level.rows, level.arrays
     columns: list[tuple[str, pa.Array]] = []
     places: dict[int, int] = {}
+    nothing: dict[pa.DataType, pa.Array] = {}
     for column in code.columns:
         places[column.slot] = len(columns)
         if column.slot not in level.slots:
             continue
-        columns.append((column.path, _array(column, level, sizes)))
+        if level.lacks(column):
+            kind = made.types[column.slot]
+            if kind not in nothing:
+                nothing[kind] = pa.nulls(rows, kind)
+            columns.append((column.path, nothing[kind]))
+        else:
+            columns.append((column.path, _array(column, level, sizes)))
         if code.packing is not None and column.slot == code.packing.column:
             codec = filled["codec"]
             good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
@@ -98,17 +105,20 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
     if code.gaps:
         columns.append(("@gap", _numbers(filled["gap"], pa.int64())))
     if code.packing is not None:
-        columns.append(("@depth", _numbers(np.full(rows, depth, np.int32), pa.int32())))
+        columns.append(
+            ("@depth", _numbers(np.full(rows, depth, np.int32) if depth else np.zeros(rows, np.int32), pa.int32()))
+        )
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         columns.append(("@wrapper", roots))
     whole = len(columns) == len(made.schema)
-    fields = list(made.schema) if whole else [made.schema.field(name) for name, _ in columns]
+    fields = [made.fields[name] for name, _ in columns] if level.trays or not whole else []
     arrays = [array for _, array in columns]
     for tray in reversed(level.trays):
         _add_message(tray, made, level, places[tray.made.at], fields, arrays)
-    if any(size > LARGE for size in sizes.values()):
+    large = any(size > LARGE for size in sizes.values())
+    if large:
         fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
-    schema = made.schema if whole and not level.trays and not any(size > LARGE for size in sizes.values()) else None
+    schema = made.schema if whole and not level.trays and not large else None
     return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(fields))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,8 +68,16 @@ class Found:
 
     def told(self) -> list[pa.RecordBatch]:
         """All rows."""
+        if not (self.parts or self.more or self.front):
+            return []
         front = pa.RecordBatch.from_pylist(list(self.front.values()), schema=ERRORS)
         return [self.table()[0], front]
+
+
+def errors_of(levels: Iterable[Found]) -> pa.RecordBatch:
+    """What went wrong at some levels."""
+    parts = [part for found in levels for part in found.told()]
+    return pa.concat_batches(parts) if parts else NO_ERRORS
 
 
 def _made(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArray[Any]]:
@@ -80,6 +88,8 @@ def _made(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArr
 def refused(program: Program, reference: Reference, level: Level, depth: int) -> Found:
     """The errors of the records that were refused, which can be as many as records, and of what is in front of them."""
     count, found = level.errors, Found(front=dict(_in_front(reference, level, depth)))
+    if not count:
+        return found
     which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))

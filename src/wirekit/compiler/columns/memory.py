@@ -18,12 +18,35 @@ if TYPE_CHECKING:
 
 PAGE = 4096  # bytes
 STEP = 5 * 64  # bytes: five lines of the cache, so that 64 arrays all begin at different lines of a page
+SHARED = 1 << 14  # bytes of what arrays that are small have in common; one of more than an eighth stands alone
 
 _turns = itertools.count()
 
 
+class Pool:
+    """Gives arrays whose elements may be anything; small ones of one scan stand side by side."""
+
+    def __init__(self) -> None:
+        self._block: pa.Buffer | None = None
+        self._at = self._room = 0
+
+    def array(self, size: int, dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
+        """An array, and its address."""
+        length = size * dtype.itemsize
+        if length > SHARED // 8:
+            begin = next(_turns) * STEP % PAGE
+            block = pa.allocate_buffer(begin + length)
+        else:
+            if self._block is None or length > self._room:
+                self._block, self._at, self._room = pa.allocate_buffer(SHARED), 0, SHARED
+            block, begin = self._block, self._at
+            taken = -(-length // 64) * 64
+            self._at, self._room = self._at + taken, self._room - taken
+        return np.frombuffer(block, dtype, size, begin), block.address + begin
+
+
 def array(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array whose elements may be anything."""
+    """An array of its own."""
     begin = next(_turns) * STEP % PAGE
     return np.frombuffer(pa.allocate_buffer(begin + size * dtype.itemsize), dtype, size, begin)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.context import said, settled
+from wirekit.compiler.columns.filled import Ready
 from wirekit.compiler.columns.front import Front, front, is_told
 from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
@@ -22,9 +23,8 @@ from wirekit.program.messages import chosen
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program, read
 from wirekit.program.show import shown
+from wirekit.program.steps import Body
 from wirekit.program.unfit import unfit
-from wirekit.runtime import opcodes as op
-from wirekit.runtime.words import Words, place_of, words
 from wirekit.wire.stream import Limits
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class Columnar:
         schema: of the batch, while no column has 2 GiB.
         dated: the same with times.
         whole: the layout of a record with all choices, where some were made; it decides what is read once.
-        choices: the words of the program by choice of columns.
+        choices: the program in words by choice of columns.
+        fields: of the schema, by name.
+        types: of the columns, by slot.
+        times: which columns of the schema are times.
     """
 
     plan: Records
@@ -60,23 +63,35 @@ class Columnar:
     contents: Columnar | None = None
     held: Records | None = None
     whole: ir.Node | None = None
-    choices: dict[tuple[tuple[str, ...] | None, bool], Words] = field(default_factory=dict)
+    choices: dict[tuple[tuple[str, ...] | None, bool, bool], Ready] = field(default_factory=dict)
+    fields: dict[str, pa.Field] = field(init=False)
+    types: list[pa.DataType] = field(init=False)
+    times: list[int] = field(init=False)
 
-    def words(self, fields: tuple[str, ...] | None, verdicts: bool) -> Words:
-        """The words that fill some columns.
+    def __post_init__(self) -> None:
+        self.fields = {each.name: each for each in self.schema}
+        self.types = [self.fields[each.path].type for each in self.program.columns]
+        pairs = zip(self.schema, self.dated, strict=True)
+        self.times = [at for at, (plain, dated) in enumerate(pairs) if plain.type != dated.type]
+
+    def ready(self, fields: tuple[str, ...] | None, verdicts: bool, wide: bool) -> Ready:
+        """The words that fill some columns, and all that a scan by them needs.
 
         Args:
             fields: prefixes of the columns, or None for all.
             verdicts: whether all verdicts are filled, too.
+            wide: whether offsets have 64 bits.
         """
-        choice = fields, verdicts
-        if choice not in self.choices:
+        choice = fields, verdicts, wide
+        found = self.choices.get(choice)
+        if found is None:
             if len(self.choices) >= CHOICES:
                 self.choices.clear()
-            self.choices[choice] = self._words(fields, verdicts)
-        return self.choices[choice]
+            found = self.choices[choice] = Ready(self.program, *self._chosen(fields, verdicts), wide)
+        return found
 
-    def _words(self, fields: tuple[str, ...] | None, verdicts: bool) -> Words:
+    def _chosen(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Body, list[Column | Repeated]]:
+        """The steps that fill some columns, and what they fill."""
         program = self.program
         holder = program.packing or program.contents
         needed = {message.at for message in program.messages} | ({holder.column} if holder is not None else set())
@@ -87,14 +102,7 @@ class Columnar:
         ]
         filled = {id(each) for each in (*columns, *program.hidden.values())}
         body = shortened(program, lambda column: id(column) in filled)
-        return words(program, body, [*columns, *program.lists, *program.hidden.values()])
-
-    def described(self, table: NDArray[Any], entries: list[Column | Repeated]) -> None:
-        """What the table of a scan has of the program."""
-        program, first = self.program, len(entries) - len(self.program.hidden)
-        places = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
-        table[op.OFFSET], table[op.LENGTH], table[op.GAPS] = places["offset"], places["length"], places.get("gap", -1)
-        table[op.MAY_BE_EMPTY], table[op.LAST_REASON] = program.may_be_empty, len(program.reasons)
+        return body, [*columns, *program.lists, *program.hidden.values()]
 
 
 _alive: list[Columnar] = []  # for as long as the process, as others are found by the id of theirs

@@ -38,8 +38,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import assembled, batch_of
-from wirekit.compiler.columns.errors import ERRORS, failure, refused
+from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.limits import passed_on
@@ -47,7 +48,7 @@ from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.packed import opened_level
 from wirekit.compiler.columns.plan import Ranges, Start, start
-from wirekit.compiler.columns.programs import led_program, program, source, without_columns
+from wirekit.compiler.columns.programs import Columnar, led_program, program, source, without_columns
 from wirekit.compiler.columns.reference import of_front, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.compiler.columns.times import TIMES, dated
@@ -58,7 +59,7 @@ from wirekit.wire.stream import Allowance, Limits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["columns", "opened", "program", "scan", "source"]
+__all__ = ["columns", "opened", "program", "scan", "source", "warm"]
 
 LIBRARIES = 200 << 20
 """Bytes of memory that numba, Arrow and the compiled kernels take: part of what ``Limits.memory`` grants."""
@@ -195,7 +196,7 @@ def scan(
         batch = opening.opened()
         wrong.append(opening.found)
     consumed = int(whole.arrays["stopped"][0])
-    errors = pa.concat_batches([part for found in wrong for part in found.told()])
+    errors = errors_of(wrong)
     if wanted is not None:
         batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
     told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
@@ -204,8 +205,19 @@ def scan(
     left_out = without_columns(made)
     if left_out:
         told["wirekit.left_out"] = json.dumps(left_out)
-    batch = batch.replace_schema_metadata(told)
-    return batch if times == "int" else dated(batch), errors
+    return _described(batch, made, told, times), errors
+
+
+def _described(batch: pa.RecordBatch, made: Columnar, told: dict[str, str], times: str) -> pa.RecordBatch:
+    """A batch with its metadata, and with times as timestamps if they are wanted so."""
+    if times == "int":
+        return batch.replace_schema_metadata(told)
+    if not batch.schema.equals(made.schema):
+        return dated(batch.replace_schema_metadata(told))
+    columns = batch.columns
+    for index in made.times:
+        columns[index] = columns[index].view(made.dated.types[index])
+    return pa.RecordBatch.from_arrays(columns, schema=made.dated.with_metadata(told))
 
 
 def opened(
@@ -245,7 +257,7 @@ def opened(
     bounds = limits or registry[key].limits
     run(made, made.plan, level, bounds)
     reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
-    errors = pa.concat_batches(refused(made.program, reference, level, 1).told())
+    errors = errors_of([refused(made.program, reference, level, 1)])
     taken = np.full(len(whole), -1, np.int64)
     taken[level.ranges_of_rows()] = np.arange(level.rows)
     found = batch_of(made, level)
@@ -253,6 +265,38 @@ def opened(
     place = pa.array(taken, mask=taken < 0)
     arrays = [found[field.name].take(place) for field in fields]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), errors
+
+
+def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str, Any] | None = None) -> bool:
+    """Compiles a kernel for a schema, which takes seconds and is kept on disk; without one the interpreter reads it.
+
+    A kernel reads the same as the interpreter in about half the time. It is used wherever it is there, by other
+    processes of this machine as well.
+
+    Args:
+        key, fields, context: as for ``columns``; the kernel is for this choice of columns.
+
+    Returns:
+        False if there is none, as for lists inside of records, protobuf messages, and what a record may fall back to.
+
+    Raises:
+        Misuse: as for ``columns``.
+
+    >>> warm("kafka.consumer_assignment")
+    False
+    """
+    from wirekit.registry import registry
+
+    made = program(key, context)
+    wanted = None if fields is None else checked(key, made, fields)
+    ready = made.ready(wanted, verdicts=False, wide=False)
+    if ready.kernel is None:
+        return False
+    ready.choose(cache.kernel(ready.kernel))
+    run(made, made.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, wanted)
+    for each in made.choices.values():
+        each.choose(None)
+    return True
 
 
 def _level(data: NDArray[Any], found: Start) -> Level:

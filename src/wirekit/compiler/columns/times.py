@@ -24,9 +24,11 @@ def dated_schema(schema: pa.Schema) -> pa.Schema:
 def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose times are timestamps. A time of 2^63 or more, without a sign on the wire, is negative there."""
     schema = dated_schema(batch.schema)
-    pairs = zip(batch.columns, schema, strict=True)
-    arrays = [array if array.type == field.type else array.view(field.type) for array, field in pairs]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    columns = [
+        array if plain == kind else array.view(kind)
+        for array, plain, kind in zip(batch.columns, batch.schema.types, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def counted(batch: pa.RecordBatch) -> pa.RecordBatch:

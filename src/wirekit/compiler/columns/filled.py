@@ -1,0 +1,222 @@
+"""The arrays of columns and lists: what is known of them beforehand, and how they grow while they are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.compiler import cache
+from wirekit.compiler.columns.memory import Pool
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.read import Program
+from wirekit.program.steps import ROW, Body
+from wirekit.runtime import opcodes as op
+from wirekit.runtime.kernel import kernel_text
+from wirekit.runtime.words import is_direct, place_of
+from wirekit.runtime.words import words as encoded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EAGER = 96  # columns up to which all get room at once
+SPARE = 3  # how many times what is used an array may take
+SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
+_SHORT, _LONG, _BYTE = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8)
+_NOTHING: NDArray[Any] = np.zeros(0, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is known of the arrays of a column, or list, before it is filled.
+
+    Attributes:
+        entry: the column, or the list.
+        at: where it stands in the table of a scan.
+        outer: the list that it is in.
+        index: register of the number of its rows.
+        dtype: of its values, or offsets.
+        has_offsets: whether it is a list, or has byte strings.
+        direct: whether its values are written without a look at the table.
+        eager: whether it gets room before anything is written to it.
+    """
+
+    entry: Column | Repeated
+    at: int
+    outer: Repeated | None
+    index: int
+    dtype: np.dtype[Any]
+    is_list: bool
+    is_bytes: bool
+    has_offsets: bool
+    direct: bool
+    eager: bool
+
+
+class Ready:
+    """Words with all that a scan by them needs and that no buffer changes.
+
+    Args:
+        program: the program.
+        body: its steps for a choice of columns.
+        entries: the columns that they fill, and all lists.
+        wide: whether offsets have 64 bits.
+
+    Attributes:
+        places: by number of the entry.
+        table: what is in the table of each scan, without addresses; ``messages`` is where those begin in it.
+        addresses: (words, places in the table) where the first takes the number of the second.
+        rooms: places in the table that say for how many rows there is room.
+        kernel: the text of a kernel that scans as the words do, None where there is none.
+    """
+
+    def __init__(self, program: Program, body: Body, entries: list[Column | Repeated], wide: bool) -> None:
+        self.kernel = kernel_text(program, body, entries)
+        self._scan: Callable[..., Any] | None = None
+        self.words = words = encoded(program, body, entries)
+        indexes = {id(each): program.indexes[each.number] for each in program.lists}
+        many = len(words.entries) > EAGER
+        self.places = [_place(each, at, indexes, wide, many) for at, each in enumerate(words.entries)]
+        self.byte_columns = sum(each.is_bytes for each in self.places)
+        self.messages = place_of(len(self.places))
+        self.table: NDArray[Any] = np.zeros(self.messages + op.WIDTH_OF_MESSAGE * len(program.messages), np.int64)
+        self.table[op.LARGE], self.table[op.COLUMN_COUNT] = wide, len(self.places)
+        self.table[op.MESSAGES] = self.messages
+        for each in self.places:
+            at = each.at
+            self.table[at + op.NEXT] = 0 if each.entry.sparse else -1
+            self.table[at + op.VALUE_WIDTH] = each.dtype.itemsize
+            self.table[at + op.INDEX] = each.index
+            self.table[at + op.KIND] = op.LISTS if each.is_list else op.STRINGS if each.is_bytes else op.NUMBERS
+            self.table[at + op.ELEMENTS] = indexes[id(each.entry)] if each.is_list else 0
+        first = len(words.entries) - len(program.hidden)
+        named = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
+        self.table[op.OFFSET], self.table[op.LENGTH] = named["offset"], named["length"]
+        self.table[op.GAPS] = named.get("gap", -1)
+        self.table[op.MAY_BE_EMPTY], self.table[op.LAST_REASON] = program.may_be_empty, len(program.reasons)
+        where, which = words.places
+        self.addresses = where, place_of(0) + op.WIDTH_OF_COLUMN * which + op.VALUES
+        self.rooms = np.array([each.at + op.ROOM for each in self.places if each.direct])
+        self.slots = frozenset(each.slot for each in words.entries if isinstance(each, Column))
+
+    def scan(self) -> Callable[..., Any]:
+        """What scans: a kernel of its own if there is one that was compiled, or else the interpreter."""
+        if self._scan is None:
+            known = self.kernel is not None and cache.is_compiled(self.kernel)
+            self._scan = cache.kernel(self.kernel) if known and self.kernel else cache.interpreter()
+        return self._scan
+
+    def choose(self, scan: Callable[..., Any] | None) -> None:
+        """Takes something else that scans; None for what is best."""
+        self._scan = scan
+
+
+def _place(entry: Column | Repeated, number: int, indexes: dict[int, int], wide: bool, many: bool) -> Place:
+    is_list = isinstance(entry, Repeated)
+    outer = entry.outer if isinstance(entry, Repeated) else entry.within
+    is_bytes = isinstance(entry, Column) and entry.is_bytes
+    kind = (_LONG if wide else _SHORT) if is_list or is_bytes else np.dtype(entry.dtype)  # type: ignore[union-attr]
+    index = ROW if outer is None else indexes[id(outer)]
+    eager = not (many and entry.sparse)
+    at = place_of(number)
+    return Place(entry, at, outer, index, kind, is_list, is_bytes, is_list or is_bytes, is_direct(entry), eager)
+
+
+class Filled:
+    """The arrays of a column or list, as they are filled."""
+
+    def __init__(self, place: Place, pool: Pool) -> None:
+        self.place, self.pool = place, pool
+        self.room = 0
+        self.width = place.dtype.itemsize + int(place.entry.nullable)
+        self.values = self.valid = self.data = _NOTHING
+        self.values_at = self.valid_at = self.data_at = 0
+
+    def grow(self, room: int, size: int) -> None:
+        """Makes room for so many rows, and bytes."""
+        place = self.place
+        extra = int(place.has_offsets) + -(-op.SPARE // place.dtype.itemsize)
+        values, self.values_at = self.pool.array(room + extra, place.dtype)
+        if self.room:
+            values[: self.values.size] = self.values
+        elif place.has_offsets:
+            values[0] = 0
+        self.values = values
+        if place.entry.nullable:
+            valid, self.valid_at = self.pool.array(room, _BYTE)
+            valid[: self.valid.size] = self.valid
+            self.valid = valid
+        self.room = room
+        if place.is_bytes and size > self.data.size:
+            self.more(size)
+
+    def more(self, size: int) -> None:
+        """Makes room for so many bytes."""
+        data, self.data_at = self.pool.array(size, _BYTE)
+        data[: self.data.size] = self.data
+        self.data = data
+
+    def describe(self, table: NDArray[Any]) -> None:
+        """Where the arrays are now."""
+        at = self.place.at
+        table[at + op.VALUES : at + op.ROOM + 1] = self.values_at, self.valid_at, table[at + op.NEXT], self.room
+        if self.place.is_bytes:
+            table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, self.data.size
+
+    def used(self, count: int, end: int) -> int:
+        """Bytes of the arrays that are filled when there are so many rows, the last ones maybe with nothing yet."""
+        rows = min(count if end < 0 else min(count, end), self.room)
+        return rows * self.width + (int(self.values[rows]) if self.place.is_bytes and self.room else 0)
+
+    def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
+        """Makes as much room as was wanted; that for rows grows to a guess, twice its size, or so many more."""
+        at = self.place.at
+        wanted, size = int(table[at + op.WANTED]), int(table[at + op.BYTES_WANTED])
+        if wanted > self.room or (self.place.direct and guess > self.room):
+            self.grow(max(wanted, min(2 * self.room, self.room + more), guess), 0)
+        if size > self.data.size:
+            self.more(max(size, 2 * self.data.size + 4096))
+        table[at + op.WANTED] = table[at + op.BYTES_WANTED] = 0
+
+    def finished(self, used: int, count: int) -> Iterator[tuple[str, NDArray[Any]]]:
+        """(name, array), with as many elements as there are rows; nothing of a column that is null throughout.
+
+        Args:
+            used: rows from which on it has nothing; negative for one that every row sets.
+        """
+        place = self.place
+        if used == 0 and count and not place.is_list:
+            return
+        if count > self.room or (count == 0 and place.has_offsets and not self.room):
+            self.grow(count, 0)
+        if 0 <= used < count:
+            self.valid[used:count] = 0
+            self.values[used + place.has_offsets : count + place.has_offsets] = (
+                self.values[used] if place.has_offsets else 0
+            )
+        values = self._fitted(self.values, count + place.has_offsets)
+        if isinstance(place.entry, Repeated):
+            yield f"lo{place.entry.number}", values
+            if place.entry.nullable:
+                yield f"lv{place.entry.number}", self._fitted(self.valid, count)
+            return
+        name = place.entry.slot
+        if name < 0:
+            yield place.entry.path, values
+            return
+        yield f"{'o' if place.is_bytes else 'c'}{name}", values
+        if place.entry.nullable:
+            yield f"v{name}", self._fitted(self.valid, count)
+        if place.is_bytes:
+            yield f"d{name}", self._fitted(self.data, int(values[count]))
+
+    def _fitted(self, array: NDArray[Any], size: int) -> NDArray[Any]:
+        """The part of an array that is used; copied where it is so small that it would hold on to much memory."""
+        part = array[:size]
+        if array.nbytes > SMALL and SPARE * part.nbytes < array.nbytes:
+            fitted, _ = self.pool.array(size, array.dtype)
+            fitted[:] = part
+            return fitted
+        return part

@@ -65,7 +65,10 @@ class Integer(construct.FormatField, Node):
 
     def _taken(self, stream: Reader) -> Any:
         """The number that stands at the position, which is passed."""
-        data = stream.take(self.length)
+        return self.unpack(stream.take(self.length))
+
+    def unpack(self, data: bytes) -> Any:
+        """The number that as many bytes are."""
         if self.fmtstr[1] in UNPACKED:
             return int.from_bytes(data, self._order, signed=self.signed)
         return struct.unpack(self.fmtstr, data)[0]

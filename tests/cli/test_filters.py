@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,15 @@ SELECTIONS: list[tuple[str, list[str], Callable[[Line], bool]]] = [
     (JMQ4, ["--since", "2019-07-30"], lambda line: False),
     (JMQ4, ["--group", "nobody"], lambda line: False),
     (PULSAR, ["--topic", "*/t-consume", "--api", "message"], lambda line: line["api"] == "MESSAGE"),
+    (JMQ4, ["--where", "version = 3"], lambda line: line["version"] == 3),
+    (JMQ4, ["--where", "role = 'response' AND latency_us > 300000"], lambda line: (line["latency_ms"] or 0) > 300),
+    (JMQ4, ["--where", "error LIKE 'FW_TOPIC%'"], lambda line: "FW_TOPIC_NOT_EXIST" in json.dumps(line["value"])),
+    (
+        KAFKA,
+        ["--where", "topic = 't-lz4' AND api = 'produce'"],
+        lambda line: line["api"] == "produce" and "t-lz4" in json.dumps(line["value"]),
+    ),
+    (KAFKA, ["--api", "fetch", "--where", "length < 80"], lambda line: line["api"] == "fetch" and line["length"] < 80),
 ]
 
 
@@ -107,6 +117,32 @@ def test_messages_of_a_frame_are_those_of_the_topic(tmp_path: Path) -> None:
     assert [line["topic"] for line in lines("messages", "--port", "9092=kafka", "--topic", "b", str(path))] == ["b"]
 
 
+def test_messages_by_an_expression_over_their_columns(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / KAFKA)
+    found = lines("messages", path, "--where", "topic = 't-none' AND partition = 0 AND log_offset % 2 = 0")
+    everything = lines("messages", path)
+    assert found
+    assert found == [line for line in everything if line["topic"] == "t-none" and line["offset"] in range(0, 100, 2)]
+
+
+def test_the_table_is_in_the_order_of_time(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / KAFKA)
+    text = run("frames", path, "--output", "table").stdout
+    times = re.findall(r"^ *\d+ (\d\d:\d\d:\d\d\.\d+) ", text, re.MULTILINE)
+    assert times == sorted(times)
+    recognised = [line["time"] for line in lines("frames", path)]
+    assert recognised != sorted(recognised)
+    assert len(times) == len(recognised)
+
+
+def test_a_frame_by_its_file_and_number(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / JMQ4)
+    expected = lines("frames", path, "--frame", "9", "--output", "json")
+    assert lines("frames", "--frame", f"{path}:9", "--output", "json") == expected
+    other = str(fixtures / "pcap" / PULSAR)
+    assert lines("frames", path, other, "--frame", f"{path}:9", "--output", "json") == expected
+
+
 def test_a_segment_has_no_frames_to_select(fixtures: Path) -> None:
     done = run("messages", str(fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"), "--topic", "t")
     assert "is no capture" in str(done.exception)
@@ -144,6 +180,10 @@ def test_a_conversation_says_what_is_missing_in_it(fixtures: Path) -> None:
         (["--frame", "1", "--errors"], "--frame N shows one frame"),
         (["--frame", "1000"], "it has 22 frames"),
         (["--follow", "1", "--connection", "2"], "not both"),
+        (["--frame", "trace.pcap:7"], "trace.pcap is not among the captures"),
+        (["--frame", "seven"], "'seven' is neither N nor FILE:N"),
+        (["--where", "apii = 'x'"], 'Referenced column "apii" not found'),
+        (["--where", "api = "], "syntax error"),
     ],
 )
 def test_options_that_make_no_sense(options: list[str], said: str, fixtures: Path) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import Frame
 from wirekit.tables.times import DAY_US
+
+if TYPE_CHECKING:
+    from wirekit.cli.where import Where
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
@@ -78,6 +81,7 @@ class Selection:
         since, until: when the frame's last byte was captured; ``until`` is not in it.
         slower_us: answers that took longer.
         errors: only what is wrong: an error in an answer, a failed check, bytes not decoded or not captured.
+        where: an expression over the columns of the tables; ``wants`` does not look at it.
     """
 
     apis: tuple[str, ...] = ()
@@ -90,6 +94,7 @@ class Selection:
     until: Moment | None = None
     slower_us: int | None = None
     errors: bool = False
+    where: str | None = None
 
     @property
     def active(self) -> bool:
@@ -131,6 +136,23 @@ class Selection:
         return after and (self.until is None or self.until.after(time_us))
 
 
+def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool) -> Iterator[Numbered]:
+    """The items that fit, and the ends of connections.
+
+    Args:
+        items: of a capture.
+        selection: what is wanted.
+        where: its expression over frames, if it has any.
+        live: whether items come while they are captured, and should go on one by one.
+    """
+    fitting = (each for each in items if each.item is None or selection.wants(each)) if selection.active else items
+    if where is None:
+        return iter(fitting)
+    from wirekit.cli.where import AT_ONCE, filtered
+
+    return filtered(fitting, where, at_once=1 if live else AT_ONCE)
+
+
 def is_wrong(each: Numbered) -> bool:
     """Whether an answer gives an error, a check failed, or something is not decoded or not captured."""
     item = each.item
@@ -170,6 +192,9 @@ OPTIONS = (
     click.option("--slower-than", "slower_us", type=_DurationType(), metavar="50ms", help="Answers that took longer."),
     click.option(
         "--errors", is_flag=True, help="What is wrong: errors in answers, failed checks, bytes not decoded or missing."
+    ),
+    click.option(
+        "--where", metavar="EXPR", help="For which an expression of DuckDB's SQL is true, over columns of the tables."
     ),
 )
 

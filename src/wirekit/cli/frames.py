@@ -11,10 +11,11 @@ import click
 from wirekit.capture.follow import Choice, Link, Missing, frame_line
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
-from wirekit.cli.common import console, failed, on_terminal, once, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, piped, print_json, say, strict_option
 from wirekit.cli.exchange import show_frame
-from wirekit.cli.filters import Selection, selection_options
+from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import Numbered, numbered
+from wirekit.cli.where import in_order, where_frames
 from wirekit.conversation import Frame, Quarantined
 from wirekit.display.frames import FrameTable
 
@@ -23,11 +24,11 @@ PICTURES = ("tree", "hexdump", "raw")
 
 
 @click.command("frames")
-@click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+@click.argument("captures", nargs=-1, metavar="CAPTURE...")
 @choice_options
 @selection_options
 @click.option("--follow", metavar="N", help="The whole conversation of a connection, with what is missing in it.")
-@click.option("--frame", "number", type=click.IntRange(1), metavar="N", help="One frame, with its request or answer.")
+@click.option("--frame", "place", metavar="[FILE:]N", help="One frame, with its request or answer.")
 @click.option(
     "--output",
     type=click.Choice(["table", "json", *PICTURES]),
@@ -42,7 +43,7 @@ def command(
     ports: tuple[str, ...],
     selection: Selection,
     follow: str | None,
-    number: int | None,
+    place: str | None,
     output: str | None,
     separate: bool,
     strict: bool,
@@ -55,13 +56,15 @@ def command(
 
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
-    wirekit frames --frame 17 trace.pcap
+    wirekit frames --frame trace.pcap:17
     """
+    captures, file, number = _placed(captures, place)
     once(captures)
     choice = parse_choice(protocol, ports)
     _check_options(selection, follow, number, output)
     parted = captures_of(captures, separate=separate)
     if number is not None:
+        parted = [parts for parts in parted if not file or file in parts]
         return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
     form = output or ("table" if on_terminal() else "json")
     selection = selection if follow is None else replace(selection, links=(follow,))
@@ -70,6 +73,21 @@ def command(
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
         status |= _listed(FollowedCapture(parts, choice), selection, table, strict=strict, whole=follow is not None)
     return status
+
+
+def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ...], str, int | None]:
+    """The captures, and of the frame that is asked for the file, if it is named, and the number."""
+    file, _, digits = (place or "").rpartition(":")
+    if place is not None and (not digits.isdecimal() or not int(digits)):
+        raise click.BadParameter(
+            f"{place!r} is neither N nor FILE:N, as the table numbers frames", param_hint="--frame"
+        )
+    if file and captures and file not in captures:
+        raise click.UsageError(f"{file} is not among the captures; give --frame {file}:{digits} alone")
+    captures = captures or ((file,) if file else ())
+    if not captures:
+        raise click.UsageError("name a capture")
+    return captures, file, None if place is None else int(digits)
 
 
 def _check_options(selection: Selection, follow: str | None, number: int | None, output: str | None) -> None:
@@ -83,7 +101,7 @@ def _check_options(selection: Selection, follow: str | None, number: int | None,
 
 def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
     if len(parted) > 1:
-        raise click.UsageError("--frame N is a frame of one capture; name one")
+        raise click.UsageError("--frame N is a frame of one capture; name one, or say --frame FILE:N")
     followed = FollowedCapture(parted[0], choice)
     link, frame, request, answer = show_frame(followed, number, form)
     return max(report(followed.path, link, each) for each in (frame, request, answer)) | followed.status
@@ -95,9 +113,14 @@ def _listed(
     """The frames that fit, a line each; with ``whole``, lines for the bytes between them as well."""
     bad: Counter[str] = Counter()
     status = shown = 0
-    for each in numbered(followed, describe=table is not None or selection.active):
-        if selection.active and not selection.wants(each):
-            continue
+    live = any(piped(part) is not None for part in followed.parts)
+    items = chosen(
+        numbered(followed, describe=table is not None or selection.active),
+        selection,
+        None if selection.where is None else where_frames(selection.where),
+        live=live,
+    )
+    for each in items if table is None or live else in_order(items):
         shown += each.item is not None
         if isinstance(each.item, Frame):
             _show(followed.path, each, each.item, table)

@@ -15,12 +15,13 @@ from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import captures_of, choice_options, no_capture, open_named, parse_choice, separate_option
 from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, plural, print_json, say
 from wirekit.cli.connections import show_connections
-from wirekit.cli.filters import Selection, selection_options
+from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
+from wirekit.cli.where import where_frames
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
@@ -137,8 +138,10 @@ def _count(
     overview = Overview()
     fitting: set[int] = set()
     judge = None if selection.active else Judge()
-    for each in numbered(follow(_segments(parts, count), choice), describe=True):
-        if selection.active and not (each.connection in fitting if each.item is None else selection.wants(each)):
+    where = None if selection.where is None else where_frames(selection.where)
+    items = numbered(follow(_segments(parts, count), choice), describe=True)
+    for each in chosen(items, selection, where, live=False):
+        if selection.active and each.item is None and each.connection not in fitting:
             continue
         fitting.add(each.connection)
         count.count(each.link, each.item)

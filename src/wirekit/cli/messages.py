@@ -33,9 +33,10 @@ from wirekit.cli.common import (
     say,
     strict_option,
 )
-from wirekit.cli.filters import Selection, selection_options
+from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.frames import report
 from wirekit.cli.numbered import numbered
+from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
@@ -107,13 +108,17 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show) ->
     """The messages of a capture."""
     status = 0
     followed = FollowedCapture(parts, choice)
-    for each in numbered(followed, describe=selection.active):
-        if selection.active and not selection.wants(each):
-            continue
-        status |= report(followed.path, each.link, each.item)
-        for message in each.item.messages if isinstance(each.item, Frame) else ():
-            if selection.wants_topic(message.topic):
-                show(followed.path, message)
+    where = None if selection.where is None else where_messages(selection.where)
+    for each in chosen(numbered(followed, describe=selection.active), selection, None, live=True):
+        if where is None:
+            status |= report(followed.path, each.link, each.item)
+        messages = each.item.messages if isinstance(each.item, Frame) else []
+        messages = [message for message in messages if selection.wants_topic(message.topic)]
+        if where is not None and messages and isinstance(each.item, Frame):
+            fits = where.fits(message_rows(messages, followed.path, each.item))
+            messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
+        for message in messages:
+            show(followed.path, message)
     return status | followed.status
 
 

@@ -106,13 +106,13 @@ def _answer(query: str, job: Job, lakes: list[Path], form: str, to: str | None) 
                 with pa.RecordBatchReader.from_stream(relation) as reader:
                     _write(reader, form, to)
         except duckdb.Error as error:
-            raise Misuse(_in_one_line(str(error))) from None
+            raise Misuse(in_one_line(str(error))) from None
     for name, reason in summary.unreadable.items():
         say(f"{name}: {reason}")
     return 1 if summary.unreadable else 0
 
 
-def _in_one_line(text: str) -> str:
+def in_one_line(text: str) -> str:
     """An error of DuckDB without the lines that quote the query: they come behind an empty one."""
     return re.sub(r"\s*\n\s*", " ", text.partition("\n\n")[0]).strip()
 

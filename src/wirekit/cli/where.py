@@ -1,0 +1,188 @@
+"""``--where``: an expression in DuckDB's language, evaluated over columns of the tables for each frame or message."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from wirekit.cli.common import need
+from wirekit.cli.numbered import Numbered
+from wirekit.cli.sql import SETTINGS, in_one_line
+from wirekit.conversation import Frame, Message
+from wirekit.errors import Misuse
+from wirekit.tables.facts import Facts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AT_ONCE = 1000
+"""Frames that are looked at together: a query takes some milliseconds."""
+MOST_TOPICS = 1000
+"""Topics and partitions of a frame that are looked at."""
+MOST_HELD = 20_000
+"""Frames that wait for earlier ones."""
+LATE_US = 10_000_000
+"""Microseconds by which a frame may be recognised later than others that were captured after it."""
+
+FRAME_COLUMNS = {
+    "frames": ("protocol", "side", "time", "schema", "api", "version", "correlation_id", "role", "position", "length",
+               "checks_bad"),
+    "calls": ("client", "client_address", "client_port", "server_address", "server_port", "latency_us", "group_id",
+              "messages"),
+    "call_topics": ("topic", "partition", "error"),
+}  # fmt: skip
+"""Columns of a frame by the table that has them: one row for each topic and partition that the frame is about."""
+NUMBERS = ("frame", "connection")
+"""Columns besides: the numbers that ``wirekit frames`` shows."""
+
+
+class Where:
+    """An expression over rows of named columns.
+
+    Args:
+        expression: in DuckDB's language; it is checked at once.
+        schema: the columns.
+
+    Raises:
+        Misuse: in DuckDB's words, if it is no expression over these columns.
+    """
+
+    def __init__(self, expression: str, schema: pa.Schema) -> None:
+        need("--where", "duckdb", "pyarrow")
+        import duckdb
+        import pyarrow as pa
+
+        self._error = duckdb.Error
+        self._schema = schema.append(pa.field("_row", pa.int64()))
+        self._connection = duckdb.connect(config={**SETTINGS})
+        self._expression = expression
+        self.fits([])
+
+    def fits(self, rows: Sequence[list[dict[str, Any]]]) -> list[bool]:
+        """Whether one of the rows of each thing fits."""
+        from wirekit.pipeline.rows import Rows
+
+        table = Rows(self._schema, batch_rows=1 << 62, batch_bytes=1 << 62)
+        for number, several in enumerate(rows):
+            for row in several:
+                table.add(row | {"_row": number})
+        import pyarrow as pa
+
+        batch = table.flush()
+        content = pa.Table.from_batches([] if batch is None else [batch], self._schema)
+        try:
+            chosen = self._connection.from_arrow(content).filter(self._expression).project("_row").distinct()
+            numbers = {number for (number,) in chosen.fetchall()}
+        except self._error as error:
+            raise Misuse(f"--where: {in_one_line(str(error))}") from None
+        return [number in numbers for number in range(len(rows))]
+
+
+def where_frames(expression: str) -> Where:
+    """An expression over frames."""
+    need("--where", "duckdb", "pyarrow")
+    import pyarrow as pa
+
+    from wirekit.tables.columns import TABLES
+
+    fields = [TABLES[table].schema.field(name) for table, names in FRAME_COLUMNS.items() for name in names]
+    return Where(expression, pa.schema([*[pa.field(name, pa.int64()) for name in NUMBERS], *fields]))
+
+
+def where_messages(expression: str) -> Where:
+    """An expression over messages: the columns of the table ``messages``."""
+    need("--where", "duckdb", "pyarrow")
+    from wirekit.tables.columns import TABLES
+
+    return Where(expression, TABLES["messages"].schema)
+
+
+def frame_rows(each: Numbered) -> list[dict[str, Any]]:
+    """The rows of a frame; none of anything else."""
+    frame, facts, link = each.item, each.facts, each.link
+    if not isinstance(frame, Frame):
+        return []
+    about = frame.description
+    client, server = (address.rpartition(":") for address in (link.client, link.server))
+    common = {
+        "frame": each.frame,
+        "connection": each.connection,
+        "protocol": frame.protocol,
+        "side": frame.side,
+        "time": frame.time_us,
+        "schema": frame.schema,
+        "api": about.api,
+        "version": about.version,
+        "correlation_id": about.correlation_id,
+        "role": about.role,
+        "position": frame.offset,
+        "length": len(frame.data),
+        "checks_bad": sum(check.status == "bad" for check in frame.decoded.checks),
+        "client": facts.client,
+        "client_address": client[0].strip("[]"),
+        "client_port": int(client[2]),
+        "server_address": server[0].strip("[]"),
+        "server_port": int(server[2]),
+        "latency_us": frame.latency_us,
+        "group_id": facts.group_id,
+        "messages": len(frame.messages),
+    }
+    rows: list[dict[str, Any]] = []
+    for topic, partition in islice(_places(facts), MOST_TOPICS):
+        errors = {refusal.error: None for refusal in facts.errors if refusal.topic in (topic, None) or topic is None}
+        rows += [common | {"topic": topic, "partition": partition, "error": error} for error in errors or [None]]
+    return rows
+
+
+def _places(facts: Facts) -> Iterator[tuple[str | None, int | None]]:
+    """The topics and partitions that a frame is about, or that it is about none."""
+    if not facts.topics:
+        yield None, None
+    for topic, partitions in facts.topics.items():
+        if not partitions:
+            yield topic, None
+        for partition in partitions:
+            yield topic, partition
+
+
+def message_rows(messages: Sequence[Message], file: str, frame: Frame) -> list[list[dict[str, Any]]]:
+    """The row of each message of a frame."""
+    from wirekit.pipeline.messages import message_row
+
+    return [[message_row(message, file, {"time": frame.time_us})] for message in messages]
+
+
+def filtered(items: Iterable[Numbered], where: Where, *, at_once: int = AT_ONCE) -> Iterator[Numbered]:
+    """The frames that fit, and all connections' ends; ``at_once`` is how many are looked at together."""
+    held: list[Numbered] = []
+    for each in items:
+        held.append(each)
+        if len(held) >= at_once:
+            yield from _fitting(held, where)
+            held = []
+    yield from _fitting(held, where)
+
+
+def _fitting(items: list[Numbered], where: Where) -> Iterator[Numbered]:
+    fits = where.fits([frame_rows(each) for each in items])
+    return (each for each, chosen in zip(items, fits, strict=True) if chosen or each.item is None)
+
+
+def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:
+    """The items in the order of their times, as far as a bounded window can bring them into it.
+
+    A frame comes late if the protocol of its connection was recognised later, or segments before it were.
+    """
+    held: list[tuple[int, int, Numbered]] = []
+    latest = 0
+    for number, each in enumerate(items):
+        time_us = each.item.time_us if each.item is not None else None
+        time_us = latest if time_us is None else time_us
+        latest = max(latest, time_us)
+        heapq.heappush(held, (time_us, number, each))
+        while len(held) > MOST_HELD or held[0][0] < latest - LATE_US:
+            yield heapq.heappop(held)[2]
+    while held:
+        yield heapq.heappop(held)[2]

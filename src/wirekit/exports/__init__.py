@@ -1,4 +1,4 @@
-"""Layouts written for other tools: Kaitai Struct, Wireshark dissectors in Lua, C headers, JSON Schema.
+"""Layouts written for other tools: Kaitai Struct, Wireshark dissectors in Lua, C headers, JSON Schema, Markdown.
 
 Each form is a module with a function ``export(keys) -> Export``, made from the layout IR alone: no form knows a
 protocol. What a form cannot say of a layout is in ``Export.missing``, and in the text that it gives.
@@ -17,6 +17,7 @@ FORMS = {
     "lua": "wirekit.exports.lua",
     "c": "wirekit.exports.c_header",
     "jsonschema": "wirekit.exports.json_schema",
+    "markdown": "wirekit.exports.markdown",
 }
 
 

@@ -35,12 +35,13 @@ PROTOBUF_FIELDS_INSIDE = 40
 
 @dataclass(frozen=True, slots=True)
 class FieldLine:
-    """One line of a layout: how deep, the field's name (or a case's value), its type, a note."""
+    """One line of a layout: how deep, the field's name (or a case's value), its type, a note, the node of a field."""
 
     depth: int
     name: str
     type: str
     note: str = ""
+    node: Node | None = None
 
 
 def describe(node: Node) -> list[FieldLine]:
@@ -56,7 +57,7 @@ def describe(node: Node) -> list[FieldLine]:
 def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
     if isinstance(node, Struct):
         for name, member in node.members:
-            yield _noted(FieldLine(depth, name, type_of(member), node.docs_of.get(name) or ""), node, [name])
+            yield _noted(FieldLine(depth, name, type_of(member), node.docs_of.get(name) or "", member), node, [name])
             for line in _inside(member, depth + 1):
                 yield _noted(line, node, [name, line.name]) if line.depth == depth + 1 else line
     else:

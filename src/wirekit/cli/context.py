@@ -18,13 +18,13 @@ context_option = click.option(
 )
 
 
-def parse_context(pairs: tuple[str, ...]) -> dict[str, Any]:
+def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") -> dict[str, Any]:
     """``("api=fetch", "version=2")`` → ``{"api": "fetch", "version": 2}``; numbers become ints."""
     context: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise click.BadParameter(f"{pair!r} is not NAME=VALUE, as in --context api=fetch")
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE, as in {example}")
         context[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
     return context
 

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from wirekit.fuzz.targets import Bounds
 
 DEFAULT_COUNT = 5000
+DEFAULT_PLAYS = 100
 DEFAULT_VECTORS = 1000
 
 
 @click.command("fuzz")
 @click.argument("schema", metavar="KEY", required=False)
-@click.option("--target", help="python:module:function, 'command:./parser {file}' or tcp:host:port.")
+@click.option(
+    "--target", help="python:module:function, 'command:./parser {file}', 'client:./client {port}' or tcp:host:port."
+)
 @click.option("--count", type=click.IntRange(1), help=f"Cases to run; {DEFAULT_COUNT} when there is no --time either.")
 @click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Seconds to run.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another number gives other cases.")
@@ -44,6 +47,7 @@ DEFAULT_VECTORS = 1000
     "--exit-status", default="0,1", show_default=True, help="What a command may exit with; 0 accepts an input."
 )
 @click.option("--allow-remote", is_flag=True, help="Let tcp: reach another machine.")
+@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Give client: answers with this value.")
 @click.option("--no-opening", is_flag=True, help="Send nothing ahead of a case on a connection.")
 @click.option("--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL), and run nothing.")
 @click.option("--report", type=click.Path(dir_okay=False), help="Write a report: JUnit to *.xml, else JSON.")
@@ -59,6 +63,7 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
     wirekit fuzz kafka.fetch.response.v2 --target python:mylib.codec:decode --compare
     wirekit fuzz pulsar --target 'command:./parser {file}' --time 60 --jobs 2 --corpus corpus
     wirekit fuzz kafka.metadata.request.v0 --target tcp:127.0.0.1:9092 --count 500 --report fuzz.xml
+    wirekit fuzz pulsar --target 'client:./client pulsar://127.0.0.1:{port}' --count 100
     """
     need("wirekit fuzz", "hypothesis")
     context = parse_context(context_pairs)
@@ -88,16 +93,23 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
 def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     from wirekit.fuzz.corpus import Corpus
     from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.plays import Plays
     from wirekit.fuzz.report import report, write
     from wirekit.fuzz.running import Fuzzer, Options, default_folder
     from wirekit.strategies.layout import full_key
 
-    key = full_key(schema)
+    plays = options["target"].startswith("client:")
+    key = registry.protocol(schema).name if plays else full_key(schema)
     corpus = Corpus(options["corpus"] or default_folder(key))
-    originals = corpus.originals() if options["corpus"] else []
-    inputs = Inputs(key, options["seed"], context=context, kinds=options["kinds"] or None, originals=originals)
-    count = options["count"] or (None if options["seconds"] else DEFAULT_COUNT)
-    how = Options(count, options["seconds"], options["jobs"], options["compare"])
+    kinds = options["kinds"] or None
+    inputs: Inputs | Plays
+    if plays:
+        inputs = Plays(key, options["seed"], kinds=kinds)
+    else:
+        originals = corpus.originals() if options["corpus"] else []
+        inputs = Inputs(key, options["seed"], context=context, kinds=kinds, originals=originals)
+    count = options["count"] or (None if options["seconds"] else DEFAULT_PLAYS if plays else DEFAULT_COUNT)
+    how = Options(count, options["seconds"], options["jobs"], options["compare"], minimise=not plays)
     fuzzer = Fuzzer(inputs, _target(options, key), how, corpus=corpus, resume=bool(options["corpus"]))
     with _progress(count, options["seconds"]) as show:
         summary = fuzzer.run(show)
@@ -128,13 +140,19 @@ def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]
 
 def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     """What makes the target."""
+    from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
     from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
 
     place = parse_target(options["target"])
+    if place.form in ("tcp", "client") and options["compare"]:
+        raise click.UsageError(
+            "--compare is for functions and commands; what a server or client says is always decoded"
+        )
+    if place.form == "client":
+        protocol, fields = registry.protocol(key).name, parse_context(options["fields"], "--field topic=t")
+        return lambda: ClientTarget(place.text, protocol, _bounds(options, Bounds), fields=fields)
     if place.form == "tcp":
-        if options["compare"]:
-            raise click.UsageError("--compare is for functions and commands; answers of a server are always decoded")
         name, bounds = registry[key].protocol, _bounds(options, Bounds)
         how = {"opening": not options["no_opening"], "allow_remote": options["allow_remote"]}
         return lambda: TcpTarget(place.parts[0], int(place.parts[1]), name, bounds, **how)

@@ -34,6 +34,8 @@ class Kind:
         answer: of a request, the layout of the response.
         answers: of a request, the APIs of the kinds of the other side that answer it, where these have names of their
             own.
+        refusal: (path in ``answer``, value) of the answer to a request of a version that is not declared, or None where
+            there is no such answer.
         silent: (path in ``layout``, value) of requests that get no response, or None where all do.
         unusual: (path, value) of frames that are left to the dialogue, or None.
         without: what a frame is that does not have ``number``; None where that is unusual.
@@ -49,6 +51,7 @@ class Kind:
     link: str = ""
     answer: str = ""
     answers: tuple[str, ...] = ()
+    refusal: tuple[Path, int] | None = None
     silent: tuple[Path, int] | None = None
     unusual: tuple[Path, int] | None = None
     without: Kind | None = None

@@ -11,6 +11,7 @@ from typing import Any
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import REPLAYED, Case
 from wirekit.fuzz.findings import Finding
+from wirekit.fuzz.plays import play_of
 from wirekit.values import json_text
 
 QUEUE = "queue"
@@ -96,7 +97,8 @@ def load(path: str, key: str | None, context: dict[str, Any]) -> Case:
     beside = file.with_suffix(".json")
     if beside.is_file():
         line = _loaded(beside)
-        return Case.from_json(line.get("case") if isinstance(line, dict) else None, data)
+        case = line.get("case") if isinstance(line, dict) else None
+        return play_of(case, data) if isinstance(case, dict) and "at" in case else Case.from_json(case, data)
     if key is None:
         raise Misuse(f"{beside} is not there; name the layout of {path}: wirekit fuzz KEY --replay {path}")
     return Case(key, data, REPLAYED, context=context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wirekit.fuzz.cases import Case
@@ -27,6 +27,7 @@ KINDS = {
     "kept": "the connection stayed open behind a frame whose length makes no sense",
     "answer": "wirekit cannot decode the answer",
     "rule": "the answer breaks a rule of the protocol",
+    "request": "wirekit cannot decode what a client says, or it breaks a rule, though its server does nothing wrong",
 }
 
 
@@ -82,6 +83,8 @@ def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
         compare: whether what the target makes of the bytes is held against what wirekit makes of them.
     """
     kind, says, place = outcome.kind, outcome.says, outcome.place
+    if outcome.sent is not None:
+        case = replace(case, data=outcome.sent)
     if kind in (ACCEPTED, REFUSED):
         compared = _compared(case, outcome) if compare else None
         if compared is None:

@@ -15,6 +15,7 @@ from wirekit.fuzz.corpus import Corpus
 from wirekit.fuzz.findings import Finding, judge
 from wirekit.fuzz.inputs import Inputs
 from wirekit.fuzz.minimising import minimised
+from wirekit.fuzz.plays import Plays
 from wirekit.fuzz.targets import Target
 
 MOST_FINDINGS = 100
@@ -82,7 +83,7 @@ class Fuzzer:
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: Inputs | Plays,
         target: Callable[[], Target],
         options: Options,
         *,

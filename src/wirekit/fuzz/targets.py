@@ -41,6 +41,7 @@ class Outcome:
         place: where in the target, as far as that is known; findings of one kind and place are one.
         value: what the target made of the bytes, parsed JSON; ``NO_VALUE`` where it gave none.
         log: the end of standard error.
+        sent: what a scripted server sent to a client, or None.
     """
 
     kind: str
@@ -48,6 +49,7 @@ class Outcome:
     place: str = ""
     value: Any = NO_VALUE
     log: str = ""
+    sent: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -179,18 +181,27 @@ class CommandTarget(Target):
                 state = child.wait(bounds.seconds, bounds.memory)
             finally:
                 child.kill()
-        if state in (HANG, MEMORY) or child.status is None or child.status < 0 or SANITIZER.search(child.complaint):
-            return _broken(child, state, bounds)
-        if child.status not in bounds.statuses:
-            return Outcome("exit-status", f"exit status {child.status}", str(child.status), log=_log(child))
-        if child.status:
-            return Outcome(REFUSED, log=_log(child))
-        if not bounds.want_values:
-            return Outcome(ACCEPTED)
-        value = _parsed(child.output.decode(errors="replace"))
-        if value is NO_VALUE:
-            return Outcome("no-json", "it accepts the bytes and prints no JSON", log=_log(child))
-        return Outcome(ACCEPTED, value=value)
+        return outcome_of(child, state, bounds)
+
+
+def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
+    """The outcome of a command that was run for one case.
+
+    Args:
+        state: what waiting for it gave.
+    """
+    if state in (HANG, MEMORY) or child.status is None or child.status < 0 or SANITIZER.search(child.complaint):
+        return _broken(child, state, bounds)
+    if child.status not in bounds.statuses:
+        return Outcome("exit-status", f"exit status {child.status}", str(child.status), log=_log(child))
+    if child.status:
+        return Outcome(REFUSED, log=_log(child))
+    if not bounds.want_values:
+        return Outcome(ACCEPTED)
+    value = _parsed(child.output.decode(errors="replace"))
+    if value is NO_VALUE:
+        return Outcome("no-json", "it accepts the bytes and prints no JSON", log=_log(child))
+    return Outcome(ACCEPTED, value=value)
 
 
 def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) -> Outcome:
@@ -266,7 +277,7 @@ class Place:
     """Where a target is, as ``--target`` says it.
 
     Attributes:
-        form: ``python``, ``command`` or ``tcp``.
+        form: ``python``, ``command``, ``client`` or ``tcp``.
         text: all behind the first colon.
         parts: module and function, or host and port.
     """
@@ -277,7 +288,7 @@ class Place:
 
 
 def parse_target(text: str) -> Place:
-    """``python:module:function``, ``command:WORDS`` or ``tcp:HOST:PORT``.
+    """``python:module:function``, ``command:WORDS``, ``client:WORDS`` or ``tcp:HOST:PORT``.
 
     Raises:
         Misuse: for anything else.
@@ -286,11 +297,12 @@ def parse_target(text: str) -> Place:
     ['json', 'loads']
     """
     form, _, where = text.partition(":")
-    if form == "command" and where.strip():
+    if form in ("command", "client") and where.strip():
         return Place(form, where)
     first, _, second = where.rpartition(":")
     if form == "python" and first and second:
         return Place(form, where, [first, second])
     if form == "tcp" and first and second.isdecimal() and 0 < int(second) < 1 << 16:
         return Place(form, where, [first.strip("[]"), second])
-    raise Misuse(f"{text!r} is no target; there are python:module:function, command:./parser {{file}}, tcp:host:port")
+    targets = "python:module:function, command:./parser {file}, tcp:host:port, client:./client {port}"
+    raise Misuse(f"{text!r} is no target; there are {targets}")

@@ -59,6 +59,10 @@ class Turn:
 class Exchange:
     """Makes the frames of one connection, of one side or of both.
 
+    Attributes:
+        turns, frames: what was said, in order: as made up, and as a conversation sees it.
+        items: the frames, and bytes that nobody can decode.
+
     Args:
         protocol: its name; it must declare a pairing.
         random: the generator that decides.
@@ -88,7 +92,7 @@ class Exchange:
         self._identifiers = _identifiers(rules) if rules is not None else frozenset()
         self._known: dict[str, list[Any]] = {}
         self._number = random.randrange(100)
-        self._items: list[Frame | Quarantined] = []
+        self.items: list[Frame | Quarantined] = []
         self.conversation = Conversation(protocol)
 
     # Both sides
@@ -117,7 +121,7 @@ class Exchange:
             if isinstance(event, Frame):
                 self._note(event)
             elif isinstance(event, Quarantined):
-                self._items.append(event)
+                self.items.append(event)
         return events
 
     # One side
@@ -169,6 +173,11 @@ class Exchange:
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
         """Kind, key, given fields, context and what may be repeated, for the answer to a request."""
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
+        refusal = None
+        if asked is None:
+            kinds_of_api = self.pairing.heads(request.side).kinds.values()
+            asked = next((each for each in kinds_of_api if each.api == request.description.api and each.refusal), None)
+            refusal = asked.refusal if asked is not None else None
         if asked is None or request.value is None:
             return None
         layout = asked.answer
@@ -188,6 +197,8 @@ class Exchange:
         given = dict(zip(heads.fields, numbers, strict=True)) if not layout else {}
         for path, source in zip(kind.pair, asked.pair, strict=False):
             given[path] = at_path(request.value, source)
+        if refusal is not None:
+            given[refusal[0]] = refusal[1]
         context = {kind.context: request.description.version} if kind.context else {}
         said: dict[str, list[Any]] = {}
         for name, value in _scalars(request.value):
@@ -258,7 +269,7 @@ class Exchange:
             return False
         if self.conversation.dialogue.sender(frame.decoded) not in ("", frame.side):
             return False
-        found = check(self.protocol.name, [*self._items, frame])
+        found = check(self.protocol.name, [*self.items, frame])
         return all(breach.frame <= len(self.frames) for breach in found)
 
     def _note(self, frame: Frame) -> None:
@@ -267,7 +278,7 @@ class Exchange:
         request = places.index((asked.side, asked.offset)) if asked is not None else None
         self.turns.append(Turn(frame.side, frame.data, frame.description.api or "", frame.description.role, request))
         self.frames.append(frame)
-        self._items.append(frame)
+        self.items.append(frame)
         for name, value in _scalars(frame.value):
             for each in (name, name.removesuffix("s")):
                 known = self._known.setdefault(each, []) if each in self._identifiers else None

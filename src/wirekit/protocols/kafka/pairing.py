@@ -6,9 +6,11 @@ SASL, and versions that no layout is known of, are left to the dialogue.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from wirekit.conversation.pairing import Heads, Kind, Pairing
-from wirekit.schemas.kafka.admin_apis import SASL_HANDSHAKE
+from wirekit.protocols.kafka.dialogue import UNSUPPORTED_VERSION
+from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import PRODUCE
 
@@ -22,10 +24,9 @@ def _requests() -> Iterator[tuple[tuple[int, int], Kind]]:
         for version in range(len(api.versions)):
             layout, answer = (f"{api.name}.{half}.v{version}" for half in ("request", "response"))
             silent = ("body.acks", 0) if api is PRODUCE else None
-            yield (
-                (api.key, version),
-                Kind(api.name, layout, "request", version, NUMBER, (NUMBER,), answer=answer, silent=silent),
-            )
+            refusal = ("body.error_code", UNSUPPORTED_VERSION) if api is API_VERSIONS else None
+            kind = Kind(api.name, layout, "request", version, NUMBER, (NUMBER,), answer=answer, silent=silent)
+            yield (api.key, version), replace(kind, refusal=refusal)
 
 
 PAIRING = Pairing(

@@ -1,0 +1,71 @@
+"""A client as a target: a command that is run against a scripted server."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from wirekit.errors import Misuse
+from wirekit.fuzz.cases import Case
+from wirekit.fuzz.plays import HARMLESS, Play
+from wirekit.fuzz.process import Child
+from wirekit.fuzz.serving import Answer, ScriptedServer, drawn_answer
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of
+
+
+class ClientTarget(Target):
+    """A command that is run for each case, with a server that plays it.
+
+    Args:
+        command: its words; ``{port}`` is where the server listens, on 127.0.0.1.
+        protocol: what it speaks.
+        bounds: as for a command. The client has to end by itself, within ``seconds``.
+        fields, answer: as for ``ScriptedServer``.
+
+    Raises:
+        Misuse: for a command without ``{port}``.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        protocol: str,
+        bounds: Bounds,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        answer: Answer = drawn_answer,
+    ) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise Misuse(f"the command {command!r} cannot be split into words: {error}") from None
+        if "{port}" not in command:
+            raise Misuse("client: needs {port} in its command, as in client:./client 127.0.0.1:{port}")
+        self._protocol, self._bounds = protocol, bounds
+        self._fields, self._answer = dict(fields or {}), answer
+
+    def run(self, case: Case) -> Outcome:
+        if not isinstance(case, Play):
+            raise Misuse("a client is given the cases of a protocol, not those of a layout")
+        server = ScriptedServer(self._protocol, case, fields=self._fields, answer=self._answer)
+        try:
+            words = [word.replace("{port}", str(server.port)) for word in self._words]
+            try:
+                child = Child(words, subprocess.DEVNULL)
+            except OSError as error:
+                raise Misuse(f"{words[0]} cannot be run: {error.strerror}") from None
+            try:
+                state = child.wait(self._bounds.seconds, self._bounds.memory)
+            finally:
+                child.kill()
+        finally:
+            server.close()
+        outcome = outcome_of(child, state, replace(self._bounds, want_values=False))
+        faults = server.faults() if case.kind in HARMLESS and outcome.kind in (ACCEPTED, REFUSED) else []
+        if faults:
+            says, place = faults[0]
+            outcome = Outcome("request", says, place, log=outcome.log)
+        return replace(outcome, sent=bytes(server.sent))

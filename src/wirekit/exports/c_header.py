@@ -111,7 +111,7 @@ class _Writer:
         """The number in front of a field that is not fixed itself."""
         number = getattr(member.node, "length", None) or getattr(member.node, "count", None)
         kind = "count" if isinstance(member.node, ir.Several) else "length"
-        if not isinstance(number, ir.Number):
+        if not isinstance(number, ir.Number) or number.groups:
             return ""
         return self._field(number, f"{_name(member.name)}_{kind}", path, offset, number.size)
 
@@ -131,7 +131,7 @@ class _Writer:
         if isinstance(node, ir.BitFields):
             bits = ", ".join(f"{each.name} {_bits(each)}" for each in node.fields)
             note, node = f": {bits}", node.number
-        if isinstance(node, ir.Number):
+        if isinstance(node, ir.Number) and node.is_packed:
             order = "" if node.size == 1 else ", little-endian" if node.little else ", big-endian"
             if node.real:
                 return f"  {'float' if node.size == 4 else 'double'} {name}; /* offset {offset}{order} */"
@@ -153,8 +153,8 @@ def _bits(each: ir.BitField) -> str:
 def fixed(node: ir.Node) -> int | None:
     """The bytes that any value of a node takes, or None where they differ."""
     match node:
-        case ir.Number(size=size):
-            return size
+        case ir.Number(size=size, groups=groups):
+            return None if groups else size
         case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
             return fixed(inner)
         case ir.Constant(node=inner) | ir.Optional(node=inner):

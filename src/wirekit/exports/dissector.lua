@@ -109,6 +109,27 @@ local function number(field, size, signed, real, little)
   end
 end
 
+-- An integer of 3, 5, 6 or 7 bytes; Wireshark has fields for some of them only.
+local function odd_number(field, size, signed, little)
+  return function(s, scope, tree)
+    local range = take(s, size)
+    local low, high = 0, 0
+    for index = 0, size - 1 do
+      local byte = range(little and index or size - 1 - index, 1):uint()
+      if index < 4 then low = low + byte * 2 ^ (8 * index) else high = high + byte * 2 ^ (8 * index - 32) end
+    end
+    local negative = signed and high * 2 ^ 32 + low >= 2 ^ (8 * size - 1)
+    if negative then high = high + 2 ^ 32 - 2 ^ (8 * size - 32) end
+    if size == 3 then
+      local value = negative and low - 2 ^ 24 or low
+      if tree then tree:add(field, range, value) end
+      return value
+    end
+    if tree then tree:add(field, range, (signed and Int64 or UInt64).new(low, high)) end
+    return (negative and high - 2 ^ 32 or high) * 2 ^ 32 + low
+  end
+end
+
 local function closed(node, values)
   return function(s, scope, tree)
     local value = node(s, scope, tree)
@@ -568,9 +589,10 @@ end
 
 -- Protobuf. -----------------------------------------------------------------------------------------------------------
 
-local function varint(s)
+local function varint(s, most)
   local low, high, shift = 0, 0, 0
   repeat
+    if most and shift == 7 * most then fail(s, "a varint of more than " .. most .. " bytes") end
     local byte = take(s, 1):uint()
     local group = byte % 128
     if shift < 28 then
@@ -612,6 +634,15 @@ local protobuf_fixed = {
   double = { 8, "le_float" }, float = { 4, "le_float" }, fixed64 = { 8, "le_uint64" }, fixed32 = { 4, "le_uint" },
   sfixed64 = { 8, "le_int64" }, sfixed32 = { 4, "le_int" },
 }
+
+local function varint_number(field, kind, groups)
+  return function(s, scope, tree)
+    local start = s.pos
+    local shown, value = varint_value(kind, varint(s, groups))
+    if tree then tree:add(field, s.tvb(start, s.pos - start), shown) end
+    return value
+  end
+end
 
 local function protobuf_scalar(s, tree, field, start)
   local fixed = protobuf_fixed[field.kind]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirekit.compiler import ir
@@ -360,7 +360,7 @@ class _Writer:
             instances[plain] = {"value": f"(bits >> {each.shift}) & {(1 << each.width) - 1}"}
             if each.table is not None:
                 instances[f"{plain}_symbol"] = {"value": plain, "enum": self._table(each.table)}
-        number = ir.Number(node.number.code, node.number.size, False, False, node.number.little)
+        number = replace(node.number, signed=False)
         self.types[found] = {"seq": [{"id": "bits", "type": _number(number)}], "instances": instances}
         return found
 
@@ -486,6 +486,8 @@ BEHIND = "stands behind what is not read"
 
 
 def _number(node: ir.Number) -> str:
+    if not node.is_packed:
+        raise Unsaid("varints have no form" if node.groups else f"integers of {node.size} bytes have no form")
     letter = "f" if node.real else "s" if node.signed else "u"
     return f"{letter}{node.size}" + ("" if node.size == 1 else "le" if node.little else "be")
 

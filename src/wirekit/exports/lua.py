@@ -6,6 +6,7 @@ and answers are read as the protocol's ``Pairing`` says. A key gives a dissector
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -215,12 +216,16 @@ class _Writer:
         raise Misuse(f"{self.key}: {path}: a {type(node).__name__} has no form in Lua")
 
     def _number(self, node: ir.Number, path: str, name: str, table: SymbolTable | None = None, base: str = "") -> str:
-        bits = 8 * node.size
+        bits = 8 * node.size if node.size in (1, 2, 3, 4) else 64
         kind = ("double" if bits == 64 else "float") if node.real else f"{'' if node.signed else 'u'}int{bits}"
         if table is not None and bits == 64:
             self.notes.add(f"{self.key}.{path}", "names of the values of a 64-bit number")
             table = None
         found = self.field(path, name, kind, table=table, base=base)
+        if node.groups:
+            return f"varint_number({found}, {text(('sint' if node.signed else 'uint') + str(bits))}, {node.groups})"
+        if not node.is_packed:
+            return f"odd_number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
         return f"number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"
 
     def _bits(self, number: ir.Node, fields: tuple[ir.BitField, ...], path: str, name: str) -> str:
@@ -231,7 +236,7 @@ class _Writer:
             kind = f"uint{8 if each.width <= 8 else 16 if each.width <= 16 else 32 if each.width <= 32 else 64}"
             found = self.field(f"{path}.{each.name}", each.name, kind, table=each.table)
             parts.append(f"{{ {text(each.name)}, {each.width}, {each.shift}, {found} }}")
-        inner = self._number(ir.Number(number.code, number.size, False, False, number.little), f"{path}.$number", name)
+        inner = self._number(replace(number, signed=False), f"{path}.$number", name)
         return f"bit_fields({self.field(path, name, 'none')}, {inner}, {{ {', '.join(parts)} }})"
 
     def _blob(self, node: ir.Blob, path: str, name: str, found: str = "") -> str:
@@ -286,7 +291,7 @@ class _Writer:
             covered = node.members[each.first].node
             while isinstance(covered, (ir.Optional, ir.Constant, ir.When, ir.Packed)):
                 covered = covered.blob if isinstance(covered, ir.Packed) else covered.node
-            if not isinstance(covered, ir.Blob) or not isinstance(covered.length, ir.Number):
+            if not isinstance(covered, ir.Blob) or not isinstance(covered.length, ir.Number) or covered.length.groups:
                 self.notes.add(f"{self.key}.{where}", f"the checksum {each.algorithm} is shown, not verified")
                 return ""
             content = str(covered.length.size)
@@ -417,11 +422,17 @@ class _Writer:
                 before = layout.members[: each.at]
                 length = layout.members[each.at].node
                 fixed = all(isinstance(member.node, ir.Number) for member in before)
-                if each.frame and isinstance(length, ir.Number) and fixed and each.last == len(layout.members) - 1:
+                if (
+                    each.frame
+                    and isinstance(length, ir.Number)
+                    and length.is_packed
+                    and fixed
+                    and each.last == len(layout.members) - 1
+                ):
                     at = sum(ir.minimum(member.node) for member in before)
                     behind = sum(ir.minimum(member.node) for member in layout.members[: each.first])
                     return length, at, behind - each.add, max(behind, ir.minimum(layout))
-        self.notes.add(self.key, "the layout has no frame length: a segment is read as one frame")
+        self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")
         return None
 
     def _pairing(self, protocol: Protocol) -> Pairing | None:

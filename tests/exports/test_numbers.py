@@ -1,0 +1,69 @@
+"""Integers of every width, varints among them, in every form that can say them."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from wirekit.exports import export
+from wirekit.wire import Struct, int24, int48, int56le, uint24le, uint40, uint64le, varint32, zigzag64
+
+NUMBERS = {
+    "a": int24,
+    "b": uint24le,
+    "c": uint40,
+    "d": int48,
+    "e": int56le,
+    "f": varint32,
+    "g": zigzag64,
+    "h": uint64le,
+}
+VALUE = {
+    "a": -2,
+    "b": 0x123456,
+    "c": 0x123456789A,
+    "d": -(1 << 40),
+    "e": -3,
+    "f": 300,
+    "g": -(1 << 60),
+    "h": (1 << 64) - 1,
+}
+
+
+@pytest.fixture
+def key() -> Iterator[str]:
+    """A layout of numbers, registered for the test."""
+    layout = wirekit.Layout(Struct(*(name / node for name, node in NUMBERS.items())))
+    wirekit.register(wirekit.Protocol("odd", "Numbers", {"numbers": layout}))
+    yield "odd.numbers"
+    wirekit.registry.unregister("odd")
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_dissector_shows_them(key: str, tmp_path: Path) -> None:
+    data = wirekit.encode(key, VALUE)
+    assert wirekit.to_json(wirekit.decode(data, key).value) == VALUE
+    tcp = struct.pack(">HHIIBBHHH", 1, 7000, 0, 0, 0x50, 0x18, 1024, 0, 0) + data
+    packet = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, 0x7F000001, 0x7F000001) + tcp
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    (tmp_path / "one.pcap").write_bytes(header + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
+    (tmp_path / "odd.lua").write_text(export([key], "lua").text)
+    command = "tshark -r one.pcap -X lua_script:odd.lua -d tcp.port==7000,wirekit_odd_numbers -T fields"
+    fields = [part for name in VALUE for part in ("-e", f"wirekit_odd_numbers.{name}")]
+    run = subprocess.run(
+        [*command.split(), *fields], cwd=tmp_path, capture_output=True, check=True, text=True, timeout=60
+    )
+    assert [int(number) for number in run.stdout.split()] == list(VALUE.values())
+
+
+def test_forms_that_cannot_say_them_list_them(key: str) -> None:
+    first = export([key], "ksy").missing[0]
+    assert first.reason == "integers of 3 bytes have no form: bytes to the end"
+    assert "uint8_t a[3]; /* offset 0 */" in export([key], "c").text
+    assert [each.path for each in export([key], "c").missing] == ["odd.numbers.f"]

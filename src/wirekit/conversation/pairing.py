@@ -39,6 +39,8 @@ class Kind:
         silent: (path in ``layout``, value) of requests that get no response, or None where all do.
         unusual: (path, value) of frames that are left to the dialogue, or None.
         without: what a frame is that does not have ``number``; None where that is unusual.
+        most: path in ``layout`` of a number of bytes that no frame of the connection may exceed, where it is above 0; a
+            connection with a larger frame is left to the dialogue.
         context: what the context is called by which the layout asks for the request's version, "" for none.
     """
 
@@ -55,6 +57,7 @@ class Kind:
     silent: tuple[Path, int] | None = None
     unusual: tuple[Path, int] | None = None
     without: Kind | None = None
+    most: Path = ""
     context: str = ""
 
     @property

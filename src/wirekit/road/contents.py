@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
+from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.index import Index
 from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.records import MOST_NAMES
+from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +150,9 @@ class _Reader:
         if kind.context and asked >= 0 and facts.version[asked] not in (0, NOT_THERE):
             context = {kind.context: int(facts.version[asked])}
         plan = Plan(protocol, key.partition(".")[2], kind.api)
-        more = [path for path, _ in (kind.silent,) if path] if kind.silent else []
+        refusals = refusals_of(key)
+        more = [*([kind.silent[0]] if kind.silent else []), *([kind.most] if kind.most else [])]
+        more += paths_of_refusals(refusals)
         try:
             fields = plan.fields(key, more, context)
         except (Unfit, Misuse):  # nothing of the layout can be in columns
@@ -163,8 +167,9 @@ class _Reader:
             context=context,
         )
         good = states == CLEAN
-        if "@gap" in batch.schema.names:
-            good[states < REFUSED] &= np.asarray(batch.column("@gap")) == 0
+        rows = np.flatnonzero(states < REFUSED)
+        for row in np.flatnonzero(np.asarray(batch.column("@gap"))).tolist() if "@gap" in batch.schema.names else ():
+            good[rows[row]] &= self._explained(int(members[rows[row]]), key, batch, context)
         if not good.all():
             self._doubt(members[~good])
             batch = batch.filter(pa.array(good[states < REFUSED]))
@@ -172,11 +177,32 @@ class _Reader:
         frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted)
         try:
             plan.check(frames)
+            self._doubt(members[refused(refusals, frames)])
         except Unfit:
             self._doubt(members)
             return
+        if kind.most:
+            self._bound(frames, kind.most)
         self.of_frame[members], self.row_of[members] = len(self.groups), np.arange(members.size)
         self.groups.append(Group(plan, key, frames, kind.silent))
+
+    def _explained(self, frame: int, key: str, batch: pa.RecordBatch, context: dict[str, Any]) -> bool:
+        """Whether all bytes of a frame are in fields, where a batch says that some are in no column."""
+        if b"wirekit.left_out" not in batch.schema.metadata:
+            return False
+        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
+        decoded = decode(data, key, context=context)
+        return decoded.error is None and not decoded.gaps
+
+    def _bound(self, frames: Frames, path: str) -> None:
+        """Leaves connections to objects that have a frame above what they agreed on."""
+        index = self.index
+        most = np.asarray(fitted(Scope(frames).path(path), "bigint").fill_null(0))
+        said = np.flatnonzero(most > 0)
+        if said.size:
+            largest = np.zeros(index.odd.size, np.int64)
+            np.maximum.at(largest, index.connection, index.stop - index.start)
+            self._doubt(frames.numbers[said[largest[index.connection[frames.numbers[said]]] > most[said]]])
 
     def _silence(self, facts: Facts) -> None:
         """Notes the requests that ask for no response; one that gets it is unusual."""

@@ -152,8 +152,18 @@ class Scope:
         name = ".".join(step for step in steps if isinstance(step, str))
         if name not in self.batch.schema.names:
             return pa.nulls(0), np.zeros(self.size + 1, np.int64), pa.nulls(self.size)
-        column = _inside(self.batch.column(name), depth)
-        at = self._places[depth]
+        return self._elements(self.batch.column(name), depth)
+
+    def lengths(self, path: str) -> NDArray[Any]:
+        """How many elements a list has; 0 where there is none."""
+        steps = parse(path)
+        depth, left = bound(self.each, steps)
+        if ALL in left:
+            raise Unfit(f"{path}: lists of lists")
+        return np.diff(self._elements(self._below(steps), depth)[1])
+
+    def _elements(self, column: pa.Array, depth: int) -> tuple[pa.Array, NDArray[Any], pa.Array]:
+        column, at = _inside(column, depth), self._places[depth]
         if at is not None:
             column = column.take(pa.array(at))
         return _flat(column), _offsets(column), column.is_valid()

@@ -12,6 +12,8 @@ from wirekit.protocols.pulsar.dialogue import ANSWERS, LINKED, NO_REQUEST, NUMBE
 from wirekit.schemas.pulsar.frame import COMMAND
 
 SENDING = ("producer_id", "sequence_id")
+SENDERS = {"SEND": "client", "MESSAGE": "server"}
+"""Who sends entries; those that come from the other side are left to the dialogue."""
 NOT_READY = ("command.producer_success.producer_ready", 0)
 
 
@@ -20,7 +22,7 @@ def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
     symbols = command.fields[1].table
     for number, found in command.fields.items():
         api = symbols(number).symbol if found.message is not None and symbols is not None else None
-        if api is None or found.message is None or api == "ERROR":
+        if api is None or found.message is None or api == "ERROR" or SENDERS.get(api, side) != side:
             continue
         path = f"command.{found.name}"
         names = {each.name for each in found.message.fields.values()}
@@ -41,7 +43,9 @@ def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
         elif api in LINKED:
             role, link = LINKED[api]
             pair = tuple(f"{path}.{name}" for name in SENDING) if link == "send" else ()
-            kind = Kind(api, "frame", role, pair=pair, link=link, answers=ANSWERS.get(api, ()))
+            most = f"{path}.max_message_size" if api == "CONNECTED" else ""
+            answers = ANSWERS.get(api, ())
+            kind = Kind(api, "frame", role, pair=pair, link=link, answers=answers, most=most)
         else:
             kind = plain
         yield (number,), kind

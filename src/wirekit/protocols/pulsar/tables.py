@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirekit.tables import Asked, Extract, First, Fixed, Messages, Named, Names, Rows, Tables, Text, Value
+from wirekit.tables import Asked, Except, Extract, First, Fixed, Messages, Named, Names, Rows, Tables, Text, Value
 from wirekit.wire import this
 
 FRAME = "frame"
@@ -198,6 +198,29 @@ OFFSETS = (
     ),
 )
 
+NO_PARTITION = -1
+SINGLE = (
+    "partition_key", "partition_key_b64_encoded", "null_partition_key", "null_value", "event_time", "sequence_id",
+    "properties.key", "properties.value",
+)  # fmt: skip
+"""What ``columns`` reads of the metadata of a message: that of its entry, or that in a batch."""
+ENTRY_FIELDS = (
+    "entry.broker_entry_metadata.metadata.index",
+    "entry.checksum",
+    "entry.metadata_size",
+    "entry.payload",
+    *(f"entry.metadata.{name}" for name in SINGLE),
+    *(
+        f"entry.metadata.{name}"
+        for name in (
+            "producer_name", "publish_time", "marker_type", "num_chunks_from_msg", "num_messages_in_batch",
+            "compression", "uncompressed_size", "compacted_batch_indexes", "encryption_keys.key",
+        )
+    ),
+)  # fmt: skip
+
+MESSAGE_ID = tuple(f"command.message.message_id.{name}" for name in ("ledgerId", "entryId", "partition"))
+
 TABLES = Tables(
     kinds={FRAME: "command.type"},
     rows=(*CALLS, *CONNECTIONS, *GROUP_EVENTS, *OFFSETS),
@@ -229,12 +252,32 @@ TABLES = Tables(
         ),
     ),
     messages=(
-        Messages(FRAME, kinds=("SEND",), payloads=("entry.payload",)),
         Messages(
             FRAME,
-            columns={"group_id": _consumer("message", "group_id"), "redeliveries": "command.message.redelivery_count"},
+            columns={
+                "topic": _producer("send", "topic"),
+                "partition": Extract(_producer("send", "topic"), PARTITION),
+            },
+            kinds=("SEND",),
+            payloads=("entry.payload",),
+            fields=ENTRY_FIELDS,
+            batches="wirekit.protocols.pulsar.columns:sent",
+        ),
+        Messages(
+            FRAME,
+            columns={
+                "topic": _consumer("message", "topic"),
+                "partition": First(
+                    Except("command.message.message_id.partition", NO_PARTITION),
+                    Extract(_consumer("message", "topic"), PARTITION),
+                ),
+                "group_id": _consumer("message", "group_id"),
+                "redeliveries": "command.message.redelivery_count",
+            },
             kinds=("MESSAGE",),
             payloads=("entry.payload",),
+            fields=(*ENTRY_FIELDS, *MESSAGE_ID, "command.message.ack_set"),
+            batches="wirekit.protocols.pulsar.columns:delivered",
         ),
     ),
 )

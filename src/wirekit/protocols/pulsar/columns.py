@@ -1,0 +1,259 @@
+"""The messages in Pulsar's SEND and MESSAGE as Arrow columns: what ``dialogue`` gives one by one, for many at once.
+
+Chunks, cipher text, markers, compacted batches and acknowledgments inside of batches are left to the dialogue.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler.columns.ranges import CLEAN, scan_lists
+from wirekit.errors import WireError
+from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
+from wirekit.protocols.pulsar.tables import SINGLE
+from wirekit.registry import registry
+from wirekit.schemas.pulsar.frame import CODECS
+from wirekit.tables.batches import Frames, Scope, Values, fitted
+from wirekit.tables.columns import MESSAGES, arrow_type
+from wirekit.wire.stream import Allowance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+COMPRESSIONS = {0: "none", 1: "lz4", 2: "zlib", 3: "zstd", 4: "snappy"}
+INNER = ("metadata_size", "payload", "metadata.compacted_out", *(f"metadata.{name}" for name in SINGLE))
+
+
+def sent(frames: Frames) -> pa.RecordBatch:
+    """The messages of SEND commands (see ``wirekit.tables.Messages``)."""
+    return _Entries(frames, "").messages()
+
+
+def delivered(frames: Frames) -> pa.RecordBatch:
+    """The messages of MESSAGE commands."""
+    return _Entries(frames, "command.message").messages()
+
+
+class _Entries:
+    """Entries of frames.
+
+    Args:
+        frames: the frames.
+        command: path of the command that says where an entry is stored; "" where none does.
+    """
+
+    def __init__(self, frames: Frames, command: str) -> None:
+        self.frames, self.command, self.scope = frames, command, Scope(frames)
+        self.size = frames.batch.num_rows
+
+    def messages(self) -> pa.RecordBatch:
+        """The messages, in order."""
+        payloads = self._column("payload")
+        there = np.asarray(payloads.is_valid()) & np.asarray(self._column("metadata_size").is_valid())
+        there &= ~self._unusual()
+        batched = there & np.asarray(self._metadata("num_messages_in_batch").is_valid())
+        compression = self._numbers("compression")
+        payloads, good = self._opened(payloads, there & (compression != 0), compression)
+        there, batched = there & good, batched & good
+        alone, outer = np.flatnonzero(there & ~batched), np.flatnonzero(batched)
+        inner, counts = self._batches(payloads, outer)
+        outer = np.repeat(outer, counts)
+        index = np.arange(outer.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.concatenate([alone, outer])
+        order = np.argsort(rows, kind="stable")
+        rows, take = rows[order], pa.array(order)
+        index = np.concatenate([np.full(alone.size, -1), index])[order]
+        inside = index >= 0
+        single = {name: _joined(self._metadata(name), alone, inner.get(f"metadata.{name}"), take) for name in SINGLE}
+        value = _joined(payloads, alone, inner.get("payload"), take)
+        lengths = np.asarray(pc.binary_length(value).fill_null(0)).astype(np.int64)
+        heads = np.zeros(rows.size, np.int64)
+        if "metadata_size" in inner:
+            heads[inside] = np.asarray(inner["metadata_size"]).astype(np.int64) + SIZE_BYTES
+        of_row = pa.array(rows)
+        null = _flags(single["null_value"])
+        compressed = pa.array(COMPRESSIONS.values()).take(pa.array(compression[rows]))
+        checksum = self._column("checksum").take(of_row)
+        sequence = single["sequence_id"]
+        own = self._metadata("sequence_id").take(of_row)
+        return pa.RecordBatch.from_pydict(
+            {
+                "@row": of_row,
+                **self._places(rows, index),
+                "timestamp_ms": _fitted(self._metadata("publish_time").take(of_row), "timestamp_ms"),
+                "timestamp_type": pa.repeat("PublishTime", rows.size),
+                "event_time": _event_time(single["event_time"]),
+                "key": _keys(single),
+                "value": pc.if_else(pa.array(null), pa.scalar(None, pa.binary()), value),
+                "properties": _properties(single["properties.key"], single["properties.value"]),
+                "codec": compressed,
+                "encrypted": pa.repeat(pa.scalar(False), rows.size),
+                "batch": pa.array(np.zeros(rows.size, np.int64), mask=~inside),
+                "batch_index": pa.array(index.astype(np.int32), mask=~inside),
+                "wire_bytes": pa.array(lengths + heads),
+                "crc": _fitted(checksum, "crc"),
+                "crc_status": pc.if_else(checksum.is_valid(), "ok", "absent"),
+                "producer": self._metadata("producer_name").take(of_row),
+                "sequence_id": _fitted(pc.coalesce(sequence, own) if sequence.type == own.type else own, "sequence_id"),
+            }
+        )
+
+    def _column(self, name: str) -> pa.Array:
+        return self.scope.path(f"entry.{name}").array
+
+    def _metadata(self, name: str) -> pa.Array:
+        return self._column(f"metadata.{name}")
+
+    def _numbers(self, name: str) -> NDArray[Any]:
+        array = self._metadata(name)
+        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _whole(array)
+
+    def _unusual(self) -> NDArray[Any]:
+        """The frames that only the dialogue can read; they are left to it."""
+        found = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
+        found = found | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
+        lists = ["entry.metadata.encryption_keys", "entry.metadata.compacted_batch_indexes"]
+        for path in (*lists, *([f"{self.command}.ack_set"] if self.command else [])):
+            found = found | (self.scope.lengths(path) > 0)
+        if self.command:
+            partition = self.scope.path(f"{self.command}.message_id.partition").array
+            if not pa.types.is_null(partition.type):
+                found = found | (_whole(partition) < -1)
+        self.frames.doubted(self.frames, np.flatnonzero(found))
+        return np.asarray(found)
+
+    def _opened(
+        self, payloads: pa.Array, packed: NDArray[Any], compression: NDArray[Any]
+    ) -> tuple[pa.Array, NDArray[Any]]:
+        """The payloads with what compressed ones hold, and which are good; the others are left to the dialogue."""
+        good = np.ones(self.size, bool)
+        rows = np.flatnonzero(packed)
+        if not rows.size:
+            return payloads, good
+        limits = registry.protocol("pulsar").limits
+        lengths = np.asarray(self.frames.batch.column("@length"))
+        sizes = self._metadata("uncompressed_size")
+        known = sizes.take(pa.array(rows)).to_pylist()
+        pieces: list[bytes | None] = []
+        for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), known, strict=True):
+            try:
+                allowance = Allowance(limits, int(lengths[row]))
+                pieces.append(
+                    allowance.decompress(CODECS[int(compression[row])], data, size) if size is not None else None
+                )
+            except WireError:
+                pieces.append(None)
+        failed = rows[[number for number, piece in enumerate(pieces) if piece is None]]
+        good[failed] = False
+        self.frames.doubted(self.frames, failed)
+        places = np.arange(self.size)
+        places[rows] = self.size + np.arange(rows.size)
+        return pa.concat_arrays([payloads, pa.array(pieces, pa.binary())]).take(pa.array(places)), good
+
+    def _batches(self, payloads: pa.Array, rows: NDArray[Any]) -> tuple[dict[str, pa.Array], NDArray[Any]]:
+        """The messages in batches, and how many each has; those of a batch that is not whole are none."""
+        if not rows.size:
+            return {}, np.zeros(0, np.int64)
+        data = payloads.take(pa.array(rows))
+        _, offsets, content = data.buffers()
+        places = np.frombuffer(offsets, np.int32)[data.offset :][: len(data) + 1].astype(np.int64)
+        batch, firsts, states = scan_lists(
+            "pulsar.batch", content if content is not None else b"", places[:-1], places[1:], fields=[*INNER, "@gap"]
+        )
+        counts = np.diff(firsts)
+        out = batch.column("metadata.compacted_out")
+        odd = np.zeros(batch.num_rows, bool) if pa.types.is_null(out.type) else _flags(out)
+        odd = odd | (np.asarray(batch.column("@gap")) != 0)
+        good = (states == CLEAN) & (counts == self._numbers("num_messages_in_batch")[rows])
+        good[np.repeat(np.arange(rows.size), counts)[odd]] = False
+        self.frames.doubted(self.frames, rows[~good])
+        return {name: batch.column(name) for name in INNER if name in batch.schema.names}, counts
+
+    def _places(self, rows: NDArray[Any], index: NDArray[Any]) -> dict[str, pa.Array]:
+        """The columns that say where a message is stored."""
+        of_row = pa.array(rows)
+        last = self._column("broker_entry_metadata.metadata.index")
+        if pa.types.is_null(last.type):
+            offsets = pa.nulls(rows.size, pa.int64())
+        else:
+            behind = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
+            found = _whole(last)[rows] - behind
+            offsets = pa.array(found, mask=~np.asarray(last.is_valid())[rows])
+        if not self.command:
+            return {"log_offset": offsets}
+        ids = [self.scope.path(f"{self.command}.message_id.{name}").array for name in ("ledgerId", "entryId")]
+        parts = [each.take(of_row).cast(pa.string()) for each in ids]
+        identity = pc.binary_join_element_wise(*parts, pa.array(index).cast(pa.string()), ":")
+        return {"log_offset": offsets, "message_id": identity}
+
+
+def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: pa.Array) -> pa.Array:
+    """Values of entries that hold one message, and of messages in batches, in the order of all."""
+    first = alone.take(pa.array(rows))
+    if inner is None:
+        return first.take(order)
+    kind = inner.type if pa.types.is_null(first.type) else first.type
+    return pa.concat_arrays([first.cast(kind), inner.cast(kind)]).take(order)
+
+
+def _whole(array: pa.Array) -> NDArray[Any]:
+    """Numbers as signed ones of 64 bits, 0 for null."""
+    array = array.view(pa.int64()) if array.type == pa.uint64() else array.cast(pa.int64())
+    return np.asarray(array.fill_null(0))
+
+
+def _flags(array: pa.Array) -> NDArray[Any]:
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), bool)
+    return np.asarray(array.fill_null(False)).astype(bool)
+
+
+def _fitted(array: pa.Array, column: str) -> pa.Array:
+    return fitted(Values(array), MESSAGES.types[column])
+
+
+def _event_time(array: pa.Array) -> pa.Array:
+    """The application's time; 0 is none."""
+    found = _fitted(array, "event_time")
+    return pc.if_else(pc.equal(found.cast(pa.int64()), 0), pa.scalar(None, found.type), found)
+
+
+def _keys(single: dict[str, pa.Array]) -> pa.Array:
+    """Partition keys as bytes."""
+    texts = single["partition_key"]
+    if pa.types.is_null(texts.type):
+        return pa.nulls(len(texts), pa.binary())
+    keys = pc.if_else(pa.array(_flags(single["null_partition_key"])), pa.scalar(None, texts.type), texts).cast(
+        pa.binary()
+    )
+    encoded = _flags(single["partition_key_b64_encoded"])
+    if not encoded.any():
+        return keys
+    coded = keys.dictionary_encode()
+    decoded = pa.array([_decoded(key) for key in coded.dictionary.to_pylist()], pa.binary())
+    return pc.if_else(pa.array(encoded), decoded.take(coded.indices), keys)
+
+
+def _decoded(key: bytes) -> bytes:
+    try:
+        return base64.b64decode(key, validate=True)
+    except (binascii.Error, ValueError):
+        return key
+
+
+def _properties(names: pa.Array, values: pa.Array) -> pa.Array:
+    """Lists of names and values; empty where there are none."""
+    kind = arrow_type(MESSAGES.types["properties"])
+    if pa.types.is_null(names.type):
+        nothing = np.zeros(len(names) + 1, np.int32)
+        return pa.ListArray.from_arrays(nothing, pa.nulls(0, kind.value_type))
+    offsets = np.asarray(names.offsets)
+    pairs = [each.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])) for each in (names, values)]
+    content = pa.StructArray.from_arrays(pairs, fields=list(kind.value_type))
+    return pa.ListArray.from_arrays((offsets - offsets[0]).astype(np.int32), content)

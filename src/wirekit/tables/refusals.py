@@ -1,0 +1,117 @@
+"""Values that peers refuse, by columns: which frames hold any. Records have a bad check there, columns none."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.registry import registry
+from wirekit.tables.batches import Frames, Scope, Unfit
+from wirekit.tables.paths import ALL, parse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Refusals = tuple[tuple[str, Expression], ...]
+"""(path of a structure, what is true over its fields of values that are refused)."""
+
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_JOINED: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operator.or_}
+
+
+@lru_cache(256)
+def refusals_of(key: str) -> Refusals:
+    """What a schema's structures refuse."""
+    return tuple(dict.fromkeys(_within(registry[key].layout, "")))
+
+
+def _within(node: ir.Node, path: str) -> Iterator[tuple[str, Expression]]:
+    if isinstance(node, ir.Structure):
+        for tree in node.refusals:
+            yield path, tree
+        for member in node.members:
+            yield from _within(member.node, f"{path}.{member.name}".lstrip("."))
+    elif isinstance(node, ir.Several):
+        yield from _within(node.element, f"{path}[]")
+    elif not isinstance(node, ir.Packed):
+        for _, inner in ir.parts(node):
+            yield from _within(inner, path)
+
+
+def paths_of_refusals(refusals: Refusals) -> Iterator[str]:
+    """The paths that refusals read."""
+    for path, tree in refusals:
+        yield from (f"{path}.{'.'.join(each.names)}".lstrip(".") for each in fields_of(tree))
+
+
+def refused(refusals: Refusals, frames: Frames) -> NDArray[Any]:
+    """Of each frame, whether something in it is refused.
+
+    Raises:
+        Unfit: where an expression cannot be evaluated over columns.
+    """
+    found = np.zeros(frames.batch.num_rows, bool)
+    for path, tree in refusals:
+        steps = parse(path) if path else ()
+        each = steps[: len(steps) - steps[::-1].index(ALL)] if ALL in steps else ()
+        scope = Scope(frames, each)
+        if scope.size:
+            found[scope.rows[_truth(tree, scope, path)]] = True
+    return found
+
+
+def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
+    """Of which rows an expression is true, as Python has it; what is not there is nothing."""
+    match tree:
+        case Operation(symbol="not ", operands=(inner,)):
+            return ~_truth(inner, scope, path)
+        case Operation(symbol=symbol, operands=(one, other)) if symbol in _JOINED:
+            found: NDArray[Any] = _JOINED[symbol](_truth(one, scope, path), _truth(other, scope, path))
+            return found
+        case Operation(symbol=symbol, operands=(one, Literal(value=int(value)))) if symbol in _COMPARED:
+            numbers, there = _numbers(one, scope, path)
+            found = _COMPARED[symbol](numbers, value) & there
+            return found
+        case Field():
+            array = scope.path(_path(tree, path)).array
+            if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+                return np.asarray(pc.fill_null(pc.greater(pc.binary_length(array), 0), False))
+            numbers, there = _numbers(tree, scope, path)
+            return (numbers != 0) & there
+    raise Unfit(f"{tree}: refuses what columns cannot tell")
+
+
+def _numbers(tree: Expression, scope: Scope, path: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers, and which of them are there."""
+    match tree:
+        case LengthOf(of=Field() as field):
+            return scope.lengths(_path(field, path)), np.ones(scope.size, bool)
+        case Field():
+            array = scope.path(_path(tree, path)).array
+            if pa.types.is_null(array.type):
+                return np.zeros(scope.size, np.int64), np.zeros(scope.size, bool)
+            if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
+                whole = array.cast(pa.int64()) if array.type != pa.uint64() else array.view(pa.int64())
+                return np.asarray(whole.fill_null(0)), np.asarray(array.is_valid())
+    raise Unfit(f"{tree}: refuses what columns cannot tell")
+
+
+def _path(field: Field, path: str) -> str:
+    if field.up:
+        raise Unfit(f"{field}: leads out of its structure")
+    return f"{path}.{'.'.join(field.names)}".lstrip(".")

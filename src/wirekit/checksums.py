@@ -1,17 +1,22 @@
 """Checksum algorithms by name, for ``Checked`` fields and for anyone who verifies bytes by hand.
 
-An algorithm here is a plain function of all covered bytes. The compiled kernels have their own implementations, which
-must agree with these. Which bytes a checksum covers is a matter of the layout and is said in ``schemas/``.
+Known are those that are listed here, the CRCs of ``wirekit.crc``, and what ``register`` adds: a CRC by its parameters
+(``crc``), or any function of bytes. An algorithm here is a plain function of all covered bytes. The compiled kernels
+have their own implementations, which must agree with these. Which bytes a checksum covers is a matter of the layout
+and is said in ``schemas/``.
 """
 
 from __future__ import annotations
 
 import contextlib
+import difflib
+import hashlib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
+from wirekit.crc import CATALOGUE, Crc
 from wirekit.errors import Misuse
 
 
@@ -45,16 +50,54 @@ class Checksum:
         bits: its width; the stored field may be wider (JMQ4 stores a CRC-32 in 64 bits).
         function: takes the covered bytes, returns the checksum as an unsigned int of ``bits`` bits.
         description: polynomial and conventions in a few words.
+        form: what it computes, where columns can compute it too; None for any other function.
     """
 
     name: str
     bits: int
     function: Callable[[Buffer], int]
     description: str
+    form: Form | None = None
 
     def __call__(self, data: Buffer) -> int:
         """The checksum of ``data``."""
         return self.function(data)
+
+    def digest(self, data: Buffer) -> bytes:
+        """The checksum of ``data`` as a field of bytes has it: the most significant first."""
+        return self.function(data).to_bytes((self.bits + 7) // 8, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSums:
+    """A sum of words and a sum of these sums, as Adler and Fletcher have it.
+
+    Attributes:
+        size: bytes of a word, the least significant first; a last one that is cut is filled with zeros.
+        modulus: what both sums are taken modulo.
+        first: what the first sum begins with.
+    """
+
+    size: int
+    modulus: int
+    first: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Of each sum."""
+        return 8 if self.modulus < 1 << 8 else 16
+
+    def __call__(self, data: Buffer) -> int:
+        """The checksum of bytes."""
+        one, two = self.first, 0
+        for at in range(0, len(data), self.size):
+            one = (one + int.from_bytes(data[at : at + self.size], "little")) % self.modulus
+            two = (two + one) % self.modulus
+        return two << self.bits | one
+
+
+Form = Crc | TwoSums | str
+"""Of a checksum: a CRC, two sums, or the name of one that has code of its own."""
 
 
 PLAIN = 16 * 1024
@@ -98,24 +141,72 @@ def _internet(data: Buffer) -> int:
     return 0xFFFF - (number % 0xFFFF or (0xFFFF if number else 0))
 
 
+def _digest(name: str, data: Buffer) -> int:
+    return int.from_bytes(hashlib.new(name, data, usedforsecurity=False).digest(), "big")
+
+
+def _xxh32(data: Buffer) -> int:
+    from xxhash import xxh32_intdigest
+
+    return xxh32_intdigest(bytes(data))
+
+
+def _xxh64(data: Buffer) -> int:
+    from xxhash import xxh64_intdigest
+
+    return xxh64_intdigest(bytes(data))
+
+
 _CHECKSUMS: dict[str, Checksum] = {
     entry.name: entry
     for entry in (
-        Checksum("crc32", 32, crc32, "CRC-32 of IEEE 802.3 (reflected 0xedb88320), as in zlib and java.util.zip.CRC32"),
+        Checksum(
+            "crc32",
+            32,
+            crc32,
+            "CRC-32 of IEEE 802.3 (reflected 0xedb88320), as in zlib and java.util.zip.CRC32",
+            "crc32",
+        ),
         Checksum(
             "crc32c",
             32,
             _crc32c,
             "CRC-32C, Castagnoli (reflected 0x82f63b78, RFC 3720), initial and final xor of all ones",
+            "crc32c",
         ),
-        Checksum("internet", 16, _internet, "ones' complement of the ones' complement sum of 16-bit words (RFC 1071)"),
+        Checksum(
+            "internet",
+            16,
+            _internet,
+            "ones' complement of the ones' complement sum of 16-bit words (RFC 1071)",
+            "internet",
+        ),
+        Checksum("adler32", 32, zlib.adler32, "Adler-32 (RFC 1950)", TwoSums(1, 65521, 1)),
+        Checksum("fletcher16", 16, TwoSums(1, 255), "Fletcher-16: sums of bytes modulo 255", TwoSums(1, 255)),
+        Checksum(
+            "fletcher32",
+            32,
+            TwoSums(2, 65535),
+            "Fletcher-32: sums of little-endian words modulo 65535",
+            TwoSums(2, 65535),
+        ),
+        *(
+            Checksum(name, bits, partial(_digest, name), f"digest of {bits} bits, {source}")
+            for name, bits, source in (
+                ("md5", 128, "RFC 1321"),
+                ("sha1", 160, "FIPS 180-4"),
+                ("sha256", 256, "FIPS 180-4"),
+            )
+        ),
+        Checksum("xxh32", 32, _xxh32, "XXH32 with seed 0"),
+        Checksum("xxh64", 64, _xxh64, "XXH64 with seed 0"),
     )
 }
 
 
 def names() -> tuple[str, ...]:
-    """The known algorithms, in the order they were registered."""
-    return tuple(_CHECKSUMS)
+    """The known algorithms: first those in the order they were registered, then the catalogue of CRCs."""
+    return (*_CHECKSUMS, *(name for name in CATALOGUE if name not in _CHECKSUMS))
 
 
 def checksum(name: str) -> Checksum:
@@ -125,13 +216,28 @@ def checksum(name: str) -> Checksum:
         Misuse: there is none; the text lists those there are.
 
     Example:
-        >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc32c")(b"123456789"))
-        ('0xcbf43926', '0xe3069283')
+        >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc-16/modbus")(b"123456789"))
+        ('0xcbf43926', '0x4b37')
     """
-    try:
+    if name in _CHECKSUMS:
         return _CHECKSUMS[name]
-    except KeyError:
-        raise Misuse(f"no checksum is called {name!r}; known are {', '.join(_CHECKSUMS)}") from None
+    if name in CATALOGUE:
+        return crc(name, CATALOGUE[name][0])
+    near = difflib.get_close_matches(name.lower(), names(), 5) or ["crc32", "crc32c", "internet"]
+    raise Misuse(f"no checksum is called {name!r}; {len(names())} are known, among them {', '.join(near)}")
+
+
+def crc(name: str, parameters: Crc) -> Checksum:
+    """A CRC by its parameters, of any width; ``register`` makes it known to layouts.
+
+    >>> from wirekit.crc import Crc
+    >>> hex(crc("crc-16/notes", Crc(16, 0x1021, init=0x1234))(b"123456789"))
+    '0xedeb'
+    """
+    if parameters.width < 1 or max(parameters.poly, parameters.init, parameters.xorout) >> parameters.width:
+        raise Misuse(f"the parameters of {name} must fit its {parameters.width} bits")
+    description = f"CRC of {parameters.width} bits, polynomial 0x{parameters.poly:x}"
+    return Checksum(name, parameters.width, parameters, description, parameters if parameters.width <= 64 else None)
 
 
 def register(algorithm: Checksum) -> None:
@@ -140,6 +246,6 @@ def register(algorithm: Checksum) -> None:
     Raises:
         Misuse: the name is taken.
     """
-    if algorithm.name in _CHECKSUMS:
+    if algorithm.name in names():
         raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
     _CHECKSUMS[algorithm.name] = algorithm

@@ -30,6 +30,15 @@ CODECS = ("gzip", "zlib", "snappy", "lz4-frame", "zstd", "none", "lz4-block")
 MESSAGES = ("KeyValue", "SingleMessageMetadata", "BrokerEntryMetadata", "IntRange", "MessageIdData")
 MAGICS = (0x01, 0xCA, 0xCAFE, 0x00, 0x0E01)
 ORDERS = ("lsb", "msb")
+SUMS = {
+    "internet": ("uint16", "int16", "uint16le"),
+    "crc-16/modbus": ("uint16", "uint24"),
+    "crc-24/openpgp": ("uint24", "int32le"),
+    "fletcher16": ("uint16", "int16"),
+    "adler32": ("uint32", "int40"),
+    "xxh64": ("uint64", "int64", "Bytes(8)"),
+    "md5": ("Bytes(16)",),
+}
 BIT_NUMBERS = (("uint8", 8), ("uint16", 16), ("uint16le", 16), ("uint32", 32), ("int8", 8), ("uint24", 24))
 DEEPEST = 6
 
@@ -456,10 +465,8 @@ class Drawing:
 
     def _checked(self, names: list[str], at: int) -> Piece:
         of, _ = self._covered(names, at)
-        algorithm = self._one(("crc32", "crc32c", "internet"))
-        number = self._one(
-            ("uint16", "int16", "uint16le") if algorithm == "internet" else ("uint32", "int32", "uint64")
-        )
+        algorithm = self._one(("crc32", "crc32c", *SUMS))
+        number = self._one(SUMS.get(algorithm, ("uint32", "int32", "uint64")))
         content = ", content=True" if of.startswith(", '") and self._often(0.15) else ""
         text = f"Checked({number}, {algorithm!r}{of}{content})"
         if self._often(0.15):

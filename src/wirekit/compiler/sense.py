@@ -90,8 +90,12 @@ def _sums(node: ir.Structure) -> Iterator[str]:
         name, number = names[total.at], bare(node.members[total.at].node)
         if total.first > total.last:
             yield f"the checksum {name} covers nothing"
-        if not isinstance(number, ir.Number) or number.real:
-            yield f"the checksum {name} is an integer"
+        if isinstance(number, ir.Blob):
+            bits = checksum(total.algorithm).bits
+            if not isinstance(number.length, Literal) or 8 * ir.minimum(number) != bits or number.text or number.filler:
+                yield f"the checksum {name} is an integer, or for {total.algorithm} Bytes({-(-bits // 8)})"
+        elif not isinstance(number, ir.Number) or number.real:
+            yield f"the checksum {name} is an integer, or bytes"
         elif number.groups:
             yield f"the checksum {name} is an integer of a fixed size"
         elif 8 * number.size < checksum(total.algorithm).bits:

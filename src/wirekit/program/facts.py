@@ -8,8 +8,6 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, fields_of
 from wirekit.values import SymbolTable
 
-CHECKSUMS = ("crc32", "crc32c", "internet")
-"""Checksums that columns verify and compute."""
 NARROW = 32  # bits of a number with names, if it fits
 
 

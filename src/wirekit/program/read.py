@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import (
-    CHECKSUMS,
     bit_column,
     dtype_of,
     fixed_size,
@@ -502,10 +502,11 @@ class _Reader(Lists):
             number = number.node
         if not isinstance(number, ir.Number) or number.real:
             raise unfit(self.key, name, number, "as a checksum")
-        if total.algorithm not in CHECKSUMS:
-            raise unfit(self.key, name, f"a checksum {total.algorithm}", f"columns verify {', '.join(CHECKSUMS)}")
-        if number.size < 4 and total.algorithm != "internet":
-            raise unfit(self.key, name, f"a {total.algorithm} in {number.size} bytes")
+        form = checksum(total.algorithm).form
+        if form is None:
+            raise unfit(
+                self.key, name, f"a checksum {total.algorithm}", "columns verify CRCs, sums, and no other function"
+            )
         within = total.first <= total.at <= total.last
         if within and total.algorithm != "internet":
             raise unfit(self.key, name, f"a {total.algorithm} that covers itself")
@@ -521,7 +522,7 @@ class _Reader(Lists):
             hole = begins[total.at] if within else None
             good = self.fresh()
             mask = -1 if size == 8 else (1 << 8 * size) - 1
-            self.put(Checksum(good, total.algorithm, start, end, hole, self.operand(stored.place), mask))
+            self.put(Checksum(good, total.algorithm, form, start, end, hole, self.operand(stored.place), mask))
             self.put(Emit(self.verdict(name), good))
             return Value()
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from wirekit.checksums import Form
 from wirekit.compiler import ir
 from wirekit.program.columns import Column, Repeated
 
@@ -488,6 +489,7 @@ class Checksum(Step):
 
     to: int
     algorithm: str
+    form: Form
     start: int
     end: int
     hole: int | None

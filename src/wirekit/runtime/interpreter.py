@@ -51,7 +51,7 @@ EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
     U(code) for code in range(26, 39)
 )
 (TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST) = (U(code) for code in range(39, 45))
-VARINT = U(opcodes.VARINT)
+VARINT, CRC, TWO_SUMS = U(opcodes.VARINT), U(opcodes.CRC), U(opcodes.TWO_SUMS)
 (SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES, DIVIDED, MODULO) = (
     U(symbol) for symbol in range(14)
 )
@@ -212,8 +212,45 @@ def _decimal(t: Any, start: int, end: int) -> Any:
 
 
 @inner
-def _checksum(t: Any, algorithm: Any, start: Any, end: Any, hole: Any) -> Any:
+def _crc(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
+    """A CRC of a range; the words at a place have its parameters and its table."""
+    value, table = word(code, at + ONE), at + SIX
+    if word(code, at) != U(0):
+        for place in range(start, end):
+            value = word(code, table + ((value ^ U(b[place])) & U(0xFF))) ^ (value >> EIGHT)
+    else:
+        for place in range(start, end):
+            value = word(code, table + ((value >> U(56)) ^ U(b[place]))) ^ (value << EIGHT)
+        value >>= word(code, at + TWO)
+    if word(code, at + THREE) != U(0):
+        reversed_value = U(0)
+        for _ in range(word(code, at + FOUR)):
+            reversed_value = (reversed_value << ONE) | (value & ONE)
+            value >>= ONE
+        value = reversed_value
+    return np.int64(value ^ word(code, at + FIVE))
+
+
+@dividing
+def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
+    """Adler's and Fletcher's checksums of a range."""
+    size, modulus, one, two = np.int64(word(code, at)), word(code, at + ONE), word(code, at + TWO), U(0)
+    for place in range(start, end, size):
+        value = U(b[place])
+        if size > 1 and place + 1 < end:
+            value |= U(b[place + 1]) << EIGHT
+        one = (one + value) % modulus
+        two = (two + one) % modulus
+    return np.int64((two << word(code, at + THREE)) | one)
+
+
+@inner
+def _checksum(t: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
     b = _buffer(t)
+    if algorithm == CRC:
+        return _crc(b, start, end, code, at)
+    if algorithm == TWO_SUMS:
+        return _two_sums(b, start, end, code, at)
     if algorithm == U(0):
         return np.int64(crc32(b, start, end))
     if algorithm == U(1):
@@ -306,10 +343,11 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
 def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Verifies a checksum; gives where to go on."""
     hole = np.int64(-1) if word(code, pc + FIVE) == NONE else get(reg, word(code, pc + FIVE))
-    value = _checksum(t, word(code, pc + TWO), get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR)), hole)
+    start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+    value = _checksum(t, word(code, pc + TWO), start, end, hole, code, pc + NINE)
     stored = get(reg, word(code, pc + SIX)) & np.int64(word(code, pc + SEVEN))
     put(reg, word(code, pc + ONE), np.int64(stored == value))
-    return pc + EIGHT
+    return pc + NINE + word(code, pc + EIGHT)
 
 
 @inner

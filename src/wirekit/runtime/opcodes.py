@@ -11,6 +11,8 @@ VARINT = 45
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 ALGORITHMS = ("crc32", "crc32c", "internet")
+CRC, TWO_SUMS = 3, 4
+"""Checksums of which the words behind the step say more."""
 
 # How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run they tell what follows as well:
 # shift and mask, what the number must lie between, address and width of values that are written directly, a column.

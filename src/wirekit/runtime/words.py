@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirekit.checksums import TwoSums
 from wirekit.compiler import ir
+from wirekit.crc import Crc
 from wirekit.program import steps
 from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.read import Program
@@ -187,8 +189,17 @@ class _Encoder:
                 self.put(op.UTF8, step.to, step.start, step.length)
             case steps.Checksum():
                 hole = NONE if step.hole is None else step.hole
-                self.put(op.CHECKSUM, step.to, op.ALGORITHMS.index(step.algorithm), step.start, step.end, hole)
-                self.put(step.stored, step.mask)
+                form = step.form
+                which = op.CRC if isinstance(form, Crc) else op.TWO_SUMS
+                which = op.ALGORITHMS.index(form) if isinstance(form, str) else which
+                self.put(op.CHECKSUM, step.to, which, step.start, step.end, hole, step.stored, step.mask)
+                if isinstance(form, Crc):
+                    self.put(256 + 6, int(form.refin), form.first, 64 - form.width, int(form.refin != form.refout))
+                    self.put(form.width, form.xorout, *form.table)
+                elif isinstance(form, TwoSums):
+                    self.put(4, form.size, form.modulus, form.first, form.bits)
+                else:
+                    self.put(0)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():

@@ -168,7 +168,8 @@ class Damage:
             member = node.members[checked.at]
             stored = field_of(value, member.name)
             if stored is not None:
-                yield self._kept("checksum", steps, member.name, stored ^ 1)
+                changed = bytes([stored[0] ^ 1]) + stored[1:] if isinstance(stored, bytes) else stored ^ 1
+                yield self._kept("checksum", steps, member.name, changed)
 
     def _bit_field(self, field: ir.BitField, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         if field.name.startswith("reserved") and not value[field.name]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from wirekit.errors import Limit, Misuse
 from wirekit.values import to_json
+from wirekit.wire.blobs import Bytes
 from wirekit.wire.node import Node, Wrapping, evaluate
 from wirekit.wire.numbers import Integer
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -82,7 +83,7 @@ class Checked(Wrapping):
     """A checksum of fields of the same struct; where it lies among them, it counts as zeros.
 
     Args:
-        inner: the integer.
+        inner: the integer, or bytes of a number that is known, as long as the checksum: ``Bytes(32)`` for SHA-256.
         algorithm: a name that ``wirekit.checksums`` knows.
         covers: the name of the covered field, (first, last), or None for all fields after this one.
         content: whether a covered byte string counts without its length prefix.
@@ -90,7 +91,7 @@ class Checked(Wrapping):
 
     def __init__(
         self,
-        inner: Integer,
+        inner: Integer | Bytes,
         algorithm: str,
         covers: str | tuple[str, str] | None = None,
         *,
@@ -101,18 +102,25 @@ class Checked(Wrapping):
         self.covers = covers
         self.content = content
 
-    def _parse(self, stream: Reader, context: Scope, path: str) -> int:
-        number: int = self.inner._parse(stream, context, path)
-        return number
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.inner._parse(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return self.inner._build(obj, stream, context, path)
 
-    def compute(self, data: Any) -> int:
-        """The checksum of bytes, as the stored integer has it."""
+    @property
+    def blank(self) -> int | bytes:
+        """What stands for it until what it covers is there."""
+        return bytes(self.inner.minimum()) if isinstance(self.inner, Bytes) else 0
+
+    def compute(self, data: Any) -> int | bytes:
+        """The checksum of bytes, as the stored field has it."""
         from wirekit.checksums import checksum
 
-        number = checksum(self.algorithm).function(data)
+        algorithm = checksum(self.algorithm)
+        if isinstance(self.inner, Bytes):
+            return algorithm.digest(data)
+        number = algorithm.function(data)
         high: int = self.inner.high
         return number - (1 << 8 * self.inner.length) if number > high else number
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.building.choices import Chosen
 from wirekit.compiler.building.expressions import Scope, Value
@@ -24,7 +25,7 @@ from wirekit.compiler.building.tables import Built
 from wirekit.compiler.expressions import Expression
 from wirekit.compiler.source import bare
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.facts import CHECKSUMS, holds_records, is_verified_only, is_wide, marked
+from wirekit.program.facts import holds_records, is_verified_only, is_wide, marked
 from wirekit.program.messages import tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import Unfit
@@ -286,8 +287,8 @@ class _Writer(Lists):
         name = f"{path}.{member.name}" if path else member.name
         number = self.derived(member, name)
         self.follows(name)
-        if total.algorithm not in CHECKSUMS:
-            raise unfit(self.key, name, f"a checksum {total.algorithm}", f"columns compute {', '.join(CHECKSUMS)}")
+        if not isinstance(checksum(total.algorithm).form, str):
+            raise unfit(self.key, name, f"a checksum {total.algorithm}", "columns compute crc32, crc32c and internet")
         self.uses.add(total.algorithm)
         start, end = found.begins[total.first], found.ends[total.last]
         covered = bare(node.members[total.first].node)

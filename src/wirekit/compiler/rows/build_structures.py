@@ -106,7 +106,7 @@ class Structures(Plain):
         """Zeros for a length or checksum: where they are, how to write them, the variable that says if they are."""
         conditions = []
         node = member.node
-        while not isinstance(node, ir.Number):
+        while not isinstance(node, (ir.Number, ir.Blob)):
             match node:
                 case ir.When():
                     conditions.append(self._expression(node.condition, scope))
@@ -117,21 +117,22 @@ class Structures(Plain):
                     break
             node = node.node
         number = bare(member.node)
-        if not isinstance(number, ir.Number):
-            number = ir.Number("B", 1, False, False, False)
-        letter = unsigned(number.code) if summed else number.code
+        size, little = ir.minimum(number), isinstance(number, ir.Number) and number.little
+        letter = number.code if isinstance(number, ir.Number) else f"{size}s"
+        if summed and isinstance(number, ir.Number):
+            letter = unsigned(letter)
         scope.variables[member.name] = "0"
         if not conditions:
             place = code.here()
-            return place, code.add(letter, number.size, None, little=number.little), ""
+            return place, code.add(letter, size, None, little=little), ""
         present = code.fresh("h")
         code.settle()
         code.put(f"{present} = {' and '.join(conditions)}")
         place = code.here()
-        code.put(f"if {present}: o += bytes({number.size})")
+        code.put(f"if {present}: o += bytes({size})")
         code.base = ""
         scope.variables[member.name] = f"(0 if {present} else None)"
-        return place, Piece(letter, number.size, number.little, None), present
+        return place, Piece(letter, size, little, None), present
 
     @staticmethod
     def _fill(code: Building, place: Place, piece: Piece, present: str, value: str) -> None:
@@ -161,7 +162,8 @@ class Structures(Plain):
             start = start.moved(covered.length.size)
         last = code.here() == end
         code.settle()
-        function = self._constant(checksum(total.algorithm).function, "sum")
+        algorithm, digest = checksum(total.algorithm), isinstance(bare(node.members[total.at].node), ir.Blob)
+        function = self._constant(algorithm.digest if digest else algorithm.function, "sum")
         value = f"{function}(o[{start}:{'' if last else end}])"
         if not present:
             number = code.fresh("n")

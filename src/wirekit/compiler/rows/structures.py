@@ -10,7 +10,6 @@ from wirekit.compiler.rows.code import Decoding
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.rows.state import Prefix
 from wirekit.compiler.source import Scope, bare, conditional, fixed, put_told
-from wirekit.errors import Misuse
 from wirekit.values import record_type
 
 
@@ -390,9 +389,8 @@ class Structures(Numbers):
     ) -> None:
         value, name = values[total.at], node.members[total.at].name
         number = bare(node.members[total.at].node)
-        if not isinstance(number, ir.Number):
-            raise Misuse(f"{self.key}: the checksum {name} is no plain number")
-        function = self._constant(checksum(total.algorithm).function, "sum")
+        size, algorithm = ir.minimum(number), checksum(total.algorithm)
+        function = self._constant(algorithm.digest if isinstance(number, ir.Blob) else algorithm.function, "sum")
         start, end = marks[total.first], ends[total.last]
         conditional = bare(node.members[total.at].node) is not node.members[total.at].node
         if conditional:
@@ -406,13 +404,13 @@ class Structures(Numbers):
         else:
             data = f"b[{start}:{end}]"
         if total.first <= total.at <= total.last:
-            at = f"{ends[total.at]} - {number.size} - {start}"
-            data = f"{data}[:{at}] + bytes({number.size}) + {data}[{at} + {number.size}:]"
+            at = f"{ends[total.at]} - {size} - {start}"
+            data = f"{data}[:{at}] + bytes({size}) + {data}[{at} + {size}:]"
         computed = f"{function}({data})"
-        mask = f" & {(1 << 8 * number.size) - 1}" if number.signed else ""
+        mask = f" & {(1 << 8 * size) - 1}" if isinstance(number, ir.Number) and number.signed else ""
         if kept and not mask and code.together is None:
             # Where a length may be wrong, a sum may be too: network cards fill in those of packets that they send.
-            actual, position = code.fresh("n"), f"{ends[total.at]} - {number.size}"
+            actual, position = code.fresh("n"), f"{ends[total.at]} - {size}"
             code.put(f"{actual} = {computed}")
             code.put(f"if {value} != {actual}:")
             code.depth += 1
@@ -429,7 +427,7 @@ class Structures(Numbers):
             code.judged = code.records = True
             code.put(f"{code.together.ends}.append({ends[total.at]})")
         else:
-            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {number.size}")
+            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {size}")
         if conditional:
             code.depth -= 1
 

@@ -77,7 +77,8 @@ class Writing:
                 raise error
         core = bare(node)
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
-            value = 0 if present(node, self.scope, value) else None
+            blank = core.blank if isinstance(core, Checked) else 0
+            value = blank if present(node, self.scope, value) else None
         elif isinstance(core, Bits) and isinstance(value, int):
             value = core.unpack(value)
         self.scope[name] = value
@@ -131,14 +132,14 @@ class Writing:
                 number = checked.compute(bytes(self.stream.buffer[start : self.ends[last]]))
                 self._patch(index, checked.inner, number)
 
-    def _patch(self, index: int, integer: Any, number: int) -> None:
-        """Puts a number in its place, unless it is absent or to be written as it stands."""
+    def _patch(self, index: int, integer: Any, number: int | bytes) -> None:
+        """Puts a number, or a digest, in its place, unless it is absent or to be written as it stands."""
         name = self.struct.members[index][0]
         start, end = self.starts[index], self.ends[index]
         if start == end or name in self.keep:
             return
         self.stream.path.append(name)
-        data = integer.write(integer.check(number, self.stream), self.stream)
+        data = number if isinstance(number, bytes) else integer.write(integer.check(number, self.stream), self.stream)
         self.stream.path.pop()
         self.stream.buffer[start:end] = data
         if len(data) != end - start:  # a varint that is longer than the one that held its place

@@ -1,0 +1,124 @@
+"""The catalogue of checksums: right by its own check values, in fields of every engine, and one of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+import pytest
+
+import wirekit
+from tests.agreement.law import agree
+from tests.own import own
+from wirekit.checksums import Checksum, checksum, crc, names, register
+from wirekit.crc import CATALOGUE, CHECKED, Crc
+from wirekit.errors import Misuse
+from wirekit.wire import Bytes, Checked, Length, Node, Struct, int32, int64, uint8, uint16le, uint24, uint40, varint32
+
+FIELDS: dict[int, Node] = {1: uint8, 2: uint16le, 3: uint24, 4: int32, 5: uint40, 8: int64}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_crc_has_the_check_value_of_the_catalogue(name: str) -> None:
+    assert checksum(name)(CHECKED) == CATALOGUE[name][1]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "value"),
+    [
+        ("adler32", b"Wikipedia", 0x11E60398),
+        ("fletcher16", b"abcde", 0xC8F0),
+        ("fletcher16", b"abcdefgh", 0x0627),
+        ("fletcher32", b"abcde", 0xF04FC729),
+        ("fletcher32", b"abcdefgh", 0xEBE19591),
+        ("xxh32", b"", 0x02CC5D05),
+        ("xxh64", b"", 0xEF46DB3751D8E999),
+        ("md5", b"", 0xD41D8CD98F00B204E9800998ECF8427E),
+    ],
+)
+def test_a_sum_has_the_value_that_its_source_says(name: str, data: bytes, value: int) -> None:
+    assert checksum(name)(data) == value
+
+
+def test_a_crc_of_any_width() -> None:
+    """CRC-82/DARC, of the catalogue too, is wider than the register."""
+    wide = Crc(82, 0x0308C0111011401440411, 0, True, True)
+    assert wide(CHECKED) == 0x09EA83F625023801FD612
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["crc-3/gsm", "crc-12/dect", "crc-16/modbus", "crc-24/openpgp", "crc-40/gsm", "crc-64/we", "crc-64/xz", "adler32"]
+    + ["fletcher16", "fletcher32"],
+)
+def test_a_checksum_is_computed_and_verified_by_every_engine(name: str) -> None:
+    field = FIELDS[-(-checksum(name).bits // 8)]
+    with own(
+        Struct("size" / Length(varint32, "data"), "data" / Bytes(None), "sum" / Checked(field, name, "data"))
+    ) as key:
+        built = [wirekit.encode(key, {"data": bytes(range(size))}) for size in (0, 1, 2, 9, 200)]
+        for data in built:
+            assert agree(key, data, {}).clean
+        damaged = bytearray(b"".join(built))
+        damaged[-40] ^= 4
+        assert agree(key, bytes(damaged[-len(built[-1]) :]), {}).checks[-1].status == "bad"
+        assert wirekit.columns(key, bytes(damaged))["sum.ok"].to_pylist() == [True] * 4 + [False]
+
+
+@pytest.mark.parametrize(("name", "size"), [("md5", 16), ("sha1", 20), ("sha256", 32), ("crc32", 4)])
+def test_a_digest_is_a_field_of_bytes(name: str, size: int) -> None:
+    with own(Struct("sum" / Checked(Bytes(size), name), "data" / Bytes(None))) as key:
+        data = wirekit.encode(key, {"data": b"abc"})
+        assert wirekit.encode(key, wirekit.from_json(key, {"data": "616263"}), engine="rows") == data
+        expected = zlib.crc32(b"abc").to_bytes(4, "big") if name == "crc32" else hashlib.new(name, b"abc").digest()
+        decoded = agree(key, data, {}, columns=False)
+        assert decoded.value.sum == expected
+        assert [check.status for check in decoded.checks] == ["ok"]
+        wrong = agree(key, bytes(size) + b"abc", {}, columns=False)
+        assert wrong.checks[0].computed == expected
+        assert wrong.value.extra == {"keep": ["sum"]}
+
+
+def test_columns_say_which_checksums_they_do_not_compute() -> None:
+    with (
+        own(Struct("sum" / Checked(int64, "xxh64"), "data" / Bytes(None))) as key,
+        pytest.raises(Misuse, match="sum is a checksum xxh64"),
+    ):
+        wirekit.columns(key, b"")
+
+
+def _parity(data: bytes | bytearray | memoryview) -> int:
+    parity = 0
+    for byte in bytes(data):
+        parity ^= byte
+    return parity
+
+
+def test_a_checksum_of_ones_own_is_known_once_it_is_registered() -> None:
+    register(Checksum("parity of a test", 8, _parity, "all bytes combined by exclusive or"))
+    register(crc("crc-16 of a test", Crc(16, 0x1021, 0xABCD)))
+    layout = Struct("data" / Bytes(3), "sum" / Checked(uint8, "parity of a test", "data"))
+    with own(layout) as key:
+        assert wirekit.encode(key, {"data": b"\x01\x02\x04"})[-1] == 7
+        assert agree(key, b"\x01\x02\x04\x07", {}, columns=False).clean
+    with own(Struct("data" / Bytes(3), "sum" / Checked(uint16le, "crc-16 of a test", "data"))) as key:
+        assert wirekit.columns(key, wirekit.encode(key, {"data": b"abc"}))["sum.ok"].to_pylist() == [True]
+    with pytest.raises(Misuse, match="exists already"):
+        register(Checksum("crc-8/smbus", 8, _parity, ""))
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        (Struct("sum" / Checked(uint8, "crc-16/modbus"), "data" / Bytes(1)), "has 8 bits"),
+        (Struct("sum" / Checked(Bytes(31), "sha256"), "data" / Bytes(1)), r"for sha256 Bytes\(32\)"),
+        (Struct("sum" / Checked(int32, "crc-32/mpeg2"), "data" / Bytes(1)), "among them crc-32/mpeg-2"),
+    ],
+)
+def test_a_checksum_that_does_not_fit_is_refused(node: Node, text: str) -> None:
+    with pytest.raises(Misuse, match=text), own(node):
+        pass
+
+
+def test_all_are_listed() -> None:
+    assert {"crc32", "sha256", "crc-32/iso-hdlc"} <= set(names())

@@ -7,7 +7,22 @@ import pytest
 import wirekit
 from tests.agreement.law import agree
 from tests.own import own
-from wirekit.wire import Checked, If, IfMore, Length, String, Struct, context, int8, rest, uint8, uint32
+from wirekit.wire import (
+    Bytes,
+    Checked,
+    Const,
+    If,
+    IfMore,
+    Length,
+    String,
+    Struct,
+    context,
+    int8,
+    rest,
+    uint8,
+    uint16,
+    uint32,
+)
 
 ABSENT = Struct("n" / IfMore(Length(uint8, "a", minimum=1)), "a" / rest())
 SAID = Struct("n" / If(context.sized == 1, Length(uint8, "a")), "a" / rest(), "b" / If(context.sized == 1, int8))
@@ -78,3 +93,16 @@ def test_the_content_of_text_is_covered_without_its_length() -> None:
     with own(node) as key:
         for text in ("ab", "", None):
             assert agree(key, wirekit.encode(key, {"a": text}), {}, columns=False).clean
+
+
+def test_a_frame_may_end_with_fields_of_a_fixed_size_behind_its_length() -> None:
+    node = Struct(
+        "size" / Length(uint8, "data"),
+        "data" / Bytes(None),
+        "sum" / Checked(uint16, "internet", "data"),
+        "end" / Const(uint8, 0xCE),
+    )
+    with own(node) as key:
+        one = wirekit.encode(key, {"data": b"abc"})
+        assert [frame.value.data for frame in wirekit.frames(one + one, key)] == [b"abc", b"abc"]
+        assert next(frame.consumed for frame in wirekit.frames(one + one[:-1], key)) == len(one)

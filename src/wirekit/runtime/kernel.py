@@ -189,7 +189,7 @@ class _Renderer:
                 yield f"p = {limit}"
             case steps.Prefixed():
                 yield from self.prefixed(step)
-            case steps.Checksum():
+            case steps.Checksum(form=str()):
                 covered = f"b, {self.register(step.start)}, {self.register(step.end)}"
                 if step.algorithm == "internet":
                     covered += ", np.int64(-1)" if step.hole is None else f", {self.register(step.hole)}"

@@ -72,7 +72,7 @@ class Lists(Numbers):
         outer_list = self._begun(code, node, index, path)
         each, most = cost(node.element), code.fresh("m")
         code.put(f"{items} = []")
-        code.put(f"{most} = S.allowance.room // {each}")
+        code.put(f"{most} = S.allowance.room // {max(each, 1)}")
         code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         code.depth += 1
         code.put(f"if p >= {e}: break")

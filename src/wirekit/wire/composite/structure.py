@@ -14,10 +14,10 @@ from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
-from wirekit.wire.derived import Checked, Default, Length, cover, innermost_first
+from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
 from wirekit.wire.extras import load_extras
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
-from wirekit.wire.numbers import Bits, Integer
+from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, Writer
 from wirekit.wire.told import counted, tales
@@ -149,7 +149,7 @@ class Struct(Node):
 
         Raises:
             Wrong, Limit: when the length is not a sensible one.
-            Misuse: when no length covers the rest of the structure.
+            Misuse: when no length covers the rest of the structure, fields of a fixed size at its end aside.
         """
         begin = reader.position
         scope = context.inner()
@@ -163,8 +163,9 @@ class Struct(Node):
             reader.session.path.pop()
             if index in self.lengths:
                 length, first, last = self.lengths[index]
-                if last == len(self.members) - 1 and first == index + 1:
-                    return int(reader.position - begin + value - length.add)
+                behind = [_fixed_size(node) for _, node in self.members[last + 1 :]]
+                if first == index + 1 and None not in behind:
+                    return int(reader.position - begin + value - length.add + sum(filter(None, behind)))
         raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
@@ -180,6 +181,15 @@ class Struct(Node):
             if first == index + 1 and number - length.add > reader.left:
                 return True
         return False
+
+
+def _fixed_size(node: Node) -> int | None:
+    """Bytes of a number, or of bytes of a known number, whatever they mean; None for others."""
+    while isinstance(node, (Const, Default, Checked, Symbols, Flag, Bits)):
+        node = node.inner
+    if isinstance(node, Integer):
+        return None if node.groups else node.length
+    return node.length if isinstance(node, Bytes) and isinstance(node.length, int) else None
 
 
 def _assume(scope: Scope, name: str, node: Node) -> None:

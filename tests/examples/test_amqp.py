@@ -1,0 +1,65 @@
+"""AMQP 0-9-1 as an example declares it, against what pika writes and reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import wirekit
+from examples.amqp import HEADER, PROTOCOL
+from tests.examples.vectors import check, named, vectors
+from tests.own import declared
+from wirekit.errors import Misuse
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _registered() -> Iterator[None]:
+    with declared(PROTOCOL):
+        yield
+
+
+@pytest.mark.parametrize("vector", vectors("amqp"), ids=named("amqp"))
+def test_frames_of_pika_are_read_and_written(vector: dict[str, Any]) -> None:
+    check("amqp", vector)
+
+
+def frames() -> dict[str, bytes]:
+    """Frames of methods by name."""
+    found = {}
+    for vector in vectors("amqp")[1:]:
+        data = bytes.fromhex(vector["hex"])
+        value = wirekit.decode(data, "amqp.frame").value
+        found[value.payload.method.symbol if value.type == 1 else value.type.symbol] = data
+    return found
+
+
+def test_an_answer_belongs_to_the_method_on_its_channel() -> None:
+    known = frames()
+    conversation = wirekit.Conversation("amqp")
+    (tune,) = conversation.receive("server", known["connection.tune"])
+    asked = list(conversation.receive("client", known["channel.open"] + known["queue.declare"]))
+    assert [frame.description.api for frame in asked] == ["channel.open", "queue.declare"]
+    assert (tune.description.role, asked[1].description.correlation_id) == ("request", 1)
+    (answer,) = conversation.receive("server", known["queue.declare-ok"])
+    assert answer.request is asked[1]
+
+
+def test_a_connection_begins_with_a_header_that_is_no_frame() -> None:
+    conversation = wirekit.Conversation("amqp")
+    first, second = conversation.receive("client", HEADER + frames()["connection.open"])
+    assert first.decoded.schema == "amqp.protocol_header"
+    assert second.description.api == "connection.open"
+
+
+def test_tables_inside_tables_have_no_flat_columns() -> None:
+    with pytest.raises(Misuse, match="is another schema"):
+        wirekit.columns("amqp.frame", b"")
+
+
+def test_a_table_is_bounded_in_depth() -> None:
+    data = b""
+    for _ in range(200):
+        data = b"\x01aF" + len(data).to_bytes(4, "big") + data
+    assert isinstance(wirekit.decode(len(data).to_bytes(4, "big") + data, "amqp.table").error, wirekit.errors.Limit)

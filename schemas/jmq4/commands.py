@@ -26,6 +26,7 @@ from wirekit.wire import (
     Bit,
     Bits,
     Default,
+    Duration,
     If,
     IfThenElse,
     Integer,
@@ -99,7 +100,7 @@ PRODUCER_POLICY = Struct(
     "is_archive" / boolean,
     "weight" / array(Struct("broker_id" / string2, "weight" / int16, name="Weight")),
     "black_list" / array(string2) * "addresses that may not produce",
-    "timeout" / int32 * "milliseconds",
+    "timeout" / Duration(int32) * "milliseconds",
     name="ProducerPolicy",
 )
 
@@ -109,7 +110,7 @@ CONSUMER_POLICY = Struct(
     "is_archive" / boolean,
     "is_retry" / boolean,
     "is_seq" / boolean * "messages are consumed in sequence",
-    "ack_timeout" / int32 * "milliseconds",
+    "ack_timeout" / Duration(int32) * "milliseconds",
     "batch_size" / int16,
     "concurrent_consume" / Default(boolean, False) * "JoyQueue writes 0 and ignores it",
     "concurrent_prefetch_size" / int32,
@@ -205,7 +206,7 @@ FETCH_ASSIGNED_PARTITION = Struct(
     / array(
         Struct(
             "topic" / string2,
-            "session_timeout" / int32 * "after so many milliseconds the assignment ends",
+            "session_timeout" / Duration(int32) * "after so many milliseconds the assignment ends",
             "is_nearby" / boolean,
             name="Assignment",
         )
@@ -234,8 +235,8 @@ ADD_CONSUMER_ACK = Struct(
 FETCH_TOPIC_MESSAGE = Struct(
     "topics" / array(Struct("topic" / string2, "count" / int16 * "messages at most", name="Fetch")),
     "app" / string2,
-    "ack_timeout" / int32 * "milliseconds",
-    "long_poll_timeout" / int32 * "milliseconds",
+    "ack_timeout" / Duration(int32) * "milliseconds",
+    "long_poll_timeout" / Duration(int32) * "milliseconds",
     name="FetchTopicMessage",
 )
 
@@ -404,7 +405,7 @@ def produce_message(record: Struct) -> Struct:
     topic = Struct(
         "topic" / string2,
         "tx_id" / string2 * "of a transaction; the document gives no type",
-        "timeout" / int32 * "milliseconds; the document gives no type",
+        "timeout" / Duration(int32) * "milliseconds; the document gives no type",
         "qos_level" / Symbols(int8, QOS_LEVELS) * "JoyQueue reads an unknown value as REPLICATION",
         "messages" / array(record),
         name="Produce",
@@ -523,8 +524,8 @@ def implemented(string: String, record: Struct) -> dict[int, Node]:
         -31: fetch_partition_message_ack(record),
         -32: COMMIT_ACK_ACK,
         50: produce_message(record),
-        51: produce_message_prepare("timeout" / int32 * "milliseconds"),
-        54: fetch_produce_feedback("long_poll_timeout" / int32 * "milliseconds"),
+        51: produce_message_prepare("timeout" / Duration(int32) * "milliseconds"),
+        54: fetch_produce_feedback("long_poll_timeout" / Duration(int32) * "milliseconds"),
     }
 
 
@@ -546,7 +547,7 @@ def documented(record: Struct = DOCUMENTED_MESSAGE) -> dict[int, Node]:
         -35: FETCH_INDEX_ACK_V1,
         50: produce_message(record),
         51: produce_message_prepare(),
-        54: fetch_produce_feedback("count" / int32, "long_poll_timeout" / int64 * "milliseconds"),
+        54: fetch_produce_feedback("count" / int32, "long_poll_timeout" / Duration(int64) * "milliseconds"),
         -100: subscribe_ack(string1),
     }
 

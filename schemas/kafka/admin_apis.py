@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from wirekit.schemas.kafka.api import Api, Version
 from wirekit.schemas.kafka.types import api_key, array, array_of, boolean, error_code, nullable_string, string
-from wirekit.wire import Struct, int16, int32
+from wirekit.wire import Duration, Struct, int16, int32
 
 # After a successful SaslHandshake raw tokens follow, without any header. An ApiVersions request of a version that the
 # broker does not know is answered in version 0, with error 35 and no versions.
@@ -45,13 +45,13 @@ CREATE_TOPICS = Api(
     19,
     Version(
         "0.10.1",
-        request=Struct(CREATE_TOPIC_REQUESTS, "timeout" / int32 * "milliseconds"),
+        request=Struct(CREATE_TOPIC_REQUESTS, "timeout" / Duration(int32) * "milliseconds"),
         response=Struct("topic_errors" / array_of("topic" / string, "error_code" / error_code)),
     ),
     Version(
         "0.10.2",
         "validate_only, error_message",
-        request=Struct(CREATE_TOPIC_REQUESTS, "timeout" / int32 * "milliseconds", "validate_only" / boolean),
+        request=Struct(CREATE_TOPIC_REQUESTS, "timeout" / Duration(int32) * "milliseconds", "validate_only" / boolean),
         response=Struct(
             "topic_errors" / array_of("topic" / string, "error_code" / error_code, "error_message" / nullable_string)
         ),
@@ -62,7 +62,7 @@ DELETE_TOPICS = Api(
     20,
     Version(
         "0.10.1",
-        request=Struct("topics" / array(string), "timeout" / int32 * "milliseconds"),
+        request=Struct("topics" / array(string), "timeout" / Duration(int32) * "milliseconds"),
         response=Struct("topic_error_codes" / array_of("topic" / string, "error_code" / error_code)),
     ),
 )

@@ -19,9 +19,9 @@ from wirekit.schemas.kafka.types import (
     per_topic,
     string,
 )
-from wirekit.wire import Node, Struct, Timestamp, int16, int32, int64
+from wirekit.wire import Duration, Node, Struct, Timestamp, int16, int32, int64
 
-THROTTLE = "throttle_time_ms" / int32 * "how long a quota delayed the response"
+THROTTLE = "throttle_time_ms" / Duration(int32) * "how long a quota delayed the response"
 
 # 0 Produce. acks 0 gets no response at all. Versions 0 and 1 should carry messages of magic 0 and version 2 of magic 1,
 # but brokers take either in any version.
@@ -32,7 +32,7 @@ PRODUCED = (*PARTITION_ERROR, "base_offset" / int64 * "of the first message; -1 
 def _produced(record_set: Node) -> Struct:
     return Struct(
         "acks" / int16 * "0 none, 1 the leader, -1 all in-sync replicas; 0.8 also takes more than 1",
-        "timeout" / int32 * "milliseconds",
+        "timeout" / Duration(int32) * "milliseconds",
         "topic_data" / array(per_topic("data", "partition" / int32, "record_set" / record_set)),
     )
 
@@ -73,7 +73,7 @@ PRODUCE = Api(
 
 FETCHER = (
     "replica_id" / int32 * "of a follower; -1 a consumer, -2 a debugging consumer",
-    "max_wait_time" / int32 * "milliseconds",
+    "max_wait_time" / Duration(int32) * "milliseconds",
     "min_bytes" / int32,
 )
 FETCHED = "topics" / array(

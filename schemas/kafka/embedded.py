@@ -8,7 +8,21 @@ Source: Kafka 0.10.2 ``ConsumerProtocol.java``, ``GroupMetadataManager.scala``; 
 from __future__ import annotations
 
 from wirekit.schemas.kafka.types import array, array_of, data, nullable_data, nullable_string, string
-from wirekit.wire import If, IfMore, Sized, Struct, Switch, Timestamp, context, int16, int32, int64, this, unexplained
+from wirekit.wire import (
+    Duration,
+    If,
+    IfMore,
+    Sized,
+    Struct,
+    Switch,
+    Timestamp,
+    context,
+    int16,
+    int32,
+    int64,
+    this,
+    unexplained,
+)
 
 CONSUMER_SUBSCRIPTION = Struct(
     "version" / int16,
@@ -61,8 +75,8 @@ GROUP_VALUE = Struct(
             "member_id" / string,
             "client_id" / string,
             "client_host" / string,
-            "rebalance_timeout" / If(this._.version == 1, int32) * "milliseconds",
-            "session_timeout" / int32 * "milliseconds",
+            "rebalance_timeout" / If(this._.version == 1, Duration(int32)) * "milliseconds",
+            "session_timeout" / Duration(int32) * "milliseconds",
             "subscription" / data * "kafka.consumer_subscription, if protocol_type is consumer",
             "assignment" / data * "kafka.consumer_assignment, if protocol_type is consumer",
         ),

@@ -17,7 +17,7 @@ from wirekit.schemas.kafka.types import (
     per_topic,
     string,
 )
-from wirekit.wire import Struct, Timestamp, int32, int64
+from wirekit.wire import Duration, Struct, Timestamp, int32, int64
 
 MEMBERSHIP = ("group_generation_id" / int32 * "-1: outside group management", "member_id" / string)
 
@@ -53,7 +53,7 @@ OFFSET_COMMIT = Api(
         request=Struct(
             "group_id" / string,
             *MEMBERSHIP,
-            "retention_time" / int64 * "milliseconds; -1: as the broker is configured",
+            "retention_time" / Duration(int64) * "milliseconds; -1: as the broker is configured",
             "topics" / array(per_topic("partitions", *COMMIT, METADATA_TEXT)),
         ),
     ),
@@ -110,7 +110,7 @@ GROUP_PROTOCOLS = "group_protocols" / array_of(
     "protocol_name" / string,
     "protocol_metadata" / data * "kafka.consumer_subscription, if protocol_type is consumer",
 )
-SESSION_TIMEOUT = "session_timeout" / int32 * "milliseconds"
+SESSION_TIMEOUT = "session_timeout" / Duration(int32) * "milliseconds"
 
 JOIN_GROUP = Api(
     11,
@@ -132,7 +132,7 @@ JOIN_GROUP = Api(
         request=Struct(
             "group_id" / string,
             SESSION_TIMEOUT,
-            "rebalance_timeout" / int32 * "milliseconds",
+            "rebalance_timeout" / Duration(int32) * "milliseconds",
             *JOINED_MEMBER,
             GROUP_PROTOCOLS,
         ),

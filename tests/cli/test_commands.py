@@ -348,6 +348,21 @@ def test_schemas() -> None:
     layout = Run("schemas", "joyqueue.frame").out.decode()
     assert "uint32 = 0xcafebebe" in layout
     assert "bits 1-2" in layout
+    assert "  HEARTBEAT (7)" in layout
+    message = Run("schemas", "kafka.message").out.decode()
+    assert "int8, magic only; required" in message
+    assert "crc32 of all that follows\n" in message
+    assert "int8; default 0\n" in Run("schemas", "joyqueue.batch").out.decode()
+
+
+@pytest.mark.parametrize("key", ["kafka.metadata.request.v1", "joyqueue.batch", "kafka.message"])
+def test_what_schemas_call_required_is_what_encode_misses(key: str) -> None:
+    (layout,) = Run("schemas", key, "--output", "json").lines
+    top = [field for field in layout["fields"] if field["depth"] == 0]
+    required = {field["name"] for field in top if field["presence"] == "required" and ", if " not in field["type"]}
+    done = Run("encode", key, stdin=b"{}")
+    missed = {name for name in required if name in done.err}
+    assert missed == required, done.err
 
 
 def test_closed_pipe_is_no_error(fixtures: Path) -> None:

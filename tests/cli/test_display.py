@@ -37,3 +37,10 @@ def test_two_of_a_kind_are_misuse(arguments: tuple[object, object]) -> None:
         wirekit.decode(*arguments)  # type: ignore[arg-type]
     with pytest.raises(wirekit.Misuse):
         wirekit.frames(*arguments)  # type: ignore[arg-type]
+
+
+def test_spans_of_time_are_shown_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    request = wirekit.example("kafka.fetch.request.v0") | {"correlation_id": 1}
+    request["body"] |= {"max_wait_time": 90_000}
+    wirekit.decode(wirekit.encode("kafka.fetch.request.v0", request), "kafka.fetch.request.v0").show()
+    assert "max_wait_time = 1 min 30 s (90000)" in capsys.readouterr().out

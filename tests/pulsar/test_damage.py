@@ -14,7 +14,7 @@ FRAMES = Path(__file__).parents[2] / "fixtures" / "pulsar" / "frames"
 
 SAID = {
     "corrupt_batch_count_high": "entry.payload: count check failed at byte 102: stored 5, computed 3",
-    "corrupt_checksum": "entry.checksum: crc32c check failed at byte 34: stored 3929229785, computed 1196300936",
+    "corrupt_checksum": "entry.checksum: crc32c check failed at byte 34: stored 0xea3349d9, computed 0x474e1a88",
     "corrupt_lz4_garbage": (
         "entry.payload: 15 unexplained bytes at byte 71\n"
         "wirekit: pulsar.frame: entry.payload: decompression check failed at byte 71: "

@@ -21,6 +21,7 @@ from wirekit.cli.input import read_input
 from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry, variants
+from wirekit.values import Check
 
 PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than IP can have
 
@@ -195,8 +196,17 @@ def _complain(decoded: Decoded, strict: bool) -> int:
         status = 1
     for check in decoded.checks:
         if check.status == "bad":
-            numbers = check.note if check.computed is None else f"stored {check.stored}, computed {check.computed}"
+            numbers = check.note if check.computed is None else _numbers(decoded.schema, check)
             where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
             say(f"{decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}")
             status |= strict
     return status
+
+
+def _numbers(schema: str, check: Check) -> str:
+    """What is stored and what it should be, in hexadecimal where the field is shown so."""
+    from wirekit.display.fields import number_text
+    from wirekit.wire.hints import Hints
+
+    digits = Hints(registry[schema].node).at(check.path).digits
+    return f"stored {number_text(check.stored, digits)}, computed {number_text(check.computed, digits)}"

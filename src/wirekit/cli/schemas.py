@@ -8,7 +8,8 @@ from wirekit.cli.common import console, print_json, say
 from wirekit.errors import Misuse
 from wirekit.exports import FORMS, export
 from wirekit.registry import registry
-from wirekit.wire.describe import describe
+from wirekit.values import Symbol
+from wirekit.wire.describe import describe, tables
 
 
 @click.command("schemas")
@@ -61,11 +62,21 @@ def _show(key: str, output: str) -> None:
     schema = registry[key]
     lines = describe(schema.node)
     if output == "json":
-        fields = [{"depth": x.depth, "name": x.name, "type": x.type, "note": x.note} for x in lines]
+        fields = [
+            {
+                "depth": line.depth,
+                "name": line.name,
+                "type": line.type,
+                "note": line.note,
+                "presence": line.presence,
+                "symbols": None if line.table is None else line.table.name,
+            }
+            for line in lines
+        ]
+        symbols = {table.name: [_symbol(symbol) for symbol in table] for table in tables(lines)}
         notes = [{"text": note.text, "source": note.source} for note in schema.notes]
-        print_json(
-            {"key": key, "description": schema.description, "source": schema.source, "fields": fields, "notes": notes}
-        )
+        about = {"key": key, "description": schema.description, "source": schema.source}
+        print_json({**about, "fields": fields, "symbols": symbols, "notes": notes})
         return
     screen = console()
     screen.print(key, style="bold", markup=False, end="")
@@ -76,8 +87,17 @@ def _show(key: str, output: str) -> None:
     for line in lines:
         name = "  " * line.depth + line.name
         note = f"  ({line.note})" if line.note else ""
-        screen.print(f"  {name:{width}}{line.type}{note}", markup=False, soft_wrap=True)
+        needed = f"; {line.presence}" if line.presence else ""
+        screen.print(f"  {name:{width}}{line.type}{needed}{note}", markup=False, soft_wrap=True)
+    for table in tables(lines):
+        screen.print(table.name.rpartition(".")[2], style="bold", markup=False, soft_wrap=True)
+        for symbol in table:
+            screen.print(f"  {symbol!s:30}{symbol.description}".rstrip(), markup=False, soft_wrap=True)
     if schema.notes:
         screen.print("notes", style="bold")
     for entry in schema.notes:
         screen.print(f"  {entry.text}  [{entry.source}]", markup=False, soft_wrap=True)
+
+
+def _symbol(symbol: Symbol) -> dict[str, int | str | None]:
+    return {"value": int(symbol), "symbol": symbol.symbol, "description": symbol.description}

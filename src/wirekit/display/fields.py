@@ -23,6 +23,7 @@ FIRST_ELEMENTS = 12  # of a longer one
 MOST_PATTERN = 32  # bits of a number that are drawn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -172,6 +173,9 @@ class _Walk:
             case int() if display.unit:
                 time = in_utc(value, display.unit)
                 return (f"{time} ({value})", "") if time else (str(value), "")
+            case int() if display.duration and value > 0:
+                text = duration_text(value, display.duration)
+                return (text if text == f"{value} {display.duration}" else f"{text} ({value})"), ""
         return number_text(value, display.digits), ""
 
     def _shown_bytes(self, value: bytes) -> tuple[str, str]:
@@ -232,6 +236,25 @@ def in_utc(value: int, unit: str) -> str:
     fraction = f".{time.microsecond:06d}"[: digits + 1] if digits else ""
     fraction += f"{value % 1000:03d}" if unit == "ns" else ""
     return f"{time:%Y-%m-%d %H:%M:%S}{fraction} UTC"
+
+
+def duration_text(value: int, unit: str) -> str:
+    """A span of time in words.
+
+    >>> duration_text(500, "ms"), duration_text(90_000, "ms"), duration_text(1500, "us")
+    ('500 ms', '1 min 30 s', '1.5 ms')
+    """
+    nanoseconds = value * _NANOS[unit]
+    if nanoseconds < _NANOS["s"]:
+        size = next(name for name in ("ms", "us", "ns") if nanoseconds >= _NANOS[name])
+        return f"{nanoseconds / _NANOS[size]:g} {size}"
+    seconds, below = divmod(nanoseconds, _NANOS["s"])
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    fraction = f"{below:09d}".rstrip("0")
+    parts = {"d": days, "h": hours, "min": minutes, "s": f"{seconds}.{fraction}" if fraction else seconds}
+    return " ".join(f"{number} {name}" for name, number in parts.items() if number)
 
 
 def _address(value: bytes, family: str) -> str:

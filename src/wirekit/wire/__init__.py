@@ -37,6 +37,7 @@ from wirekit.wire.node import Node, context
 from wirekit.wire.numbers import (
     Bit,
     Bits,
+    Duration,
     Flag,
     Integer,
     Symbols,
@@ -96,6 +97,7 @@ __all__ = [
     "Const",
     "CountOf",
     "Default",
+    "Duration",
     "Delimited",
     "Encrypted",
     "Flag",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
+from wirekit.errors import WirekitError
+from wirekit.values import SymbolTable, to_json
 from wirekit.wire.blobs import Address, Bytes, Delimited, Padding, String
 from wirekit.wire.composite import (
     Array,
@@ -22,12 +24,14 @@ from wirekit.wire.composite import (
     Sized,
     Struct,
     Switch,
+    bare,
 )
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
-from wirekit.wire.node import Node
+from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
+from wirekit.wire.stream import Scope
 from wirekit.wire.told import Tells
 
 PROTOBUF_FIELDS_INSIDE = 40
@@ -35,12 +39,24 @@ PROTOBUF_FIELDS_INSIDE = 40
 
 @dataclass(frozen=True, slots=True)
 class FieldLine:
-    """One line of a layout: how deep, the field's name (or a case's value), its type, a note, the node of a field."""
+    """One line of a layout.
+
+    Attributes:
+        depth: how many fields it lies in.
+        name: the field's, or a case's value.
+        type: what its bytes are.
+        note: a remark.
+        presence: ``required`` or ``default 0`` for a value to be built; "" for what is computed or may be left out.
+        table: the names of its values.
+        node: of a field.
+    """
 
     depth: int
     name: str
     type: str
     note: str = ""
+    presence: str = ""
+    table: SymbolTable | None = None
     node: Node | None = None
 
 
@@ -57,7 +73,16 @@ def describe(node: Node) -> list[FieldLine]:
 def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
     if isinstance(node, Struct):
         for name, member in node.members:
-            yield _noted(FieldLine(depth, name, type_of(member), node.docs_of.get(name) or "", member), node, [name])
+            line = FieldLine(
+                depth,
+                name,
+                type_of(member),
+                node.docs_of.get(name) or "",
+                presence(member),
+                _table(member),
+                member,
+            )
+            yield _noted(line, node, [name])
             for line in _inside(member, depth + 1):
                 yield _noted(line, node, [name, line.name]) if line.depth == depth + 1 else line
     else:
@@ -116,7 +141,44 @@ def _protobuf(message: Any, depth: int, tells: Mapping[str, Tells]) -> Iterator[
         if field.table is not None:
             kind = field.table.name.rpartition(".")[2]
         note = f"{tells[field.name].what} of {tells[field.name].of}" if field.name in tells else ""
-        yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}", note)
+        yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}", note, "", field.table)
+
+
+def presence(node: Node) -> str:
+    """Whether a value to be built must have the field, or what stands for it: ``required``, ``default 0`` or "".
+
+    >>> from wirekit.wire import Default, Length, int32
+    >>> presence(int32), presence(Default(int32, 64)), presence(Length(int32))
+    ('required', 'default 64', '')
+    """
+    field = bare(node)
+    if isinstance(field, (Length, Checked, Const)):
+        return ""
+    while isinstance(node, If):
+        node = node.inner
+    if isinstance(node, (Switch, IfThenElse)):
+        return "required" if {presence(case) for _, case in node.parts()} == {"required"} else ""
+    try:
+        value = node.default(Scope.root({}))
+    except WirekitError:  # it depends on another field
+        return ""
+    if value is NOTHING:
+        return "required"
+    return f"default {to_json(value)}" if isinstance(node, Default) and isinstance(value, (int, str, bytes)) else ""
+
+
+def _table(node: Node) -> SymbolTable | None:
+    """The names of the values of a field, or of the elements of a list of them."""
+    if isinstance(node, Symbols):
+        return node.table
+    if isinstance(node, Struct) or len(node.parts()) != 1:
+        return None
+    return _table(node.parts()[0][1])
+
+
+def tables(lines: list[FieldLine]) -> list[SymbolTable]:
+    """The tables of names that fields of a layout have, each once."""
+    return list({id(line.table): line.table for line in lines if line.table is not None}.values())
 
 
 @singledispatch

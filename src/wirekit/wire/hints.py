@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from wirekit.wire.derived import Checked, Const
 from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.message import Protobuf
 from wirekit.wire.node import Node
-from wirekit.wire.numbers import Integer
+from wirekit.wire.numbers import Duration, Integer
 
 
 class Display(NamedTuple):
@@ -21,11 +22,13 @@ class Display(NamedTuple):
     Attributes:
         digits: how many hexadecimal digits its number has; 0 where it is shown in decimal.
         unit: of a time since the epoch ``s``, ``ms``, ``us`` or ``ns``; else "".
+        duration: the same of a span of time.
         family: of an address ``ipv4``, ``ipv6`` or ``mac``; else "".
     """
 
     digits: int = 0
     unit: str = ""
+    duration: str = ""
     family: str = ""
 
 
@@ -43,6 +46,7 @@ _Origin = Node | _MessageField
 Nodes = tuple[_Origin, ...]
 """The nodes that a value may have come from: a layout with choices does not tell which one it was."""
 
+_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 _LISTS = (Array, Repeat, RecordsToEnd)
 _SUM_DIGITS = 8
 
@@ -67,6 +71,13 @@ class Hints:
         if key not in self._inside:
             self._inside[key] = tuple(dict.fromkeys(part for node in nodes for part in _named(node, key[1])))
         return self._inside[key]
+
+    def at(self, path: str) -> Display:
+        """How to show the field at a path from the root, such as ``messages[0].crc``."""
+        nodes = self.root
+        for name in _STEP.findall(path):
+            nodes = self.inside(nodes, name)
+        return self.display(nodes)
 
     def display(self, nodes: Nodes) -> Display:
         """How to show what these nodes read."""
@@ -99,6 +110,8 @@ def _display(node: _Origin) -> Display:
         return Display(unit=node.message.times.get(node.path, ""))
     if isinstance(node, Address):
         return Display(family=node.family)
+    if isinstance(node, Duration):
+        return Display(duration=node.counts)
     if isinstance(node, Integer):
         return Display(unit=node.unit or "")
     if isinstance(node, (Const, Checked)) and isinstance(node.inner, Integer):

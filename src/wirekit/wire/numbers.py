@@ -221,6 +221,24 @@ class Timestamp(Integer):
         self.unit = unit
 
 
+class Duration(Integer):
+    """An integer that counts a span of time, which trees show in words; everywhere else it is the integer that it is.
+
+    Args:
+        number: the integer, of 1, 2, 4 or 8 bytes.
+        unit: ``s``, ``ms``, ``us`` or ``ns``.
+
+    >>> Duration(int32), Duration(int32).counts
+    (int32, 'ms')
+    """
+
+    def __init__(self, number: Integer, *, unit: str = "ms") -> None:
+        if type(number) is not Integer or number.real or number.length not in (1, 2, 4, 8) or unit not in UNITS:
+            raise Misuse(f"a duration is a plain integer in {', '.join(UNITS)}, not {number!r} in {unit}")
+        super().__init__(number.fmtstr[0], number.fmtstr[1])
+        self.counts = unit
+
+
 class Flag(Wrapping):
     """A boolean in an integer: 0 is false, anything else true; true is written as 1."""
 

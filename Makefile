@@ -83,7 +83,7 @@ lint: setup
 	$(BIN)/ruff check .
 	@rm -rf build/typing && mkdir -p build/typing/wirekit
 	@ln -s $(CURDIR)/src/wirekit/* $(CURDIR)/schemas $(CURDIR)/proto build/typing/wirekit/
-	@ln -s $(CURDIR)/src/pyspark_wirekit build/typing/
+	@ln -s $(CURDIR)/src/pyspark_wirekit $(CURDIR)/src/wirekit_command build/typing/
 	@set -o pipefail; echo "mypy -p wirekit -p pyspark_wirekit"; \
 	$(BIN)/mypy | sed -E 's,^build/typing/wirekit/(schemas|proto)/,\1/,; s,^build/typing/,src/,'
 

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
+
+from wirekit.cli import group
 
 ASKED = {
     "bash": """
@@ -48,7 +51,10 @@ def test_the_script_of_each_shell_is_printed(tmp_path: Path, shell: str) -> None
 
 
 @pytest.mark.parametrize("shell", ASKED)
-@pytest.mark.parametrize(("words", "expected"), [("pipe", "pipeline"), ("decode --out", "--output")])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("pipe", "pipeline"), ("decode --out", "--output"), ("schemas kaf", "kafka.message_set")],
+)
 def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
@@ -59,3 +65,20 @@ def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str
     command = [shell, "-c", text, *([] if shell == "fish" else [shell]), str(script)]
     done = subprocess.run(command, env=found, capture_output=True, text=True, check=False, timeout=60)
     assert expected in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "last", "expected"),
+    [
+        ("decode", "pul", {"pulsar.frame", "pulsar.batch", "file"}),
+        ("decode", "kafka.message", {"kafka.message", "kafka.message_set", "file"}),
+        ("decode kafka", "fra", {"file"}),
+        ("frames", "fra", {"file"}),
+        ("frames --protocol", "joy", {"joyqueue"}),
+        ("inspect --report", "p", {"file"}),
+    ],
+)
+def test_keys_and_files_are_completed(words: str, last: str, expected: set[str]) -> None:
+    found = ShellComplete(group, {}, "wirekit", "_WIREKIT_COMPLETE").get_completions(words.split(), last)
+    assert expected <= {each.value if each.type == "plain" else each.type for each in found}
+    assert all(each.value.startswith(last) for each in found)

@@ -9,16 +9,20 @@ import atexit
 import gc
 import importlib
 import os
+import signal
 import sys
 
 import click
 
 import wirekit
 from wirekit.cli.common import say
+from wirekit.cli.paging import no_pager_option, paging
 from wirekit.errors import Misuse, WirekitError
 
 COLLECT = 50_000
 """New objects after which unused ones are looked for. Layouts are thousands of objects, and records hold no cycles."""
+INTERRUPTED = 130
+"""The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
 """What a shell sets to ask for completion: ``bash_source`` and the like for its script, then what the script asks."""
 COMMANDS = {
@@ -35,6 +39,9 @@ COMMANDS = {
     "pipeline": "Captures to Parquet tables, on Spark or in this process.",
 }
 
+PAGED = ("decode", "example", "explain", "frames", "inspect", "messages", "schemas", "sql")
+"""Commands of which long output goes to a pager."""
+
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,6 +51,8 @@ class _Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"wirekit.cli.{cmd_name}").command
+        if cmd_name in PAGED and not any(option.name == "no_pager" for option in command.params):
+            command.params.append(no_pager_option())
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -67,7 +76,14 @@ def main(arguments: list[str] | None = None) -> None:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(group, {}, "wirekit", COMPLETE, instruction))
-    sys.exit(_run(arguments))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with paging():
+            status = _run(arguments)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(status)
 
 
 def _leave() -> None:
@@ -99,7 +115,7 @@ def _run(arguments: list[str] | None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
-        return 130
+        return INTERRUPTED
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 
+import click
+from click.shell_completion import CompletionItem
+
 from wirekit.cli.common import STANDARD_INPUT
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -31,3 +34,29 @@ def is_schema(name: str) -> bool:
         return bool(registry.protocol(name).client)
     except Misuse:
         return False
+
+
+class KeyType(click.ParamType):
+    """A schema key, or the name of a protocol; a shell completes it.
+
+    Args:
+        protocols: whether only protocols are meant.
+        files: whether a file may stand there as well.
+    """
+
+    name = "key"
+
+    def __init__(self, *, protocols: bool = False, files: bool = False) -> None:
+        self._protocols = protocols
+        self._files = files
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The protocols, and the keys of the one that is begun with."""
+        names = [*registry.protocols()]
+        if not self._protocols and "." in incomplete:
+            names = [*registry.keys()]
+        fitting = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        if not self._protocols and len(fitting) == 1 and "." not in incomplete:
+            keys = registry.keys()
+            fitting = [CompletionItem(key) for key in keys if key.startswith(f"{fitting[0].value}.")]
+        return fitting + ([CompletionItem(incomplete, type="file")] if self._files else [])

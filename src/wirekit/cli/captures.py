@@ -15,6 +15,7 @@ from wirekit.capture.files import Capture, Damaged, open_capture, piped_capture,
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
+from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, stored_kind
@@ -27,7 +28,7 @@ PROTOCOL_HELP = "The protocol of every connection. Real JMQ4 is joyqueue; jmq4 i
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
     port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="The protocol on a server port.")
-    protocol = click.option("--protocol", default="", metavar="P", help=PROTOCOL_HELP)
+    protocol = click.option("--protocol", default="", type=KeyType(protocols=True), metavar="P", help=PROTOCOL_HELP)
     return protocol(port(command))
 
 

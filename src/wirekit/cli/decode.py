@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from wirekit.cli.arguments import schema_and_file
+from wirekit.cli.arguments import KeyType, schema_and_file
 from wirekit.cli.common import (
     console,
     on_terminal,
@@ -27,8 +27,8 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
 
 
 @click.command("decode")
-@click.argument("schema", required=False)
-@click.argument("file", required=False)
+@click.argument("schema", required=False, type=KeyType(files=True))
+@click.argument("file", required=False, type=click.Path())
 @click.option("--hex", "hex_text", metavar="TEXT", help="Decode this text instead of a file.")
 @click.option(
     "--input",

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from wirekit.cli.arguments import schema_and_file
+from wirekit.cli.arguments import KeyType, schema_and_file
 from wirekit.cli.common import on_terminal, read_bytes, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.engine import encode
@@ -18,8 +18,8 @@ from wirekit.values import json_text
 
 
 @click.command("encode")
-@click.argument("schema", required=False)
-@click.argument("file", required=False)
+@click.argument("schema", required=False, type=KeyType(files=True))
+@click.argument("file", required=False, type=click.Path())
 @click.option("--output", type=click.Choice(["raw", "hex"]), help="By default hex on a terminal, raw on a pipe.")
 @click.option("--strict", is_flag=True, help="Build nothing that peers refuse, or that has a wrong number or a gap.")
 @context_option

@@ -6,12 +6,13 @@ import json
 
 import click
 
+from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import on_terminal, print_json
 from wirekit.cli.context import check_context, context_option, parse_context
 
 
 @click.command("example")
-@click.argument("key")
+@click.argument("key", type=KeyType())
 @context_option
 def command(key: str, context_pairs: tuple[str, ...]) -> int:
     """Print a small valid value of KEY as JSON, which `wirekit encode KEY` takes.

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import click
 
+from wirekit.cli.arguments import KeyType
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.compiler import ir, rows, trace
 from wirekit.compiler.rows import build as rows_build
@@ -23,7 +24,7 @@ COLUMNS = {"columns": "columns", "program": "columns", "build-columns": "buildin
 
 
 @click.command("explain")
-@click.argument("key")
+@click.argument("key", type=KeyType())
 @click.option(
     "--engine",
     type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "program", "build-columns", "ir"]),

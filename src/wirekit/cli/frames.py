@@ -24,7 +24,7 @@ PICTURES = ("tree", "hexdump", "raw")
 
 
 @click.command("frames")
-@click.argument("captures", nargs=-1, metavar="CAPTURE...")
+@click.argument("captures", nargs=-1, type=click.Path(), metavar="CAPTURE...")
 @choice_options
 @selection_options
 @click.option("--follow", metavar="N", help="The whole conversation of a connection, with what is missing in it.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.arguments import is_schema
+from wirekit.cli.arguments import KeyType, is_schema
 from wirekit.cli.common import console, need, plural, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.registry import registry
@@ -24,7 +24,7 @@ DEFAULT_VECTORS = 1000
 
 
 @click.command("fuzz")
-@click.argument("schema", metavar="KEY", required=False)
+@click.argument("schema", metavar="KEY", required=False, type=KeyType())
 @click.option(
     "--target", help="python:module:function, 'command:./parser {file}', 'client:./client {port}' or tcp:host:port."
 )

@@ -29,14 +29,14 @@ from wirekit.stored import Report as DirectoryReport
 
 
 @click.command("inspect")
-@click.argument("paths", nargs=-1, metavar="CAPTURE|DIRECTORY...")
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="CAPTURE|DIRECTORY...")
 @choice_options
 @selection_options
 @click.option("--connections", is_flag=True, help="Show what each connection carries: producers, consumers, clients.")
 @click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
 @click.option(
-    "--report", "page", metavar="FILE.html", help="Also write a page to look at in a browser, all in one file."
+    "--report", "page", type=click.Path(), metavar="FILE.html", help="Also write a page for a browser, all in one file."
 )
 @click.option(
     "--payloads", is_flag=True, help="With --report: application data and other texts too, not only their sizes."

@@ -52,7 +52,7 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 
 
 @click.command("messages")
-@click.argument("files", nargs=-1, required=True, metavar="CAPTURE|SEGMENT...")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="CAPTURE|SEGMENT...")
 @choice_options
 @selection_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")

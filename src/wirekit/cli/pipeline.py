@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 
 
 @click.command("pipeline")
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("--output", "-o", required=True, metavar="DIR", help="Where the tables go; empty, or made by wirekit.")
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(), metavar="INPUT...")
+@click.option(
+    "--output",
+    "-o",
+    required=True,
+    type=click.Path(),
+    metavar="DIR",
+    help="Where the tables go; empty, or made by wirekit.",
+)
 @click.option(
     "--engine",
     type=click.Choice(["serial", "spark"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import console, print_json, say
 from wirekit.errors import Misuse
 from wirekit.exports import FORMS, export
@@ -13,7 +14,7 @@ from wirekit.wire.describe import describe, tables
 
 
 @click.command("schemas")
-@click.argument("keys", metavar="[KEY]...", nargs=-1)
+@click.argument("keys", metavar="[KEY]...", nargs=-1, type=KeyType())
 @click.option("--output", type=click.Choice(["text", "json", *FORMS]), default="text")
 def command(keys: tuple[str, ...], output: str) -> int:
     """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY.

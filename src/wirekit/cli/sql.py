@@ -40,14 +40,14 @@ FORMS = ("table", "json", "csv", "parquet")
 
 @click.command("sql")
 @click.argument("query")
-@click.argument("paths", nargs=-1, required=True, metavar="CAPTURE|SEGMENT|DIRECTORY...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="CAPTURE|SEGMENT|DIRECTORY...")
 @choice_options
 @click.option(
     "--output",
     type=click.Choice(FORMS),
     help="By default what the name of --to ends with, else a table on a terminal and a line of JSON a row on a pipe.",
 )
-@click.option("--to", metavar="FILE", help="Write to FILE; Parquet needs one.")
+@click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; Parquet needs one.")
 @separate_option
 def command(
     query: str,

@@ -1,0 +1,13 @@
+"""What the command ``wirekit`` runs first: it imports nothing of wirekit, so that Ctrl-C is quiet while that loads."""
+
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """Runs the command line; until it is loaded, Ctrl-C ends the process without a word."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from wirekit.cli import main as run
+
+    run()

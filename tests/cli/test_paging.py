@@ -1,0 +1,72 @@
+"""On a terminal long output goes to the pager and short output does not; Ctrl-C is quiet from the beginning."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+ROWS = 24
+
+
+def on_terminal(tmp_path: Path, *arguments: str, pager: str = "") -> tuple[str, str]:
+    """(What a command shows on a terminal of 24 lines, what its pager got)."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, 80, 0, 0))
+    shown = tmp_path / "shown"
+    command = tmp_path / "pager"
+    command.write_text(f"#!/bin/sh\n{pager or f'cat > {shown}'}\n")
+    command.chmod(0o755)
+    environment = os.environ | {"TERM": "xterm", "PAGER": str(command), "COLUMNS": "80", "LINES": str(ROWS)}
+    program = [sys.executable, "-m", "wirekit", *arguments]
+    with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        pieces = []
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+    os.close(ours)
+    return b"".join(pieces).decode(), shown.read_text() if shown.exists() else ""
+
+
+def test_what_is_longer_than_the_terminal_goes_to_the_pager(tmp_path: Path) -> None:
+    terminal, paged = on_terminal(tmp_path, "schemas", "kafka")
+    assert terminal == ""
+    assert paged.count("\n") > ROWS
+    assert "\x1b[1m" in paged  # colours as on the terminal
+
+
+@pytest.mark.parametrize("arguments", [["schemas", "kafka.message"], ["schemas", "kafka", "--no-pager"]])
+def test_what_is_short_or_shall_not_does_not(tmp_path: Path, arguments: list[str]) -> None:
+    terminal, paged = on_terminal(tmp_path, *arguments)
+    assert "kafka.message" in terminal
+    assert paged == ""
+
+
+def test_a_pager_that_is_left_is_no_error(tmp_path: Path) -> None:
+    terminal, _ = on_terminal(tmp_path, "schemas", pager="exit 0")
+    assert terminal == ""
+
+
+def test_an_interrupt_while_wirekit_loads_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "wirekit").mkdir()
+    (tmp_path / "wirekit" / "__init__.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    code = "import wirekit_command; wirekit_command.main()"
+    source = Path(__file__).parents[2] / "src" / "wirekit_command"
+    (tmp_path / "wirekit_command").symlink_to(source)
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")

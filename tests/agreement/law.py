@@ -42,21 +42,6 @@ def columnar(key: str) -> bool:
 
 LISTS = {"kafka.metadata.response.v1", "kafka.fetch.response.v2", "joyqueue.commit_ack.request", "net.pcapng.blocks.le"}
 """Of the many schemas with lists in a record: counted, to the end, inside each other, in alternatives."""
-UNBUILT = frozenset(
-    {
-        "net.proxy_v1",
-        "net.proxy_v2",
-        "kafka.request",
-        "kafka.offset_checkpoint",
-        "kafka.meta_properties",
-        "joyqueue.frame",
-        "joyqueue.frame_unsigned",
-        "joyqueue.frame_opened",
-        "jmq4.frame",
-        "jmq4.frame_opened",
-    }
-)
-"""What gives columns and is not built from them: docs/columns.md says why."""
 
 
 @functools.cache
@@ -138,7 +123,7 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
 def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:
     """Builds what was scanned: to the same bytes, to others that say the same, or refused; gives which.
 
-    All schemas that come with wirekit and give columns are built but for ``UNBUILT``, of other layouts not all.
+    All schemas that come with wirekit are built, of other layouts not all.
 
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
     built then gives the same columns, but for what is computed, and the same bytes again.
@@ -156,7 +141,7 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
         built = assembled(key, batch, context=context)
     except Misuse as error:
         why = str(error)
-    if "is not built from columns" in why and (key in UNBUILT or key.partition(".")[0] not in BUILT_IN):
+    if "is not built from columns" in why and key.partition(".")[0] not in BUILT_IN:
         return "not built"
     if why:
         assert any(text in why for text in LOST), why

@@ -1,12 +1,14 @@
-"""Every schema gives columns, whole frames with a payload for each command as well: what the reference engine reads."""
+"""Every schema gives columns and is built from them, whole frames with a payload for each command as well."""
 
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
 import wirekit
+from tests.agreement.law import rebuild
 from tests.agreement.walk import compare
 from wirekit.compiler.columns import program
 from wirekit.compiler.columns.front import is_told
@@ -32,16 +34,21 @@ def example(key: str) -> bytes:
 
 
 @pytest.mark.parametrize("key", [*FRAMES, *CLOSED, *TEXTS, *MESSAGES])
-def test_records_are_those_of_the_reference_engine_damaged_or_not(key: str) -> None:
+def test_records_are_those_of_the_reference_engine_damaged_or_not_and_come_back(key: str) -> None:
     draw = random.Random(key)
     data = example(key)
     batch, errors = compare(key, data)
     assert (batch.num_rows, errors.num_rows) == (1, 0)
+    outcomes = Counter([rebuild(key, data)])
+    assert set(outcomes) <= {"built", "built in the usual form"}
     for _ in range(60):
         damaged = bytearray(data * draw.choice((1, 2)))
         for _ in range(draw.randrange(1, 4)):
             damaged[draw.randrange(len(damaged))] = draw.randrange(256)
-        compare(key, bytes(damaged[: draw.randrange(len(damaged) + 1)] if draw.random() < 0.3 else damaged))
+        changed = bytes(damaged[: draw.randrange(len(damaged) + 1)] if draw.random() < 0.3 else damaged)
+        compare(key, changed)
+        outcomes[rebuild(key, changed)] += 1
+    assert outcomes["not built"] < sum(outcomes.values())
 
 
 def test_every_schema_gives_columns() -> None:
@@ -67,14 +74,14 @@ def test_every_column_is_filled_by_a_step(key: str) -> None:
 
 
 def test_a_new_layout_needs_no_compilation() -> None:
-    """One interpreter reads all layouts."""
+    """One interpreter reads all layouts, and another one writes them."""
     from wirekit.compiler import cache
 
     before = dict(cache._modules)
     for key in ("kafka.offset_index", "jmq4.header", "kafka.request"):
         try:
-            wirekit.columns(key, example(key))
+            wirekit.build_columns(key, wirekit.columns(key, example(key)))
         except WireError:
             continue
     compiled = {source for source, _ in cache._modules} - {source for source, _ in before}
-    assert compiled <= {module_text()}
+    assert compiled <= {module_text(), cache.BUILDER[0]}

@@ -32,7 +32,7 @@ COLUMNS = {"columns": "columns", "program": "columns", "build-columns": "buildin
     help=(
         "rows: the generated decoder (default); trace: the generated code that says where each field lies; build: the "
         "generated encoder; direct: the same for plain mappings; load: what makes the encoder's records of other JSON; "
-        "columns, or program: the steps that fill Arrow columns; build-columns: the generated kernel that builds "
+        "columns, or program: the steps that fill Arrow columns; build-columns: the steps that build "
         "from them; "
         "ir: the layout that all are generated from."
     ),
@@ -57,7 +57,7 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
         told: tuple[Any, ...] = (front.read(FRONT) if front is not None else b"",)
         if context:
             told = (*told, context)
-        click.echo(_kernel(key, engine, *told), nl=False)
+        click.echo(_steps(key, engine, *told), nl=False)
     else:
         write = {
             "rows": rows.writer,
@@ -70,8 +70,8 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
     return 0
 
 
-def _kernel(key: str, engine: str, *told: Any) -> str:
-    """The program, or the source of the kernel, of a columns engine."""
+def _steps(key: str, engine: str, *told: Any) -> str:
+    """The program of an engine of columns."""
     registry[key]
     try:
         module = importlib.import_module(f"wirekit.compiler.{COLUMNS[engine]}")

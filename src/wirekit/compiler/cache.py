@@ -61,8 +61,8 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, protobuf, protobuf_writes, reads, values, writes
-    from wirekit.runtime.loop import FINGERPRINT
+    from wirekit.compiler.kernels import arrays, crc, protobuf, reads
+    from wirekit.runtime import loop, writing
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -70,8 +70,7 @@ def module_text(source: str, offsets: str) -> str:
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
         f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"messages {protobuf.FINGERPRINT}",
-        f"arrays {arrays.FINGERPRINT}, writes {writes.FINGERPRINT} {protobuf_writes.FINGERPRINT}",
-        f"values {values.FINGERPRINT}, interpreter {FINGERPRINT}",
+        f"arrays {arrays.FINGERPRINT}, interpreters {loop.FINGERPRINT} {writing.FINGERPRINT}",
         f"offsets {offsets}",
     ]
     source = re.sub(r"\bint32_(\w+) as offsets_", rf"{offsets}_\1 as offsets_", source)
@@ -95,6 +94,22 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
 
 BY_TABLE = "by table"
 """The type of the offsets of what learns it from the table."""
+
+
+BUILDER = (
+    """\
+from numba import njit
+
+from wirekit.runtime.writing import build_records
+
+
+@njit(nogil=True, cache=True)
+def build(code, registers, table, state):
+    return build_records(code, registers, table, state)
+""",
+    "by row",
+)
+"""The module of the interpreter of write programs."""
 
 
 def interpreter() -> Callable[..., Any]:
@@ -126,6 +141,11 @@ def kernel(source: str) -> Callable[..., Any]:
 
 def _name(text: str) -> str:
     return f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+
+
+def builder() -> Callable[..., Any]:
+    """The interpreter of write programs, which is compiled once a machine, too."""
+    return function(*BUILDER, "build")
 
 
 def _module(text: str) -> ModuleType:

@@ -11,12 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.choices import Choices, Join
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.maker import Maker
 from wirekit.program.parts import Deferred
 from wirekit.program.steps import (
-    Body,
     Bound,
     Close,
     Copy,
@@ -28,8 +26,6 @@ from wirekit.program.steps import (
     Refuse,
     Seek,
     Slice,
-    Step,
-    Switch,
     Test,
     Try,
 )
@@ -37,12 +33,10 @@ from wirekit.program.unfit import unfit
 from wirekit.program.values import Place, Scope, Value
 
 Work = Callable[[], Value]
-Join = Callable[[list[Body]], Step | None]
-"""What makes a step of the bodies of alternatives; None where there is one, which is always done."""
 
 
 @dataclass(slots=True)
-class Branches(Maker):
+class Branches(Choices):
     """The nodes that are there or not, or one of several.
 
     Attributes:
@@ -114,41 +108,6 @@ class Branches(Maker):
         if len(results) == 1:
             return maybe(results[0][1], results[0][0])
         return Value(unfit="one of several fields")
-
-    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
-        """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""
-        if isinstance(node, ir.Either):
-            condition, zero = self.expression(node.condition, scope, path)[0], self.constant(0)
-            return [node.then, node.otherwise], lambda bodies: Test("!=", condition, zero, *bodies)
-        rows: dict[int, list[tuple[int | None, ...]]] = {}
-        nodes: dict[int, ir.Node | None] = {}
-        for values, inner in node.cases:
-            rows.setdefault(id(inner), []).append(self.values(node, values, path))
-            nodes[id(inner)] = inner
-        on = [self.selector(tree, scope, path) for tree in node.on]
-        listed = list(rows.values())
-
-        def join(bodies: list[Body]) -> Step:
-            return Switch(on, list(zip(listed, bodies[:-1], strict=True)), bodies[-1])
-
-        return [*nodes.values(), node.otherwise], join
-
-    def values(self, node: ir.Node, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
-        """The values of a case."""
-        for value in values:
-            if value is not None and not isinstance(value, int):
-                raise unfit(self.key, path, "a choice", f"{value!r} is no number")
-        if isinstance(node, (ir.Choice, ir.Packed)) and len(values) != len(node.on):
-            raise unfit(self.key, path, node)
-        return tuple(int(value) if isinstance(value, int) else None for value in values)
-
-    def selector(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int | None]:
-        """(register, register for whether it is there) of what a choice looks at."""
-        if isinstance(tree, Field):
-            value = scope.value(self.key, tree, path)
-            if value.present and not value.unfit:
-                return self.operand(value.place), self.all_of(value.present)
-        return self.expression(tree, scope, path)[0], None
 
     def no_case(self, node: ir.Choice | ir.Either, path: str) -> Value:
         """Another value than those of the cases is wrong."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression
 from wirekit.program.columns import CONTENTS, Contents
 from wirekit.program.facts import holds_records
 from wirekit.program.messages import Place as Slot
 from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.shared import Sharing
-from wirekit.program.steps import Body, Copy, Emit, Let, Slice, Step, Switch, Test, Walk
+from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Picked, Scope, Value
 
@@ -22,13 +21,7 @@ WIDTHS |= {"sint64": WIDTHS["int64"]}
 
 @dataclass(slots=True)
 class Held(Sharing):
-    """Messages, and the lists that a record holds.
-
-    Attributes:
-        opaque: register for whether a field's bytes are not the plain content.
-    """
-
-    opaque: int = 0
+    """Messages, and the lists that a record holds."""
 
     def protobuf(self, node: ir.Protobuf, path: str, limit: int) -> Value:
         """A message up to the limit."""
@@ -60,71 +53,6 @@ class Held(Sharing):
         self.contents = Contents(column.slot)
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
-
-    def branch(self, node: ir.Node, path: str, scope: Scope, contents: Contents) -> None:
-        """Finds out what the bytes are."""
-        match node:
-            case ir.Blob(length=None, part=part):
-                if part:
-                    self.put(Let(self.opaque, "=", self.constant(1)))
-            case ir.Fallback(node=ir.Protobuf(message=message)):
-                contents.messages.append(message)
-                self.put(Let(self.told["listed"], "=", self.constant(1 + len(contents.messages))))
-            case ir.Several(count=None, until=b"", stop=False, element=element):
-                if contents.element is not None and contents.element is not element:
-                    raise unfit(self.key, path, node, "records of two layouts")
-                contents.element = element
-                self.put(Let(self.told["listed"], "=", self.constant(1)))
-                if node.announced is not None:
-                    self.put(Let(self.told["count"], "=", self.amount(node.announced, scope, path)[0]))
-            case ir.Either() | ir.Choice():
-                nodes, join = self.alternatives(node, scope, path)
-                bodies: list[Body] = []
-                for inner in nodes:
-                    if inner is None:
-                        raise unfit(self.key, path, node)
-                    with self.block() as body:
-                        self.branch(inner, path, scope, contents)
-                    bodies.append(body)
-                step = join(bodies)
-                assert step is not None
-                self.put(step)
-            case ir.Packed(blob=ir.Blob(length=None)):
-                names = tuple(dict.fromkeys(name for _, name in node.codecs))
-                if contents.codecs not in ((), names):
-                    raise unfit(self.key, path, node, "compressed in two ways")
-                contents.codecs = names
-                codec = self.told["codec"]
-                self.put(Let(self.opaque, "=", self.constant(1)))
-                self.put(self.codec_of(node, codec, names, scope, path))
-                with self.block() as body:
-                    if node.size is not None:
-                        self.put(Let(self.told["size"], "=", self.or_none(node.size, scope, path)))
-                    self.branch(node.node, path, scope, contents)
-                self.put(Test("!=", codec, self.constant(0), body))
-            case _:
-                raise unfit(self.key, path, node)
-
-    def codec_of(self, node: ir.Packed, to: int, names: tuple[str, ...], scope: Scope, path: str) -> Step:
-        """The step that sets a register to the number of the codec plus one."""
-        on = [self.selector(tree, scope, path) for tree in node.on]
-        rows: dict[str, list[tuple[int | None, ...]]] = {}
-        for values, name in node.codecs:
-            rows.setdefault(name, []).append(self.values(node, values, path))
-        cases: list[tuple[list[tuple[int | None, ...]], Body]] = []
-        for name, listed in rows.items():
-            cases.append((listed, [Let(to, "=", self.constant(names.index(name) + 1))]))
-        return Switch(on, cases, [])
-
-    def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
-        """The register with a number, -1 where it is not there."""
-        value = scope.value(self.key, tree, path)
-        register = self.operand(value.place)
-        if not value.present:
-            return register
-        either = self.let("=", self.constant(-1))
-        self.put(Test("!=", self.all_of(value.present), self.constant(0), [Let(either, "=", register)]))
-        return either
 
     def verify_told(self, node: ir.Structure, rule: ir.Told, path: str, values: list[Value]) -> None:
         """The verdict on a size that a message tells of a member that is there as it stands."""

@@ -26,6 +26,7 @@ from wirekit.program.steps import (
     Try,
     Varint,
 )
+from wirekit.program.write_steps import Each
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -40,12 +41,18 @@ def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> B
     Args:
         wanted: whether a column is filled; by default all are.
     """
-    body = _compared(_selected(program.steps, wanted), program.constants.get(0))
+    fewer = without_needless(_selected(program.steps, wanted), program.constants.get(0))
+    unset = _unset(fewer)
+    return _joined(_mapped(fewer, lambda step: _cleared(step, unset)))
+
+
+def without_needless(body: Body, zero: int | None) -> Body:
+    """Steps without those whose result nobody reads; ``zero`` is the register of 0."""
+    body = _compared(body, zero)
     fewer = _needed(body)
     while sum(1 for _ in every(fewer)) < sum(1 for _ in every(body)):
         body, fewer = fewer, _needed(fewer)
-    unset = _unset(fewer)
-    return _joined(_mapped(fewer, lambda step: _cleared(step, unset)))
+    return fewer
 
 
 def _needed(body: Body) -> Body:
@@ -77,7 +84,7 @@ def _with_inner(body: Body, work: Callable[[Body], Body]) -> Iterator[Step]:
             case Switch():
                 cases = [(rows, work(inner)) for rows, inner in step.cases]
                 yield replace(step, cases=cases, otherwise=work(step.otherwise))
-            case Loop():
+            case Loop() | Each():
                 yield replace(step, body=work(step.body))
             case Try():
                 yield replace(step, body=work(step.body), otherwise=work(step.otherwise))

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 from wirekit.program import steps
 from wirekit.program.columns import Column
+from wirekit.program.messages import Tables
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Load, Step
+from wirekit.program.write import WriteProgram
+from wirekit.program.write_steps import WriteStep
 
 
 def shown(program: Program) -> str:
@@ -26,8 +29,20 @@ def shown(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shown_writing(program: WriteProgram) -> str:
+    """The steps of a write program, and its columns."""
+    show = _Show(program)
+    lines = [
+        *show.body(program.steps, 0),
+        "end of record",
+        "",
+        f"columns: {', '.join(each.path or '(value)' for each in program.columns)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 class _Show:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program | WriteProgram) -> None:
         self.program = program
         self.names = {register: str(value) for value, register in program.constants.items()}
         self.names |= {steps.RANGE: "end", steps.FRAME: "frame", steps.ROW: "row"}
@@ -43,8 +58,15 @@ class _Show:
     def fault(self, fault: Fault | None) -> str:
         if fault is None:
             return ""
+        if isinstance(self.program, WriteProgram):
+            refusal = self.program.refusals[fault.reason - 1]
+            return f" else refused {refusal.path or '(value)'}"
         reason = self.program.reasons[fault.reason - 1]
         return f" else {'cut or ' if fault.cut else ''}{reason.kind} {reason.path or '(value)'}"
+
+    def message(self, number: int) -> str:
+        message = self.program.messages[number]
+        return (message.path if isinstance(message, Tables) else message.tables.path) or "(value)"
 
     def column(self, column: Column | None) -> str:
         return "" if column is None else f" -> {column.path or '(value)'}"
@@ -124,6 +146,10 @@ class _Show:
         inner = depth + 1
         name, fault = self.name, self.fault
         match step:
+            case WriteStep():
+                yield step.shown(name)
+                for body in step.bodies():
+                    yield from self.body(body, inner)
             case steps.Prefixed():
                 number = f"{'int' if step.number.signed else 'uint'}{8 * step.number.size}"
                 null = f", {step.null} is null" if step.null is not None else ""
@@ -164,11 +190,11 @@ class _Show:
                 yield "  " * depth + "or else:"
                 yield from self.body(step.otherwise, inner)
             case steps.Walk():
-                path = self.program.messages[step.message].path or "(value)"
+                path = self.message(step.message)
                 yield f"walk message {path} before {name(step.limit)}: {name(step.good)}"
             case steps.Pick():
-                path = self.program.messages[step.message].path or "(value)"
+                path = self.message(step.message)
                 yield f"pick {name(step.to)}, {name(step.present)} = field {step.slot} of {path}"
             case steps.Keep():
                 for which, there in step.messages:
-                    yield f"keep message {self.program.messages[which].path or '(value)'}{self.given(there)}"
+                    yield f"keep message {self.message(which)}{self.given(there)}"

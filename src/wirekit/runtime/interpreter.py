@@ -89,7 +89,7 @@ def _compares(symbol: Any, left: Any, right: Any) -> bool:
 
 
 @dividing
-def _computed(symbol: Any, left: Any, right: Any) -> Any:
+def computed(symbol: Any, left: Any, right: Any) -> Any:
     if symbol == SAME_AS:
         return left
     if symbol < BOTH:
@@ -118,7 +118,7 @@ def _computed(symbol: Any, left: Any, right: Any) -> Any:
 
 
 @inner
-def _case(code: Any, pc: Any, reg: Any) -> Any:
+def case_of(code: Any, pc: Any, reg: Any) -> Any:
     """Where a switch leads."""
     width, rows, otherwise = word(code, pc + ONE), word(code, pc + TWO), word(code, pc + THREE)
     on = pc + FOUR
@@ -152,7 +152,7 @@ def _is_text(t: Any, start: int, length: int) -> bool:
 
 
 @inner
-def _in_ranges(code: Any, at: Any, count: Any, value: Any) -> bool:
+def in_ranges(code: Any, at: Any, count: Any, value: Any) -> bool:
     for _ in range(count):
         if np.int64(word(code, at)) <= value <= np.int64(word(code, at + ONE)):
             return True
@@ -245,8 +245,8 @@ def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
 
 
 @inner
-def _checksum(t: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
-    b = _buffer(t)
+def checksum_of(b: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
+    """A checksum of a range; words at a place have its parameters."""
     if algorithm == CRC:
         return _crc(b, start, end, code, at)
     if algorithm == TWO_SUMS:
@@ -344,7 +344,7 @@ def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Verifies a checksum; gives where to go on."""
     hole = np.int64(-1) if word(code, pc + FIVE) == NONE else get(reg, word(code, pc + FIVE))
     start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-    value = _checksum(t, word(code, pc + TWO), start, end, hole, code, pc + NINE)
+    value = checksum_of(_buffer(t), word(code, pc + TWO), start, end, hole, code, pc + NINE)
     stored = get(reg, word(code, pc + SIX)) & np.int64(word(code, pc + SEVEN))
     put(reg, word(code, pc + ONE), np.int64(stored == value))
     return pc + NINE + word(code, pc + EIGHT)
@@ -528,7 +528,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return pc + TWO, p
     if op == ONE_OF:
         count = word(code, pc + THREE)
-        if not _in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
+        if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
             return _fail(reg, word(code, pc + TWO)), p
         return pc + FOUR + TWO * count, p
     if op == EMIT_ABSENT:
@@ -579,7 +579,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc = pc + FOUR if holds else word(code, pc + THREE)
         elif op == LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            put(reg, word(code, pc + TWO), _computed(word(code, pc + ONE), left, right))
+            put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
             pc += FIVE
         elif op == EMIT:
             column, width = word(code, pc + ONE), word(code, pc + TWO)
@@ -630,7 +630,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif op == JUMP:
             pc = word(code, pc + ONE)
         elif op == SWITCH:
-            pc = _case(code, pc, reg)
+            pc = case_of(code, pc, reg)
         elif op == SEEK:
             p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
             pc += THREE

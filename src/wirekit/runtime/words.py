@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirekit.checksums import TwoSums
+from wirekit.checksums import Form
 from wirekit.compiler import ir
 from wirekit.crc import Crc
 from wirekit.program import steps
@@ -48,15 +48,16 @@ def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Wor
         body: its steps, shortened.
         entries: the columns that they fill, and all lists.
     """
-    encoder = _Encoder(program, {id(entry): place_of(at) for at, entry in enumerate(entries)})
+    places = {id(entry): place_of(at) for at, entry in enumerate(entries)}
+    encoder = Encoder(program.reasons, program.constants, places)
     encoder.code.append(op.FAILED)
     encoder.body(body)
     encoder.code.append(op.END)
     registers = np.zeros(program.registers, np.int64)
     for value, register in program.constants.items():
         registers[register] = value
-    places = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
-    return Words(_unsigned(encoder.code), registers, (places[0], places[1]), entries)
+    direct = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
+    return Words(unsigned(encoder.code), registers, (direct[0], direct[1]), entries)
 
 
 def is_direct(entry: Column | Repeated) -> bool:
@@ -69,11 +70,18 @@ def place_of(entry: int) -> int:
     return op.COLUMNS + op.WIDTH_OF_COLUMN * entry
 
 
-class _Encoder:
-    def __init__(self, program: Program, places: dict[int, int]) -> None:
+class Encoder:
+    """Steps to words.
+
+    Args:
+        constants: the register of each number.
+        places: where entries stand in the table, by id.
+    """
+
+    def __init__(self, reasons: list[Reason], constants: dict[int, int], places: dict[int, int]) -> None:
         self.code: list[int] = []
-        self.reasons = program.reasons
-        self.constants = {register: value for value, register in program.constants.items()}
+        self.reasons = reasons
+        self.constants = {register: value for value, register in constants.items()}
         self.places = places
         self.direct: list[tuple[int, int]] = []
         self.handlers: list[list[int]] = []  # words that name the place of each handler around, to be filled in
@@ -189,17 +197,9 @@ class _Encoder:
                 self.put(op.UTF8, step.to, step.start, step.length)
             case steps.Checksum():
                 hole = NONE if step.hole is None else step.hole
-                form = step.form
-                which = op.CRC if isinstance(form, Crc) else op.TWO_SUMS
-                which = op.ALGORITHMS.index(form) if isinstance(form, str) else which
+                which, parameters = checksum_words(step.form)
                 self.put(op.CHECKSUM, step.to, which, step.start, step.end, hole, step.stored, step.mask)
-                if isinstance(form, Crc):
-                    self.put(256 + 6, int(form.refin), form.first, 64 - form.width, int(form.refin != form.refout))
-                    self.put(form.width, form.xorout, *form.table)
-                elif isinstance(form, TwoSums):
-                    self.put(4, form.size, form.modulus, form.first, form.bits)
-                else:
-                    self.put(0)
+                self.put(len(parameters), *parameters)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
@@ -351,6 +351,17 @@ def how(number: ir.Number) -> int:
     return 64 - 8 * number.size + big + (op.SIGNED if number.signed and not number.real else 0)
 
 
-def _unsigned(code: list[int]) -> NDArray[Any]:
+def checksum_words(form: Form) -> tuple[int, list[int]]:
+    """(what computes a checksum, its parameters)."""
+    match form:
+        case str():
+            return op.ALGORITHMS.index(form), []
+        case Crc():
+            flags = int(form.refin), form.first, 64 - form.width, int(form.refin != form.refout)
+            return op.CRC, [*flags, form.width, form.xorout, *form.table]
+    return op.TWO_SUMS, [form.size, form.modulus, form.first, form.bits]
+
+
+def unsigned(code: list[int]) -> NDArray[Any]:
     """Words without sign, as an index that has none need not be looked at."""
     return np.array([word & 0xFFFFFFFFFFFFFFFF for word in code], np.uint64)

@@ -1,7 +1,7 @@
-"""Columns to bytes: the inverse of the columns engine, by a kernel that is generated from the same IR.
+"""Columns to bytes: the inverse of the columns engine, by the write program of the same layout.
 
-``building.code`` writes the kernel, ``building.run`` runs it over the columns, ``building.contents``
-puts rows back into the records that held them. Here what stands in front of the records is written.
+``building.run`` runs the program over the columns, ``building.contents`` puts rows back into the records that held
+them. Here what stands in front of the records is written.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import ir
-from wirekit.compiler.building.code import builder
 from wirekit.compiler.building.contents import closed
-from wirekit.compiler.building.kernel import Builder
 from wirekit.compiler.building.places import Rows
-from wirekit.compiler.building.run import run
+from wirekit.compiler.building.run import Builder, run
 from wirekit.compiler.columns import known
 from wirekit.compiler.columns.context import checked
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.errors import Misuse, WirekitError
+from wirekit.program.show import shown_writing
+from wirekit.program.write import write
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
             any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries;
             times as integers or as timestamps of any unit, with a time zone. What stands in a list inside a record has
             a list a row; of a list of structures each field has one, all of one length.
-        context: what the bytes do not say themselves, as for ``wirekit.columns``. Each has a kernel of its own.
+        context: what the bytes do not say themselves, as for ``wirekit.columns``. Each has a program of its own.
         options: what the protocol offers for this layout, for example ``codec="gzip"`` for a Kafka message set.
 
     Returns:
@@ -141,16 +141,17 @@ def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any
         Misuse: as ``build_columns``.
     """
     made, ahead = _led(key, batch, context)
-    built = _building(key, made)
+    builder = _builder(key, made)
     batch = record_batch(key, batch, made)
     rows: Rows = first
-    given: dict[str, NDArray[Any]] = {}
+    known: dict[str, NDArray[Any]] = {}
     if made.program.contents is not None:
-        batch, rows, given = closed(key, made, built, _inner(key, made), batch, first)
-    front = sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
-    out, end = run(key, built, batch, rows, front=front, given=given)
-    _lead(key, made.plan, out, end, batch.num_rows)
-    return ahead + out[:end].tobytes()
+        batch, rows, known = closed(key, made, builder, _inner(key, made), batch, first)
+    front = len(ahead) + sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
+    output, end = run(key, builder, batch, rows, front=front, known=known)
+    output.array[: len(ahead)] = np.frombuffer(ahead, np.uint8)
+    _lead(key, made.plan, output.array, len(ahead), end, batch.num_rows)
+    return output.cut(end)
 
 
 def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
@@ -176,14 +177,14 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     return made, ahead
 
 
-def _building(key: str, made: Columnar) -> Builder:
+def _builder(key: str, made: Columnar) -> Builder:
     with _lock:
         found = _builders.get(id(made))
         if found is None:
-            kernel = made.program
-            found = _builders[id(made)] = builder(
-                key, made.plan.element, kernel.columns, gaps=kernel.gaps, whole=made.whole, some=_uncounted(made.plan)
-            )
+            read, some = made.program, _uncounted(made.plan)
+            element = made.plan.element
+            program = write(key, element, read.columns, gaps=read.gaps, whole=made.whole, some=some)
+            found = _builders[id(made)] = Builder(program)
     return found
 
 
@@ -193,20 +194,20 @@ def _uncounted(plan: Records) -> bool:
 
 
 def _inner(key: str, made: Columnar) -> Builder | None:
-    """The kernel that builds the records that a schema's records hold; None where they hold none."""
+    """What builds the records that a schema's records hold; None where they hold none."""
     if made.contents is None or made.held is None:
         return None
     with _lock:
         found = _builders.get(id(made.contents))
         if found is None:
             columns = made.contents.program.columns
-            found = builder(key, made.held.element, columns, gaps=False, within=made.held.path)
+            found = Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path))
             _builders[id(made.contents)] = found
     return found
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
-    """The generated source of the kernel that builds, as ``wirekit explain KEY --engine build-columns`` prints it.
+    """The steps of a schema's write program, as ``wirekit explain KEY --engine build-columns`` prints them.
 
     Args:
         ahead: what stands in front of the records, where that tells what they are.
@@ -215,12 +216,11 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     Raises:
         Misuse: when the schema gives no columns, or has something that they cannot build.
     """
-    return _building(key, program_of(key, ahead, context)).source
+    return shown_writing(_builder(key, program_of(key, ahead, context)).program)
 
 
-def _lead(key: str, plan: Records, out: NDArray[Any], end: int, rows: int) -> None:
+def _lead(key: str, plan: Records, out: NDArray[Any], position: int, end: int, rows: int) -> None:
     """Writes what stands in front of the records, now that they are there."""
-    position = 0
     for lead in plan.lead:
         if lead.number is None:
             continue

@@ -1,7 +1,7 @@
 """Records that others hold, from rows: those of one record go back into it, compressed where it says so.
 
 Rows belong together where ``@index`` ascends and ``@offset``, if there is one, stays. What the field that holds them is
-written as depends on the fields in front of it: a first run of the kernel finds that out.
+written as depends on the fields in front of it: a first run of the program finds that out.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.building.kernel import CHOSEN, Builder
 from wirekit.compiler.building.places import Rows
-from wirekit.compiler.building.run import run
+from wirekit.compiler.building.run import Builder, run
 from wirekit.errors import Misuse
+from wirekit.program.write import CHOSEN
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
 def closed(
     key: str, made: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
 ) -> Closed:
-    """The records that hold others, a row each: what they hold as bytes, their rows, what the kernel must know.
+    """The records that hold others, a row each: what they hold as bytes, their rows, what the program must know.
 
     Args:
         inner: builds what is inside.
@@ -40,18 +40,18 @@ def closed(
     """
     rows = _Rows(key, made, batch, first)
     begins = ends = np.zeros(rows.firsts.size, np.int64)
-    data: Any = b""
+    data = b""
     if inner is not None and rows.inside.any():
         data, begins, ends = rows.built(inner)
     frames = rows.frames()
-    given: dict[str, NDArray[Any]] = {"rows0": rows.counts}
-    given |= {name: np.zeros(frames.num_rows, kind) for name, kind in CHOSEN.items()}
-    run(key, built, frames, rows.numbers, given=given, choosing=True)
-    content, plain = rows.content(frames, given, memoryview(data), begins, ends)
+    known: dict[str, NDArray[Any]] = {"rows": rows.counts}
+    known |= {name: np.zeros(frames.num_rows, np.int64) for name in CHOSEN}
+    run(key, built, frames, rows.numbers, known=known, choosing=True)
+    content, plain = rows.content(frames, known, memoryview(data), begins, ends)
     at = frames.schema.get_field_index(rows.path)
     field = pa.field(rows.path, content.type)
     frames = frames.append_column(field, content) if at < 0 else frames.set_column(at, field, content)
-    return frames, rows.numbers, {**given, "plain0": plain}
+    return frames, rows.numbers, {**known, "plain": plain}
 
 
 class _Rows:
@@ -102,11 +102,11 @@ class _Rows:
         if rows.size != batch.num_rows:
             batch = batch.take(pa.array(rows))
         ends = np.zeros(rows.size, np.int64)
-        out, end = run(self.key, inner, batch, self.first + rows, ends=ends)
+        output, end = run(self.key, inner, batch, self.first + rows, ends=ends)
         counts = np.maximum(self.counts, 0)
         lasts = np.concatenate([[0], ends])[np.cumsum(counts)]
         begins = np.concatenate([[0], lasts[:-1]])
-        return out[:end].tobytes(), begins, lasts
+        return output.cut(end), begins, lasts
 
     def frames(self) -> pa.RecordBatch:
         """The first row of each record, without what is inside; the others say the same of it."""
@@ -126,26 +126,26 @@ class _Rows:
     def content(
         self,
         frames: pa.RecordBatch,
-        given: dict[str, NDArray[Any]],
+        known: dict[str, NDArray[Any]],
         data: memoryview,
         begins: NDArray[Any],
         ends: NDArray[Any],
     ) -> tuple[pa.Array, NDArray[Any]]:
         """The bytes that the field takes, and how many there are before compression; -1 where that tells nothing.
 
-        A codec that did not open the bytes does not compress them either: ``codec0`` is 0 there.
+        A codec that did not open the bytes does not compress them either: ``codec`` is 0 there.
         """
         column = self._bytes(frames)
         filled = column.is_valid().to_numpy(zero_copy_only=False)
         failed = self._failed(frames)
-        codec, listed = given["codec0"], given["listed0"] == 1
+        codec, listed = known["codec"], known["listed"] == 1
         has = self.counts >= 0
         self._refused(has & failed, self.verdict, "what it held was damaged, or more or less than announced")
         self._refused(has & filled, self.path, "has bytes, where records are inside")
         self._refused(has & ~listed, INDEX, "the layout has no records here")
         self._refused(listed & ~has & filled & ~failed, self.path, "has bytes, where the layout has records")
         codec[failed] = 0
-        opaque = (given["opaque0"] != 0) & (codec == 0)
+        opaque = (known["opaque"] != 0) & (codec == 0)
         sizes = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         plain = np.where(has, ends - begins, sizes)
         pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Arrow columns as the plain arrays that the building kernel reads: types, offsets, validity, names for numbers.
+"""Arrow columns as the plain arrays that write programs read: types, offsets, validity, names for numbers.
 
 A slice or a column of another width is taken as it is; nothing is copied but what has to change.
 """
@@ -6,7 +6,7 @@ A slice or a column of another width is taken as it is; nothing is copied but wh
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,33 +16,40 @@ import pyarrow.compute as pc
 from wirekit.compiler.building.places import Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
+from wirekit.runtime.write_opcodes import MISSING, NULLS, WHOLE
 from wirekit.values import SymbolTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOTHING = np.zeros(0, np.uint8)
-MISSING, WHOLE, NULLS = 0, 1, 2  # what ``given`` says of a column: not there, no row is null, some may be
 NAMED = 10  # names that an error tells
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Input:
-    """A column for the kernel.
+    """A column for the interpreter.
 
     Attributes:
         given: MISSING, WHOLE or NULLS.
-        arrays: by name, as the kernel has them.
-        total: bytes of its byte strings.
+        values: a number each; of byte strings and lists, where each begins and the last one ends.
+        valid: a byte each, 0 for null; empty if none is.
+        data: of byte strings, what they are pieces of; ``total`` bytes of it are used.
     """
 
     given: int
-    arrays: dict[str, NDArray[Any]]
+    values: NDArray[Any]
+    valid: NDArray[Any]
+    data: NDArray[Any] = field(default_factory=lambda: NOTHING)
     total: int = 0
 
 
-def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> Input:
-    """The arrays of a column; empty ones where the batch has none.
+ABSENT = Input(MISSING, NOTHING, NOTHING)
+"""A column that the batch does not have."""
+
+
+def taken(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Input:
+    """The arrays of a column.
 
     Args:
         first: the number of its first row, or those of all rows, for errors.
@@ -50,23 +57,15 @@ def taken(key: str, column: Column, array: pa.Array | None, first: Rows = 0) -> 
     Raises:
         Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
     """
-    slot = column.slot
-    if array is None:
-        if column.kind in ("bytes", "text"):
-            empty: dict[str, NDArray[Any]] = {f"d{slot}": NOTHING, f"o{slot}": np.zeros(0, np.int64)}
-        else:
-            empty = {f"c{slot}": np.zeros(0, column.dtype)}
-        return Input(MISSING, {**empty, f"v{slot}": NOTHING})
     sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
         array = array.dictionary_decode()
-    valid = {f"v{slot}": bits(array, 0)} if array.null_count else {f"v{slot}": NOTHING}
-    given = NULLS if array.null_count else WHOLE
+    valid, given = (bits(array, 0), NULLS) if array.null_count else (NOTHING, WHOLE)
     if column.kind in ("bytes", "text"):
         offsets, data, total = _strings(key, column, array, first)
-        return Input(given, {f"d{slot}": data, f"o{slot}": offsets, **valid}, total)
+        return Input(given, offsets, valid, data, total)
     values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
-    return Input(given, {f"c{slot}": values, **valid})
+    return Input(given, values, valid)
 
 
 def sound(key: str, path: str, array: pa.Array) -> None:
@@ -91,6 +90,11 @@ def bits(array: pa.Array, which: int) -> NDArray[Any]:
     return bits[array.offset % 8 :][: len(array)]
 
 
+def elements(buffer: pa.Buffer | None, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """The first elements of a buffer, whose size need not be a multiple of theirs."""
+    return np.frombuffer(buffer or b"", np.uint8)[: count * dtype.itemsize].view(dtype)
+
+
 def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[NDArray[Any], NDArray[Any], int]:
     """Offsets, data, and how many bytes of them there are."""
     kind = array.type
@@ -106,7 +110,8 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
     if column.kind == "text" and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
     _, ends, bytes_ = array.buffers()
-    offsets: NDArray[Any] = np.frombuffer(ends, np.int32 if narrow else np.int64)[array.offset :][: len(array) + 1]
+    kept = elements(ends, np.dtype(np.int32 if narrow else np.int64), array.offset + len(array) + 1)
+    offsets = kept[array.offset :]
     data = NOTHING if bytes_ is None else np.frombuffer(bytes_, np.uint8)
     total = int(offsets[-1]) - int(offsets[0])
     if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
@@ -138,7 +143,7 @@ def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[
     wanted_type = pa.from_numpy_dtype(dtype)
     if kind != wanted_type:
         array = _cast(key, column, array, wanted_type, first)
-    return np.frombuffer(array.buffers()[1] or b"", dtype)[array.offset :][: len(array)]
+    return elements(array.buffers()[1], dtype, array.offset + len(array))[array.offset :]
 
 
 def _counted(key: str, column: Column, array: pa.Array, first: Rows) -> pa.Array:

@@ -1,119 +1,172 @@
-"""A kernel that builds is run over the rows of a batch; what it writes to grows as it is filled."""
+"""A write program is run over the rows of a batch; what it writes to grows as it is filled."""
 
 from __future__ import annotations
 
+import io
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler import cache as columns_cache
-from wirekit.compiler.building.inputs import MISSING, WHOLE, Input, taken
-from wirekit.compiler.building.kernel import CHOSEN, HELD, STATE, Builder, Reason, watching
+from wirekit.compiler import cache
+from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, taken
 from wirekit.compiler.building.places import Rows, place
-from wirekit.compiler.building.tables import table
+from wirekit.compiler.building.tables import Table, table, wrong
 from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.errors import Misuse
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.steps import ROW
+from wirekit.program.write import WriteProgram
+from wirekit.runtime import write_opcodes as op
+from wirekit.runtime.write_words import WriteWords, place_of, write_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST = 4096  # bytes by which the room grows
-NOWHERE = np.zeros(0, np.int64)
+LEAST = 4096  # bytes of room for a first guess
+A_ROW = 64  # bytes for numbers without a column, for a first guess
+
+
+@dataclass(eq=False, slots=True)
+class Builder:
+    """A write program and its words, which are made when they are first needed."""
+
+    program: WriteProgram
+    made: list[WriteWords] = field(default_factory=list)
+
+    @property
+    def words(self) -> WriteWords:
+        """The words of the program."""
+        if not self.made:
+            self.made.append(write_words(self.program))
+        return self.made[0]
+
+
+class Output:
+    """Bytes that are written in place, and become ``bytes`` without a copy: those of a ``BytesIO`` of zeros."""
+
+    def __init__(self, room: int) -> None:
+        self._file = io.BytesIO(bytes(room))
+        self.array: NDArray[Any] = np.frombuffer(self._file.getbuffer(), np.uint8)
+
+    def grow(self) -> None:
+        """Makes room for twice as much."""
+        before = self.array
+        self._file = io.BytesIO(bytes(2 * before.size))
+        self.array = np.frombuffer(self._file.getbuffer(), np.uint8)
+        self.array[: before.size] = before
+
+    def cut(self, end: int) -> bytes:
+        """The bytes up to a position; nothing can be written any more."""
+        self.array = NOTHING
+        self._file.truncate(end)
+        return self._file.getvalue()
 
 
 def run(
     key: str,
-    made: Builder,
+    builder: Builder,
     batch: pa.RecordBatch,
     rows: Rows,
     *,
     front: int = 0,
-    given: dict[str, NDArray[Any]] | None = None,
-    ends: NDArray[Any] = NOWHERE,
+    known: dict[str, NDArray[Any]] | None = None,
+    ends: NDArray[Any] | None = None,
     choosing: bool = False,
-) -> tuple[NDArray[Any], int]:
-    """What the kernel builds behind ``front`` bytes, and where it ends.
+) -> tuple[Output, int]:
+    """What the program writes behind ``front`` bytes, and where it ends.
 
     Args:
         rows: the numbers of the rows, for errors.
-        given: what is known of a field that holds records.
+        known: what is known of a field that holds records, an int64 a row.
         ends: takes where each record ends.
-        choosing: only find out what such a field holds.
+        choosing: only find out what such a field holds, which ``known`` takes.
 
     Raises:
         Misuse: for a column of another type, a value that does not fit; the text has the column and the row.
     """
     if not batch.num_rows:
-        return np.zeros(front, np.uint8), front
+        return Output(front), front
+    program, words = builder.program, builder.words
     unfolded = Unfolded(key, batch, rows)
-    inputs = _inputs(key, made, batch, unfolded)
-    whole = np.zeros(max(inputs, default=0) + 1, np.uint8)
-    arrays: dict[str, NDArray[Any]] = {"given": whole, "ends": ends}
-    room = front + batch.num_rows * made.most
-    room += sum(each.most * unfolded.elements(each.group.number) for each in made.lists)
-    for slot, each in inputs.items():
-        whole[slot] = each.given
-        arrays |= each.arrays
-        room += each.total
-    arrays["seen"] = np.full(made.stamps, -1, np.int64)
-    arrays |= _watched(made, inputs)
-    arrays["turns"] = np.zeros(len(made.lists), np.int64)
-    tables = [table(key, message, batch, rows) for message in made.messages]
-    arrays |= {f"m{number}": each.memory for number, each in enumerate(tables)}
-    if made.opens:
-        arrays |= {name: np.zeros(batch.num_rows, kind) for name, kind in CHOSEN.items()}
-        arrays |= {name: np.full(batch.num_rows, -1, kind) for name, kind in HELD.items()}
-        arrays |= given or {}
-    spare = sum(each.total for each in tables)
-    arrays["o"] = np.empty(room + spare, np.uint8)
-    state = np.zeros(STATE, np.int64)
-    state[0], state[2], state[3], state[4] = front, batch.num_rows, spare, choosing
-    function = columns_cache.function(made.source, "int64", "build")
+    inputs = {column.slot: _input(key, column, batch, unfolded) for column in program.columns}
+    inputs |= {column.slot: unfolded.lists(group.number) for column, group in program.lists}
+    for name, column in program.hidden.items():
+        values = (known or {}).get(name)
+        inputs[column.slot] = Input(op.WHOLE, np.full(batch.num_rows, -1) if values is None else values, NOTHING)
+    tables = [table(key, message, batch, rows) for message in program.messages]
+    room = front + LEAST + A_ROW * batch.num_rows
+    room += sum(each.total + each.values.nbytes for each in inputs.values()) + sum(each.total for each in tables)
+    output, registers, code = Output(room), words.registers.copy(), words.code.copy()
+    described, alive = _table(program, inputs, tables, ends)
+    state = np.array([front, 0, batch.num_rows, choosing], np.int64)
+    function = cache.builder()
     while True:
-        told = [(arrays[name].__array_interface__["data"][0], arrays[name].size) for name, _ in made.arrays]
-        reason = function(np.array(told, np.int64).ravel(), state)
-        if reason <= 0:
+        described[op.OUT], described[op.OUT_SIZE] = _address(output.array), output.array.size
+        fault = int(function(code, registers, described, state))
+        if fault != op.FULL:
             break
-        more = max(arrays["o"].size, LEAST)  # for messages, and bytes that are in no column
-        arrays["o"] = np.concatenate([arrays["o"], np.empty(more, np.uint8)])
-        state[3] += more
-    if reason < 0:
-        why = made.reason(-int(reason))
-        raise Misuse(f"{key}: {_place(made, why, unfolded, int(state[1]), arrays['turns'])}: {why.text}")
-    return arrays["o"], int(state[0])
+        output.grow()
+    del alive
+    if fault:
+        raise Misuse(f"{key}: {_why(program, fault, unfolded, int(state[1]), registers)}")
+    return output, int(state[0])
 
 
-def _inputs(key: str, made: Builder, batch: pa.RecordBatch, unfolded: Unfolded) -> dict[int, Input]:
-    """The arrays of all columns, by slot; lists are known when the columns inside them are."""
-    inputs: dict[int, Input] = {}
-    for column in made.columns:
-        if column.within is not None:
-            inputs[column.slot] = unfolded.column(column)
-            continue
-        index = batch.schema.get_field_index(column.path)
-        inputs[column.slot] = taken(key, column, None if index < 0 else batch.column(index), unfolded.rows)
-    return inputs | {each.column.slot: unfolded.lists(each.column, each.group.number) for each in made.lists}
+def _input(key: str, column: Column, batch: pa.RecordBatch, unfolded: Unfolded) -> Input:
+    """The arrays of a column; lists are known when the columns inside them are."""
+    if column.within is not None:
+        return unfolded.column(column)
+    index = batch.schema.get_field_index(column.path)
+    return ABSENT if index < 0 else taken(key, column, batch.column(index), unfolded.rows)
 
 
-def _watched(made: Builder, inputs: dict[int, Input]) -> dict[str, NDArray[Any]]:
-    """What ``unread`` looks at, in records and in the elements of each list."""
-    known = {each.slot: each for each in [*made.columns, *(each.column for each in made.lists)]}
-    found: dict[str, list[tuple[int, int, int]]] = {watching(None): []}
-    found |= {watching(each.group): [] for each in made.lists}
-    numbers = dict.fromkeys(found, 0)
-    for slot in made.watched:
-        name, given = watching(known[slot].within), inputs[slot].given
-        valid = 0 if given == WHOLE else inputs[slot].arrays[f"v{slot}"].__array_interface__["data"][0]
-        if given != MISSING:
-            found[name].append((numbers[name], valid, slot))
-        numbers[name] += 1
-    return {name: np.array(each, np.int64).ravel() for name, each in found.items()}
+def _table(
+    program: WriteProgram, inputs: dict[int, Input], tables: list[Table], ends: NDArray[Any] | None
+) -> tuple[NDArray[Any], list[NDArray[Any]]]:
+    """The table of the interpreter, and arrays that it has the addresses of."""
+    columns = {column.slot: column for column in (*program.columns, *program.hidden.values())}
+    messages = place_of(max(inputs, default=-1) + 1)
+    watched = messages + op.WIDTH_OF_MESSAGE * len(tables)
+    memory = np.zeros(watched + 2 * len(program.watched), np.int64)
+    memory[op.MESSAGES], memory[op.WATCHED] = messages, watched
+    memory[op.ENDS] = 0 if ends is None else _address(ends)
+    for slot, each in inputs.items():
+        strings = slot not in columns or columns[slot].is_bytes
+        how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
+        entry = _address(each.values), _address(each.valid), each.given, each.values.size - strings, how
+        memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, _address(each.data), each.data.size
+    for number, message in enumerate(tables):
+        memory[messages + op.WIDTH_OF_MESSAGE * number :][:2] = _address(message.memory), message.memory.size
+    alive = []
+    groups: dict[int, Repeated | None] = {-1: None} | {group.number: group for _, group in program.lists}
+    for at, (number, watches) in enumerate(program.watched.items()):
+        index = ROW if groups[number] is None else program.element[number]
+        found = []
+        for slot, stamp, fault in watches:
+            each = inputs[slot]
+            if each.given != op.MISSING:
+                valid = _address(each.valid) if each.given == op.NULLS else 0
+                found.append((valid, each.valid.size, stamp | index << 32, fault))
+        alive.append(np.array(found, np.int64).ravel())
+        memory[watched + 2 * at :][:2] = _address(alive[-1]), len(found)
+    return memory, alive
 
 
-def _place(made: Builder, why: Reason, unfolded: Unfolded, row: int, turns: NDArray[Any]) -> str:
-    """Where the kernel ended."""
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
+    """Where a program ended, and why."""
+    if fault > op.MESSAGE_FAULT:
+        number, code = divmod(fault, op.MESSAGE_FAULT)
+        path, text = wrong(program.messages[number - 1], code)
+        return f"{place(unfolded.rows, row, path)}: {text}"
+    why = program.refusals[fault - 1]
     if why.within is None:
-        return place(unfolded.rows, row, why.path)
-    at = next(at for at, each in enumerate(made.lists) if each.group is why.within)
-    return place(unfolded.places[why.within.number], int(turns[at]), why.path)
+        return f"{place(unfolded.rows, row, why.path)}: {why.text}"
+    number = why.within.number
+    return f"{place(unfolded.places[number], int(registers[program.element[number]]), why.path)}: {why.text}"

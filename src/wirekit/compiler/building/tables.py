@@ -1,4 +1,4 @@
-"""The columns of a protobuf message as the table that ``kernels.protobuf_writes`` writes messages by.
+"""The columns of a protobuf message as the table that ``runtime.write_messages`` writes messages by.
 
 A table begins with the place of each slot's entry, -1 where it has none; then come the entries, a message's in front
 of those of its fields. Only what a batch gives, what must be there, and what the rest of the record needs has one: so
@@ -19,52 +19,47 @@ from wirekit.compiler.building.places import Elements, Rows
 from wirekit.compiler.building.unfolding import unfolded
 from wirekit.compiler.columns.known import is_leaf
 from wirekit.program.columns import Column
-from wirekit.program.messages import DTYPES, Place, Tables
+from wirekit.program.messages import DTYPES, Place
+from wirekit.program.write import Built
+from wirekit.runtime.write_opcodes import (
+    ABSENT,
+    END,
+    FAULTS,
+    FIELD_COUNT,
+    FIELD_DATA,
+    FIELD_DATA_SIZE,
+    FIELD_GIVEN,
+    FIELD_VALID,
+    FIELD_VALUES,
+    FLAGS,
+    KIND,
+    KIND_32,
+    KIND_64,
+    KIND_BYTES,
+    KIND_EMPTY,
+    KIND_MESSAGE,
+    KIND_VARINT,
+    LIST_VALID,
+    LISTED,
+    LISTS,
+    NO_ELEMENT,
+    OUTSIDE,
+    PARENT,
+    REPEATED,
+    REQUIRED,
+    ROWS,
+    SELECTOR,
+    SLOT,
+    TAG,
+    UNEVEN,
+    WIDTH,
+)
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# The numbers of an entry: of the field, of its column, of the row at hand.
-SLOT, TAG, KIND, END, FLAGS, PARENT, SELECTOR = range(7)
-GIVEN, COUNT, VALUES, VALID, DATA, DATA_SIZE, ROWS, LISTS, LIST_VALID = range(7, 16)
-TOLD, NUMBER, THERE, SIZE, CHOSEN, BEFORE = range(16, 22)
-WIDTH = 22
-KIND_VARINT, KIND_32, KIND_64, KIND_BYTES, KIND_MESSAGE, KIND_EMPTY = range(6)
-REPEATED, REQUIRED, LISTED = 1, 2, 4
-# How a message cannot be written: this, and ``FAULTS`` times the slot of the field.
-ABSENT, NO_ELEMENT, UNEVEN, OUTSIDE = range(1, 5)
-FAULTS = 8
 ROOM = 4  # bytes of a tag and a number that is small, for a first guess
-
-
-@dataclass(slots=True)
-class Built:
-    """A message that a kernel writes.
-
-    Attributes:
-        tables: its fields.
-        message: its type.
-        told: slots of fields that follow from what is behind the message.
-    """
-
-    tables: Tables
-    message: Message
-    told: set[int] = field(default_factory=set)
-
-    @property
-    def root(self) -> int:
-        """Where the entry of the message itself stands."""
-        return len(self.tables.places)
-
-    def fault(self, code: int) -> tuple[str, str]:
-        """(path, text) of what ``sized`` gave, as a number above 0."""
-        slot, how = divmod(code, FAULTS)
-        place = self.tables.places[slot]
-        if how == UNEVEN:
-            return place.path, f"is not as long as the others of {self.tables.places[place.owner].path}"
-        return place.path, _FAULTS[how]
-
 
 _FAULTS = {
     ABSENT: "is not there, which the message requires",
@@ -73,9 +68,18 @@ _FAULTS = {
 }
 
 
+def wrong(built: Built, code: int) -> tuple[str, str]:
+    """(path, text) of how a message cannot be written, as a number above 0."""
+    slot, how = divmod(code, FAULTS)
+    place = built.tables.places[slot]
+    if how == UNEVEN:
+        return place.path, f"is not as long as the others of {built.tables.places[place.owner].path}"
+    return place.path, _FAULTS[how]
+
+
 @dataclass(slots=True)
 class Table:
-    """A message's columns for the kernel.
+    """A message's columns for the interpreter.
 
     Attributes:
         memory: the table.
@@ -104,10 +108,11 @@ def table(key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> Table:
         Misuse: for a column of another type, or a value that does not fit.
     """
     maker = _Maker(key, built, batch, first)
+    root = maker.root
     maker.message(0, built.message, 0)
-    places = np.full(built.root, -1, np.int64)
+    places = np.full(root, -1, np.int64)
     for number, entry in enumerate(maker.entries):
-        places[entry[SLOT]] = built.root + WIDTH * number
+        places[entry[SLOT]] = root + WIDTH * number
     memory = np.concatenate([places, np.array(maker.entries, np.int64).ravel()])
     return Table(memory, maker.arrays, maker.total)
 
@@ -118,6 +123,7 @@ class _Maker:
     def __init__(self, key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> None:
         self.key, self.built, self.batch, self.first = key, built, batch, first
         self.places = built.tables.places
+        self.root = len(self.places)  # where the entry of the message itself stands
         slots = built.tables.slots
         self.given = {slots[name]: at for at, name in enumerate(batch.schema.names) if name in slots}
         self.wanted = sorted({*self.given, *built.told})
@@ -164,7 +170,7 @@ class _Maker:
 
     def _at(self) -> int:
         """Where the next entry stands."""
-        return self.built.root + WIDTH * len(self.entries)
+        return self.root + WIDTH * len(self.entries)
 
     def _entry(self, slot: int, kind: int, flags: int, outer: int) -> list[int]:
         each = self.places[slot].field
@@ -182,17 +188,16 @@ class _Maker:
             lists, array = unfolded(self.key, place.path, array)
             first = Elements(first, lists.offsets)
         found = taken(self.key, column_of(place), array, first)
-        arrays = found.arrays
-        entry[GIVEN] = found.given
+        entry[FIELD_GIVEN] = found.given
         if each.wire_type == BYTES and each.message is None:
-            entry[VALUES], entry[DATA], entry[DATA_SIZE] = *self._kept(arrays["o0"], arrays["d0"]), arrays["d0"].size
-            entry[COUNT] = arrays["o0"].size - 1
+            entry[FIELD_VALUES], entry[FIELD_DATA] = self._kept(found.values, found.data)
+            entry[FIELD_DATA_SIZE], entry[FIELD_COUNT] = found.data.size, found.values.size - 1
         else:
-            values = self.numbers[entry[SLOT]] = _raw(each, arrays["c0"])
-            (entry[VALUES],) = self._kept(values)
-            entry[COUNT] = values.size
-        (entry[VALID],) = self._kept(arrays["v0"])
-        self.total += found.total + ROOM * (max(entry[COUNT], 0) + rows)
+            values = self.numbers[entry[SLOT]] = _raw(each, found.values)
+            (entry[FIELD_VALUES],) = self._kept(values)
+            entry[FIELD_COUNT] = values.size
+        (entry[FIELD_VALID],) = self._kept(found.valid)
+        self.total += found.total + ROOM * (max(entry[FIELD_COUNT], 0) + rows)
         if lists is not None:
             entry[ROWS] = rows
             (entry[LISTS],) = self._kept(lists.offsets)

@@ -1,8 +1,8 @@
 """Lists as the elements of all of them, one after the other, and where those of each begin.
 
-Columns inside the same list have lists of the same lengths, so the kernel finds an element of all of them at one
-place. Whether they are, and whether offsets stay inside of what they point into, is looked at here, once; nothing is
-read by an offset before.
+Columns inside the same list have lists of the same lengths, so an element of all of them is at one place. Whether they
+are, and whether offsets stay inside of what they point into, is looked at here, once; nothing is read by an offset
+before.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.building.inputs import MISSING, NOTHING, NULLS, WHOLE, Input, bits, sound, taken
+from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, bits, elements, sound, taken
 from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
+from wirekit.program.write import levels
+from wirekit.runtime.write_opcodes import NULLS, WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
 
@@ -37,11 +37,6 @@ class Lists:
     path: str
     offsets: NDArray[Any]
     valid: NDArray[Any]
-
-    @property
-    def given(self) -> int:
-        """What the kernel is told about them."""
-        return NULLS if self.valid.size else WHOLE
 
     def size(self, at: int) -> str:
         """How many elements one has, in words."""
@@ -70,17 +65,17 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     valid = bits(array, 0) if array.null_count else NOTHING
     if not count:
         return Lists(path, np.zeros(1, np.int64), valid), values.slice(0, 0)
-    dtype = np.int64 if pa.types.is_large_list(array.type) else np.int32
-    ends = np.frombuffer(array.buffers()[1], dtype)[array.offset :][: count + 1].astype(np.int64, copy=False)
+    dtype = np.dtype(np.int64 if pa.types.is_large_list(array.type) else np.int32)
+    ends = elements(array.buffers()[1], dtype, array.offset + count + 1)[array.offset :].astype(np.int64, copy=False)
     lengths = np.diff(ends)
     if int(ends[0]) < 0 or int(ends[-1]) > len(values) or bool((lengths < 0).any()):
         raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")
     if valid.size and bool(lengths[valid == 0].any()):  # a null may stand where elements are
         lengths = np.where(valid != 0, lengths, 0)
-        elements = values.take(pa.array(np.repeat(ends[:-1] - _begins(lengths), lengths) + np.arange(lengths.sum())))
+        inside = values.take(pa.array(np.repeat(ends[:-1] - _begins(lengths), lengths) + np.arange(lengths.sum())))
     else:
-        elements = values.slice(int(ends[0]), int(ends[-1] - ends[0]))
-    return Lists(path, np.append(_begins(lengths), lengths.sum()), valid), elements
+        inside = values.slice(int(ends[0]), int(ends[-1] - ends[0]))
+    return Lists(path, np.append(_begins(lengths), lengths.sum()), valid), inside
 
 
 def _begins(lengths: NDArray[Any]) -> NDArray[Any]:
@@ -103,7 +98,7 @@ class Unfolded:
         """
         index = self.batch.schema.get_field_index(column.path)
         if index < 0:
-            return taken(self.key, column, None)
+            return ABSENT
         array, rows = self.batch.column(index), self.rows
         for group in levels(column.within):
             lists, array = unfolded(self.key, column.path, array)
@@ -123,23 +118,9 @@ class Unfolded:
             text = f"has {lists.size(at)}, where {other.path} has {other.size(at)}"
             raise Misuse(f"{self.key}: {place(rows, at, lists.path)}: {text}")
 
-    def lists(self, column: Column, number: int) -> Input:
+    def lists(self, number: int) -> Input:
         """The arrays of a list, when the columns inside it were taken."""
         found = self.found.get(number)
         if found is None:
-            return Input(MISSING, {f"o{column.slot}": np.zeros(0, np.int64), f"v{column.slot}": NOTHING})
-        return Input(found.given, {f"o{column.slot}": found.offsets, f"v{column.slot}": found.valid})
-
-    def elements(self, number: int) -> int:
-        """How many elements all lists have together."""
-        found = self.found.get(number)
-        return 0 if found is None else int(found.offsets[-1])
-
-
-def levels(group: Repeated | None) -> Iterable[Repeated]:
-    """A list and those around it, the outermost first."""
-    found: list[Repeated] = []
-    while group is not None:
-        found.append(group)
-        group = group.outer
-    return reversed(found)
+            return ABSENT
+        return Input(NULLS if found.valid.size else WHOLE, found.offsets, found.valid)

@@ -93,9 +93,9 @@ class _Rows:
         if name not in self.batch.schema.names:
             return np.full(self.batch.num_rows, missing, np.int64)
         column = next(each for each in program(self.key).program.columns if each.path == name)
-        told = taken(self.key, column, self.batch.column(name)).arrays
-        values, valid = told[f"c{column.slot}"].astype(np.int64), told[f"v{column.slot}"]
-        return np.where(valid != 0, values, missing) if valid.size else values
+        found = taken(self.key, column, self.batch.column(name))
+        values = found.values.astype(np.int64)
+        return np.where(found.valid != 0, values, missing) if found.valid.size else values
 
     def runs(self) -> Iterator[tuple[int, int]]:
         """(first row, row behind the last one) of each wrapper."""

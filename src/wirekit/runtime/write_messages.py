@@ -1,8 +1,8 @@
-"""Writes a protobuf message by a table of its fields, for the generated kernels that build from columns.
+"""Writes a protobuf message by a table of its fields, for the interpreter of write programs.
 
-``sized`` says how many bytes the message of a row takes, ``written`` writes it.
-``wirekit.compiler.building.tables`` makes the table and says what is in it; its addresses are those of arrays that
-who calls keeps alive. The rules are those of ``wirekit.wire.protobuf``: fields by number, each in the shortest form.
+``sized`` says how many bytes the message of a row takes, ``written`` writes it. ``building.tables`` makes the table,
+``write_opcodes`` says what is in it; its addresses are those of arrays that who calls keeps alive. The rules are those
+of ``wirekit.wire.protobuf``: fields by number, each in the shortest form.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -17,18 +17,21 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from wirekit.compiler.building.inputs import MISSING, WHOLE
-from wirekit.compiler.building.tables import (
+from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.reads import copy
+from wirekit.runtime.write_opcodes import (
     ABSENT,
     BEFORE,
     CHOSEN,
-    COUNT,
-    DATA,
-    DATA_SIZE,
     END,
     FAULTS,
+    FIELD_COUNT,
+    FIELD_DATA,
+    FIELD_DATA_SIZE,
+    FIELD_GIVEN,
+    FIELD_VALID,
+    FIELD_VALUES,
     FLAGS,
-    GIVEN,
     KIND,
     KIND_32,
     KIND_64,
@@ -38,6 +41,7 @@ from wirekit.compiler.building.tables import (
     LIST_VALID,
     LISTED,
     LISTS,
+    MISSING,
     NO_ELEMENT,
     NUMBER,
     OUTSIDE,
@@ -52,18 +56,30 @@ from wirekit.compiler.building.tables import (
     THERE,
     TOLD,
     UNEVEN,
-    VALID,
-    VALUES,
+    WHOLE,
     WIDTH,
 )
-from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on  # type: ignore[attr-defined]
-from wirekit.compiler.kernels.reads import copy
-from wirekit.compiler.kernels.writes import (  # type: ignore[attr-defined]
-    put_uint32_le,
-    put_uint64_le,
-    put_varint,
-    varint_size,
-)
+
+
+@njit(nogil=True)
+def put_varint(target: Any, position: int, number: Any) -> int:
+    """Writes a number without sign as a varint; gives where it ends."""
+    while number > np.uint64(0x7F):
+        target[np.uint64(position)] = np.uint8(number & np.uint64(0x7F) | np.uint64(0x80))
+        number >>= np.uint64(7)
+        position += 1
+    target[np.uint64(position)] = np.uint8(number)
+    return position + 1
+
+
+@njit(nogil=True)
+def varint_size(number: Any) -> int:
+    """How many bytes a varint takes."""
+    size = 1
+    while number > np.uint64(0x7F):
+        number >>= np.uint64(7)
+        size += 1
+    return size
 
 
 @njit(nogil=True)
@@ -77,11 +93,11 @@ def _place(m: Any, at: Any, row: Any, index: Any) -> Any:
 @njit(nogil=True)
 def _stored(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether the column has a value."""
-    if m[at + GIVEN] == MISSING:
+    if m[at + FIELD_GIVEN] == MISSING:
         return False
-    if m[at + GIVEN] == WHOLE:
+    if m[at + FIELD_GIVEN] == WHOLE:
         return True
-    return bool(uint8_on(m[at + VALID], m[at + COUNT])[_place(m, at, row, index)] != 0)
+    return bool(uint8_on(m[at + FIELD_VALID], m[at + FIELD_COUNT])[_place(m, at, row, index)] != 0)
 
 
 @njit(nogil=True)
@@ -95,13 +111,13 @@ def _number(m: Any, at: Any, row: Any, index: Any) -> Any:
     """A number as it is written: what the varint stands for, or the bytes of one of fixed size."""
     if m[at + TOLD] != 0:
         return np.uint64(m[at + NUMBER])
-    return uint64_on(m[at + VALUES], m[at + COUNT])[_place(m, at, row, index)]
+    return uint64_on(m[at + FIELD_VALUES], m[at + FIELD_COUNT])[_place(m, at, row, index)]
 
 
 @njit(nogil=True)
 def _length(m: Any, at: Any, row: Any) -> Any:
     """Elements of a list."""
-    if m[at + GIVEN] == MISSING:
+    if m[at + FIELD_GIVEN] == MISSING:
         return np.int64(0)
     ends = int64_on(m[at + LISTS], m[at + ROWS] + 1)
     return ends[row + 1] - ends[row]
@@ -110,7 +126,7 @@ def _length(m: Any, at: Any, row: Any) -> Any:
 @njit(nogil=True)
 def _listed(m: Any, at: Any, row: Any) -> bool:
     """Whether a row has a list, be it empty: then the message around it is there."""
-    if m[at + GIVEN] == MISSING:
+    if m[at + FIELD_GIVEN] == MISSING:
         return False
     return bool(m[at + LIST_VALID] == 0 or uint8_on(m[at + LIST_VALID], m[at + ROWS])[row] != 0)
 
@@ -140,7 +156,7 @@ def _elements(m: Any, at: Any, row: Any) -> Any:
     """How many messages a list has: all columns of their fields have as many elements."""
     inner, count = at + WIDTH, np.int64(-1)
     while inner < m[at + END]:
-        if m[inner + KIND] != KIND_MESSAGE and m[inner + GIVEN] != MISSING:
+        if m[inner + KIND] != KIND_MESSAGE and m[inner + FIELD_GIVEN] != MISSING:
             length = _length(m, inner, row)
             if count >= 0 and count != length:
                 return _wrong(m, inner, UNEVEN)
@@ -153,9 +169,9 @@ def _elements(m: Any, at: Any, row: Any) -> Any:
 def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
     """(start, length) of a byte string; a length below 0 where its offsets are wrong."""
     place = _place(m, at, row, index)
-    ends = int64_on(m[at + VALUES], m[at + COUNT] + 1)
+    ends = int64_on(m[at + FIELD_VALUES], m[at + FIELD_COUNT] + 1)
     start, length = ends[place], ends[place + 1] - ends[place]
-    if start < 0 or length < 0 or length > m[at + DATA_SIZE] - start:
+    if start < 0 or length < 0 or length > m[at + FIELD_DATA_SIZE] - start:
         return start, np.int64(-1)
     return start, length
 
@@ -270,14 +286,13 @@ def _put(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
     if kind == KIND_BYTES:
         start, length = _content(m, at, row, index)
         p = put_varint(o, p, np.uint64(length))
-        copy(o, p, uint8_on(m[at + DATA], m[at + DATA_SIZE]), start, length)
+        copy(o, p, uint8_on(m[at + FIELD_DATA], m[at + FIELD_DATA_SIZE]), start, length)
         return p + length
-    if kind == KIND_32:
-        put_uint32_le(o, p, _number(m, at, row, index))
-        return p + 4
-    if kind == KIND_64:
-        put_uint64_le(o, p, _number(m, at, row, index))
-        return p + 8
+    if kind in (KIND_32, KIND_64):
+        number, size = _number(m, at, row, index), 4 if kind == KIND_32 else 8
+        for place in range(size):
+            o[p + place] = np.uint8(number >> np.uint64(8 * place))
+        return p + size
     return put_varint(o, p, np.uint64(0))
 
 

@@ -1,0 +1,132 @@
+"""Which of several alternatives a record is, or what a field holds, as the fields in front of it say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.columns import Contents
+from wirekit.program.maker import Maker
+from wirekit.program.steps import Body, Let, Step, Switch, Test
+from wirekit.program.unfit import unfit
+from wirekit.program.values import Scope
+
+Join = Callable[[list[Body]], Step | None]
+"""What makes a step of the bodies of alternatives; None where there is one, which is always done."""
+
+
+@dataclass(slots=True)
+class Choices(Maker):
+    """Decides by the fields in front.
+
+    Attributes:
+        opaque: register for whether a field's bytes are not the plain content.
+    """
+
+    opaque: int = 0
+
+    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
+        """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""
+        if isinstance(node, ir.Either):
+            condition, zero = self.expression(node.condition, scope, path)[0], self.constant(0)
+            return [node.then, node.otherwise], lambda bodies: Test("!=", condition, zero, *bodies)
+        rows: dict[int, list[tuple[int | None, ...]]] = {}
+        nodes: dict[int, ir.Node | None] = {}
+        for values, inner in node.cases:
+            rows.setdefault(id(inner), []).append(self.values(node, values, path))
+            nodes[id(inner)] = inner
+        on = [self.selector(tree, scope, path) for tree in node.on]
+        listed = list(rows.values())
+
+        def join(bodies: list[Body]) -> Step:
+            return Switch(on, list(zip(listed, bodies[:-1], strict=True)), bodies[-1])
+
+        return [*nodes.values(), node.otherwise], join
+
+    def values(self, node: ir.Node, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
+        """The values of a case."""
+        for value in values:
+            if value is not None and not isinstance(value, int):
+                raise unfit(self.key, path, "a choice", f"{value!r} is no number")
+        if isinstance(node, (ir.Choice, ir.Packed)) and len(values) != len(node.on):
+            raise unfit(self.key, path, node)
+        return tuple(int(value) if isinstance(value, int) else None for value in values)
+
+    def selector(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int | None]:
+        """(register, register for whether it is there) of what a choice looks at."""
+        if isinstance(tree, Field):
+            value = scope.value(self.key, tree, path)
+            if value.present and not value.unfit:
+                return self.operand(value.place), self.all_of(value.present)
+        return self.expression(tree, scope, path)[0], None
+
+    def branch(self, node: ir.Node, path: str, scope: Scope, contents: Contents) -> None:
+        """Finds out what the bytes are."""
+        match node:
+            case ir.Blob(length=None, part=part):
+                if part:
+                    self.put(Let(self.opaque, "=", self.constant(1)))
+            case ir.Fallback(node=ir.Protobuf(message=message)):
+                contents.messages.append(message)
+                self.put(Let(self.told["listed"], "=", self.constant(1 + len(contents.messages))))
+            case ir.Several(count=None, until=b"", stop=False, element=element):
+                if contents.element is not None and contents.element is not element:
+                    raise unfit(self.key, path, node, "records of two layouts")
+                contents.element = element
+                self.put(Let(self.told["listed"], "=", self.constant(1)))
+                if node.announced is not None:
+                    self.put(Let(self.told["count"], "=", self.announced(node.announced, scope, path)))
+            case ir.Either() | ir.Choice():
+                nodes, join = self.alternatives(node, scope, path)
+                bodies: list[Body] = []
+                for inner in nodes:
+                    if inner is None:
+                        raise unfit(self.key, path, node)
+                    with self.block() as body:
+                        self.branch(inner, path, scope, contents)
+                    bodies.append(body)
+                step = join(bodies)
+                assert step is not None
+                self.put(step)
+            case ir.Packed(blob=ir.Blob(length=None)):
+                names = tuple(dict.fromkeys(name for _, name in node.codecs))
+                if contents.codecs not in ((), names):
+                    raise unfit(self.key, path, node, "compressed in two ways")
+                contents.codecs = names
+                codec = self.told["codec"]
+                self.put(Let(self.opaque, "=", self.constant(1)))
+                self.put(self.codec_of(node, codec, names, scope, path))
+                with self.block() as body:
+                    if node.size is not None:
+                        self.put(Let(self.told["size"], "=", self.or_none(node.size, scope, path)))
+                    self.branch(node.node, path, scope, contents)
+                self.put(Test("!=", codec, self.constant(0), body))
+            case _:
+                raise unfit(self.key, path, node)
+
+    def codec_of(self, node: ir.Packed, to: int, names: tuple[str, ...], scope: Scope, path: str) -> Step:
+        """The step that sets a register to the number of the codec plus one."""
+        on = [self.selector(tree, scope, path) for tree in node.on]
+        rows: dict[str, list[tuple[int | None, ...]]] = {}
+        for values, name in node.codecs:
+            rows.setdefault(name, []).append(self.values(node, values, path))
+        cases: list[tuple[list[tuple[int | None, ...]], Body]] = []
+        for name, listed in rows.items():
+            cases.append((listed, [Let(to, "=", self.constant(names.index(name) + 1))]))
+        return Switch(on, cases, [])
+
+    def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
+        """The register with a number, -1 where it is not there."""
+        value = scope.value(self.key, tree, path)
+        register = self.operand(value.place)
+        if not value.present:
+            return register
+        either = self.let("=", self.constant(-1))
+        self.put(Test("!=", self.all_of(value.present), self.constant(0), [Let(either, "=", register)]))
+        return either
+
+    def announced(self, tree: Expression, scope: Scope, path: str) -> int:
+        """The register with how many elements a list should have."""
+        return self.amount(tree, scope, path)[0]

@@ -1,0 +1,546 @@
+"""The program that writes records of a layout from columns, made from the IR of one record.
+
+Lengths, counts and checksums are written over the zeros that were left for them, when what they cover is there. A row
+that does not fit the layout ends the program with the number of a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from wirekit.checksums import checksum
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Expression
+from wirekit.errors import Misuse
+from wirekit.program.columns import Column, Contents, Repeated
+from wirekit.program.facts import holds_records, is_verified_only, is_wide, marked
+from wirekit.program.held import WIDTHS
+from wirekit.program.messages import Place, Tables, tables
+from wirekit.program.parts import parts
+from wirekit.program.passes import without_needless
+from wirekit.program.steps import EXTRA, Body, Let, Refuse, Test
+from wirekit.program.unfit import Unfit, in_words
+from wirekit.program.values import LONGEST, Picked, Scope, Value
+from wirekit.program.values import Place as Source
+from wirekit.program.write_branches import UNREAD, Branches
+from wirekit.program.write_fields import Refusal, known
+from wirekit.program.write_steps import CHOOSING, Ask, Finish, Message, Note, Reserve, Store, Sum, Tell, Unread
+from wirekit.wire.derived import innermost_first
+from wirekit.wire.protobuf import Message as Type
+
+GAPS = "@gap"
+LIST = "list"
+"""The kind of a column that is no column of a batch, but says where the elements of a list are."""
+CHOSEN = ("codec", "listed", "counted", "opaque")
+"""What a first run tells of a field that holds records: the number of the codec plus one, whether there are records (1)
+or a message (more), whether their number is announced, whether the bytes are not the plain content."""
+HELD = ("rows", "plain")
+"""What is known of such a field: the number of records, the bytes before compression; -1 where that tells nothing."""
+
+
+@dataclass(slots=True)
+class Built:
+    """A message that is written: its fields, its type, and the slots of fields that follow from what is behind it."""
+
+    tables: Tables
+    message: Type
+    told: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class WriteProgram:
+    """How records of a layout are written.
+
+    Attributes:
+        steps: what writes a record.
+        columns: those that are read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
+        refusals: by the number of a fault, less one.
+        messages: the protobuf messages of a record.
+        element: by the number of a list, the register with the index of its element.
+        watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of what
+            nothing may have read; the register has the index of the value that was read last.
+        registers: how many there are; ``constants`` has those of numbers, ``stamps`` those that begin with -1.
+    """
+
+    steps: Body
+    columns: list[Column]
+    lists: list[tuple[Column, Repeated]]
+    hidden: dict[str, Column]
+    refusals: list[Refusal]
+    messages: list[Built]
+    element: dict[int, int]
+    watched: dict[int, list[tuple[int, int, int]]]
+    registers: int
+    constants: dict[int, int]
+    stamps: list[int]
+
+
+@dataclass(slots=True)
+class _Open:
+    """A structure that is being written.
+
+    Attributes:
+        wanted: the members whose begin and end somebody needs.
+        begins, ends: registers of those; ``places`` of numbers that are computed, ``present`` whether they are there.
+    """
+
+    node: ir.Structure
+    path: str
+    scope: Scope
+    wanted: set[int]
+    begins: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+    places: dict[int, int] = field(default_factory=dict)
+    present: dict[int, int] = field(default_factory=dict)
+
+    def name(self, at: int) -> str:
+        """The path of a member."""
+        return f"{self.path}.{self.node.members[at].name}" if self.path else self.node.members[at].name
+
+
+@dataclass(slots=True)
+class _Writer(Branches):
+    """One method a kind of node."""
+
+    built: list[Built] = field(default_factory=list)
+    hidden: dict[str, Column] = field(default_factory=dict)
+
+    def written_node(self, node: ir.Node, path: str, scope: Scope, default: object = None) -> Value:
+        match node:
+            case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+                return self.plain(node, path, default)
+            case ir.Optional():
+                return self.written_node(node.node, path, scope, self.default(node, scope, path))
+            case ir.Constant():
+                return self.constant_of(node, path, scope)
+            case ir.Blob():
+                return self.blob(node, path, scope)
+            case ir.Delimited():
+                return self.delimited(node, path, default)
+            case ir.Packed():
+                return self.blob(node.blob, path, scope)
+            case ir.Structure() if id(node) in self.once and self.maybe:
+                return self.met(self.once[id(node)])
+            case ir.Structure():
+                return self.written_structure(node, path, scope)
+            case ir.When():
+                return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope, default)
+            case ir.WhenMore():
+                return self.when(None, node.node, path, scope, default)
+            case ir.WhenNext(node=ir.Constant() as inner):
+                return self.alone(inner, path, scope, default)
+            case ir.WhenNext():
+                return self.when(None, node.node, path, scope, default, constants=True)
+            case ir.Protobuf():
+                return self.protobuf(node, path)
+            case ir.Either() | ir.Choice() if holds_records(node) and self.around is None:
+                return self.content(node, path, scope)
+            case ir.Either() | ir.Choice():
+                return self.choice(node, path, scope)
+            case ir.Ahead():
+                return self.ahead(node, path, scope)
+            case ir.Bounded():
+                return self.bounded(node, path, scope)
+            case ir.Fallback():
+                return self.fallback(node, path, scope)
+            case ir.Several():
+                return self.several(node, path, scope, default)
+        raise Unfit(self.key, path, in_words(node), "")
+
+    # Messages, and what stands behind them.
+
+    def protobuf(self, node: ir.Protobuf, path: str) -> Value:
+        """A message: a field that its column has is written; null, or no column, leaves it out."""
+        number = self.message(node, path)
+        self.written_messages.append((number, path))
+        if self.maybe:
+            if number not in self.some:
+                self.some[number] = self.flag()
+            self.put(Let(self.some[number], "=", self.constant(1)))
+        verdict = self.column(f"{path}.ok" if path else "ok")
+        text = f"it was not whole, or its text no UTF-8; without the column {verdict.path} it is written as it stands"
+        self.fail("!=", self.bad(verdict), 0, path, text)
+        self.put(Message(number))
+        built = self.built[number].tables
+        return Value(inside=_fields(built, number, 1, len(built.places), inner=False))
+
+    def message(self, node: ir.Protobuf, path: str) -> int:
+        """The number of the message at a path."""
+        for number, built in enumerate(self.built):
+            if built.tables.path == path:
+                return number
+        self.built.append(Built(tables(self.key, node, path, 0), Type._known[node.message]))
+        return len(self.built) - 1
+
+    def ask(self, number: int, slot: int, aspect: str) -> int:
+        """The register with something of a message."""
+        to = self.register()
+        self.put(Ask(to, number, slot, aspect))
+        return to
+
+    def operand(self, place: Source) -> int:
+        if isinstance(place, int):
+            return place
+        return self.ask(place.message, place.slot, place.aspect)
+
+    # A field that holds records: what of it is to be written is found out by a first run.
+
+    def content(self, node: ir.Either | ir.Choice, path: str, scope: Scope) -> Value:
+        """The bytes of a field that holds records."""
+        self.opened = path
+        self.told = {name: self.register() for name in ("codec", "listed", "count", "size")}
+        self.opaque = self.register()
+        with self.block() as body:
+            self.clear([(register, 0) for register in (*self.told.values(), self.opaque)])
+            self.branch(node, path, scope, Contents(0))
+            told = (self.told["codec"], self.told["listed"], self.told["count"], self.opaque)
+            for name, register in zip(CHOSEN, told, strict=True):
+                self.put(Note(self.hidden[name], register))
+            self.put(Finish())
+        self.if_true(CHOOSING, body)
+        plain = ir.Blob(None, None, text=False, explained=True, filler=False)
+        return self.blob(plain, path, scope, null=True)
+
+    def announced(self, tree: Expression, scope: Scope, path: str) -> int:
+        """That a list has as many elements as a field says, is all that matters: the field follows."""
+        return self.constant(1)
+
+    def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
+        """The size of what is inside follows as well."""
+        return self.constant(-1)
+
+    def tell(self, state: _Open, told: ir.Told) -> None:
+        """A field of a message that follows from what stands behind the message."""
+        name, of = state.name(told.at), state.name(told.of)
+        holder, covered = state.node.members[told.at].node, state.node.members[told.of].node
+        if not isinstance(holder, ir.Protobuf):
+            raise Unfit(self.key, name, in_words(holder), "which tells of something behind it")
+        number = self.message(holder, name)
+        built = self.built[number]
+        place = built.tables.reads((told.field,))
+        if place is None or place.field is None:
+            raise Unfit(self.key, name, in_words(holder), f"it has no {told.field}")
+        slot = built.tables.slots[place.path]
+        one, zero = self.constant(1), self.constant(0)
+        always = one if place.field.required else zero
+        if holds_records(covered):
+            value = self.look(self.hidden["rows" if told.what == "count" else "plain"])[0]
+            known = self.let(">=", value, zero)
+            if told.what == "count":
+                silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
+                both = self.let("and", silent, self.ask(number, slot, "stored"))
+                known, always = self.let("and", known, self.let("==", both, zero)), one
+            else:
+                always = self.let("or", always, self.let("!=", self.look(self.hidden["codec"])[0], zero))
+        elif told.what == "size" and isinstance(covered, ir.Blob) and covered.part:
+            return
+        elif told.what == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
+            step = self.bytes(self.column(of))
+            step.copy, step.verdict = False, None
+            self.put(step)
+            known, value = one, step.length
+        else:
+            raise Unfit(self.key, of, in_words(covered), f"whose {told.what} a message tells")
+        built.told.add(slot)
+        self.put(Tell(number, slot, known, always, value))
+
+    # Structures.
+
+    def written_structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
+        wanted = marked(node)
+        wanted |= {at for measure in node.measures for at in (measure.first, measure.last)}
+        state = _Open(node, path, Scope({}, scope), wanted)
+        self.members(state, 0)
+        return Value(inside=state.scope.fields)
+
+    def members(self, state: _Open, first: int) -> None:
+        """Writes the members of a structure from one on, and what is computed of them."""
+        node, inner = state.node, state.scope
+        derived = {measure.at for measure in node.measures} | {total.at for total in node.sums}
+        for index, member in enumerate(node.members[first:], first):
+            name = state.name(index)
+            if index in state.wanted:
+                state.begins[index] = self.mark()
+            for told in node.told:
+                if told.at == index:
+                    self.tell(state, told)
+            if index in derived:
+                self.reserve(state, index)
+                inner.fields[member.name] = Value(unfit="a number that is computed from what is behind it")
+            else:
+                self.counts_ahead(node, index, state.path, inner)
+                inner.fields[member.name] = self.written_node(member.node, name, inner)
+            if self.loose:
+                self.put_off(partial(self.behind, state, index))
+                return
+            self.ended(state, index)
+        for measure in node.measures:
+            if not _ends_behind(measure):
+                self.patching(state, measure.at, partial(self.measure, state, measure))
+        for total in innermost_first(node.sums):
+            self.patching(state, total.at, partial(self.sum, state, total))
+
+    def behind(self, state: _Open, index: int) -> None:
+        """Goes on behind a member that is written now."""
+        self.ended(state, index)
+        self.members(state, index + 1)
+
+    def ended(self, state: _Open, index: int) -> None:
+        """A member is written; so lengths that end with it are known, to the expressions of those behind it."""
+        if index in state.wanted:
+            state.ends[index] = self.mark()
+        for measure in state.node.measures:
+            if _ends_behind(measure) and measure.last == index:
+                self.patching(state, measure.at, partial(self.measure, state, measure))
+
+    def reserve(self, state: _Open, index: int) -> None:
+        """Leaves room for a length or checksum."""
+        state.places[index] = self.mark()
+        member = state.node.members[index].node
+        step = Reserve(self.constant(self.derived(state, index).size))
+        node = member.node if isinstance(member, ir.Optional) else member
+        if isinstance(node, ir.When):
+            condition = self.expression(node.condition, state.scope, state.name(index))[0]
+            state.present[index] = condition
+            self.if_true(condition, [step])
+        else:
+            self.put(step)
+
+    def patching(self, state: _Open, at: int, work: Callable[[], None]) -> None:
+        """Writes a length or checksum, if it is there."""
+        with self.block() as body:
+            work()
+        if at in state.present:
+            self.if_true(state.present[at], body)
+        else:
+            self.body += body
+
+    def derived(self, state: _Open, at: int) -> ir.Number:
+        """The number of a length or checksum."""
+        member = state.node.members[at].node
+        number = member.node if isinstance(member, ir.Optional) else member
+        number = number.node if isinstance(number, ir.When) else number
+        if not isinstance(number, ir.Number) or number.real:
+            raise Unfit(self.key, state.name(at), in_words(member), "as a length or checksum to be built")
+        return number
+
+    def measure(self, state: _Open, measure: ir.Measure) -> None:
+        """Writes a length."""
+        name, number = state.name(measure.at), self.derived(state, measure.at)
+        size, add = self.register(), self.constant(measure.add)
+        if measure.first > measure.last:
+            self.put(Let(size, "=", add))
+        else:
+            self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
+            if measure.add:
+                self.put(Let(size, "+", size, add))
+        self.follows(name)
+        if measure.exceeds:
+            value, there = self.look(self.number_column(number, name))
+            self.if_true(there, [Test(">", value, size, [Let(size, "=", value)])])
+        if not is_wide(number):
+            text = f"what it is the length of has more than {number.high} bytes"
+            self.fail(">", size, number.high, name, text)
+        if measure.bounds and measure.least:
+            self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
+        if measure.zero_is_rest:
+            value, there = self.look(self.number_column(number, name))
+            zero = self.constant(0)
+            self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
+        if is_verified_only(measure) or measure.clip:
+            self.was(name, size, number)
+        self.put(Store(number, size, state.places[measure.at]))
+        if measure.at not in state.present:
+            state.scope.fields[state.node.members[measure.at].name] = known(number, size)
+
+    def sum(self, state: _Open, total: ir.Sum) -> None:
+        """Writes a checksum."""
+        name, number = state.name(total.at), self.derived(state, total.at)
+        self.follows(name)
+        form = checksum(total.algorithm).form
+        if form is None:
+            why = "columns compute CRCs, sums, and no other function"
+            raise Unfit(self.key, name, f"a checksum {total.algorithm}", why)
+        start, end = state.begins[total.first], state.ends[total.last]
+        covered = state.node.members[total.first].node
+        while isinstance(covered, (ir.Optional, ir.When, ir.WhenMore)):
+            covered = covered.node
+        if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
+            start = self.let("+", start, self.constant(covered.length.size))
+        value = self.register()
+        self.put(Sum(value, total.algorithm, form, start, end))
+        self.was(name, value, number)
+        self.put(Store(number, value, state.places[total.at]))
+
+    def follows(self, name: str) -> None:
+        """Notes that a number is computed, so that its column tells nothing."""
+        for path, column in self.paths.items():
+            if column.within is self.around and (path == name or path.startswith(f"{name}:")):
+                self.computed.add(column.slot)
+
+    # The record.
+
+    def gap(self) -> None:
+        """Bytes that no field explains are in no column, but for those that are a field of their own."""
+        value, there = self.look(self.column(GAPS))
+        text = "it held bytes that no column has; without this column it is built without them"
+        self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
+
+    def watch(self) -> dict[int, list[tuple[int, int, int]]]:
+        """What a record, or an element of a list, has no place for has no value."""
+        found: dict[int, list[tuple[int, int, int]]] = {-1: []}
+        for slot, path in self.watched.items():
+            if slot in self.always or not self.tells(slot, constants=False):
+                continue
+            group = self.read[slot].within
+            self.around = group
+            number = -1 if group is None else group.number
+            found.setdefault(number, []).append((slot, self.stamps[slot], self.refusal(path, UNREAD).reason))
+        self.around = None
+        unread = Unread(-1, [])
+        self.put(unread)
+        for number, step in [(-1, unread), *self.unread.items()]:
+            step.stamps += [stamp for _, stamp, _ in found.get(number, ())]
+        for number, path in self.written_messages:
+            if number in self.some:
+                silent = self.let("==", self.some[number], self.constant(0))
+                self.fail("!=", self.let("and", silent, self.filled(number)), 0, path, UNREAD)
+        if self.opened and self.paths[self.opened].slot in self.stamps:
+            stamp = self.stamps[self.paths[self.opened].slot]
+            unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
+            self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.opened, UNREAD)
+        return found
+
+
+def _fields(built: Tables, number: int, slot: int, end: int, *, inner: bool) -> dict[str, Value]:
+    """What expressions can read of a message."""
+    inside = {}
+    while slot < end:
+        place = built.places[slot]
+        inside[place.path.rpartition(".")[2]] = _value(built, number, slot, place, inner=inner)
+        slot = place.end
+    return inside
+
+
+def _value(built: Tables, number: int, slot: int, place: Place, *, inner: bool) -> Value:
+    each = place.field
+    assert each is not None
+    if each.repeated:
+        return Value(length=Picked(number, slot, "count"), high=LONGEST, unfit="a list")
+    if each.message is not None:
+        return Value(inside=_fields(built, number, slot + 1, place.end, inner=True))
+    if each.kind not in WIDTHS:
+        return Value(unfit=f"a field of type {each.kind}")
+    present = (Picked(number, slot, "there"),) if inner or not each.required else ()
+    return Value(Picked(number, slot, "value"), *WIDTHS[each.kind], present=present)
+
+
+def _ends_behind(measure: ir.Measure) -> bool:
+    """Whether what a length is that of lies behind it."""
+    return measure.at < measure.first <= measure.last
+
+
+def levels(group: Repeated | None) -> Iterator[Repeated]:
+    """A list and those around it, the outermost first."""
+    if group is not None:
+        yield from levels(group.outer)
+        yield group
+
+
+def _moved(group: Repeated | None, within: str, groups: dict[int, Repeated]) -> Repeated | None:
+    """A list, and those around it, in records that stand in others."""
+    if group is not None and group.number not in groups:
+        outer = _moved(group.outer, within, groups)
+        groups[group.number] = replace(group, path=f"{within}.{group.path}", outer=outer)
+    return None if group is None else groups[group.number]
+
+
+def write(
+    key: str,
+    element: ir.Node,
+    columns: list[Column],
+    *,
+    gaps: bool,
+    within: str = "",
+    whole: ir.Node | None = None,
+    some: bool = False,
+) -> WriteProgram:
+    """The program that writes records of one layout.
+
+    Args:
+        columns: those of the read program.
+        gaps: whether that one counts bytes that no field explains.
+        within: where the records stand in others, or "".
+        some: whether a record must take some bytes, as nothing counts them.
+        whole: the layout with all choices, of which some are made in ``element``; it decides what is written once.
+
+    Raises:
+        Misuse: when something inside cannot be built; the text names the node and its path.
+
+    >>> from wirekit.compiler.lower import lower
+    >>> from wirekit.program.read import read
+    >>> from wirekit.wire import Bytes, Struct, int16, int32
+    >>> layout = lower(Struct("number" / int32, "name" / Bytes(int16, null=-1)))
+    >>> program = write("example", layout, read("example", layout).columns, gaps=False)
+    >>> [type(step).__name__ for step in program.steps]
+    ['Take', 'Bytes', 'Unread']
+    """
+    if within:
+        moved: dict[int, Repeated] = {}
+        columns = [
+            replace(column, path=f"{within}.{column.path}", within=_moved(column.within, within, moved))
+            for column in columns
+        ]
+    paths = {column.path: column for column in columns}
+    slots = len(columns)
+    if gaps:
+        paths[GAPS] = Column(GAPS, "number", "int64", slot=slots)
+    groups = {each.number: each for column in columns for each in levels(column.within)}
+    writer = _Writer(key, paths=paths, once=parts(element if whole is None else whole))
+    writer.groups = [groups[number] for number in sorted(groups)]
+    for at, group in enumerate(writer.groups):
+        writer.own[group.number] = Column(group.path, LIST, slot=slots + 1 + at, within=group.outer)
+        writer.element[group.number] = writer.register()
+    first = slots + 1 + len(groups)
+    writer.hidden = {name: Column(name, "number", "int64", slot=first + at) for at, name in enumerate(CHOSEN + HELD)}
+    writer.record_count = writer.hidden["rows"]
+    try:
+        for path, node in ir.walk(element):
+            if isinstance(node, ir.Number) and node.groups:
+                raise Unfit(key, path, "a varint", "")
+        with writer.block() as body:
+            start = writer.mark() if some else 0
+            writer.written_node(element, within, Scope({}, None))
+            writer.written()
+    except Unfit as error:
+        raise _unfit(key, error) from None
+    writer.clear([(flag, 0) for flag in writer.flags])
+    writer.body += body
+    if gaps:
+        writer.gap()
+    watched = writer.watch()
+    if some:
+        size = writer.let("-", writer.mark(), start)
+        writer.fail("==", size, 0, within, "it takes no bytes, and no reader would find it")
+    return WriteProgram(
+        without_needless(writer.body, writer.constants.get(0)),
+        [column for column in writer.read.values() if column.kind != LIST],
+        [(writer.own[group.number], group) for group in writer.entered_groups],
+        writer.hidden if writer.opened else {},
+        writer.refusals,
+        writer.built,
+        writer.element,
+        watched,
+        writer.registers,
+        writer.constants,
+        list(writer.stamps.values()),
+    )
+
+
+def _unfit(key: str, error: Unfit) -> Misuse:
+    """The error for a layout that cannot be built from columns."""
+    why = f" ({error.why})" if error.why else ""
+    text = f"{key} is not built from columns: {error.path or 'its layout'} is {error.kind}{why}"
+    return Misuse(f"{text}; build it with wirekit.encode")

@@ -1,0 +1,353 @@
+"""Conditions, alternatives and lists in a write program.
+
+What a record does not read must have no value. Structures that a record reaches by several ways are written once, as
+``program.parts`` reads them once: where one stands, a flag is set, and it is written when all that may lead there is
+done. What stands behind it, and what is computed of it, comes after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Field, LengthOf
+from wirekit.program.branches import maybe
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.facts import is_wide
+from wirekit.program.parts import Part
+from wirekit.program.steps import Body, Let, Mark, Seek, Test
+from wirekit.program.unfit import unfit
+from wirekit.program.values import LONGEST, Scope, Value
+from wirekit.program.write_fields import ABSENT, NULL, Fields
+from wirekit.program.write_steps import Ask, Begins, Each, Elements, Reserve, Store, Unread
+
+UNREAD = "has a value, where the layout has none"
+Work = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Told:
+    """What has a value only if something is there: columns, messages, the records of a field."""
+
+    columns: list[Column]
+    messages: list[int]
+    records: bool
+
+
+@dataclass(slots=True)
+class Branches(Fields):
+    """The nodes that are there or not, one of several, or repeated.
+
+    Attributes:
+        once: the structures that are written once, by id.
+        met_parts: those that were met and are not written yet: the part, and the register that tells.
+        loose: whether something was put off that stands before what would be written now.
+        later: what comes when it is written: a register that tells whether, and the work.
+        flags: registers that are 0 until a record, or element, sets them.
+        some: messages that only some records have, with the register of the row that had it last.
+        written_messages: (number, path) of those that are written.
+        opened: the path of the field that holds records, or ""; ``record_count`` is the column of their number.
+        groups: the lists of the read program; ``own`` has a column of each, which says where its elements are.
+    """
+
+    once: dict[int, Part] = field(default_factory=dict)
+    met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
+    loose: bool = False
+    later: list[tuple[int, Work]] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+    some: dict[int, int] = field(default_factory=dict)
+    written_messages: list[tuple[int, str]] = field(default_factory=list)
+    opened: str = ""
+    record_count: Column | None = None
+    groups: list[Repeated] = field(default_factory=list)
+    own: dict[int, Column] = field(default_factory=dict)
+    entered_groups: list[Repeated] = field(default_factory=list)
+    unread: dict[int, Unread] = field(default_factory=dict)
+
+    def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Told]:
+        """What ``work`` writes, in a body of its own, and of what it reads what has a value only if it is there.
+
+        Args:
+            constants: whether a constant is such.
+        """
+        read, self.read = self.read, {}
+        messages, self.written_messages = self.written_messages, []
+        outer, self.maybe = self.maybe, True
+        with self.block() as body:
+            value = work()
+        here = [each for each in self.read.values() if each.within is self.around and not each.is_verdict]
+        tells = [each for each in here if self.tells(each.slot, constants=constants)]
+        records = bool(self.opened) and any(each.path == self.opened for each in self.read.values())
+        numbers = [number for number, _ in self.written_messages]
+        told = Told(tells or ([] if numbers else here), numbers, records)
+        self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
+        return value, body, told
+
+    def tells(self, slot: int, *, constants: bool) -> bool:
+        """Whether a value says that a node is there; of nodes with nothing else in them, any value does."""
+        return slot not in self.computed and (constants or slot not in self.constant_slots)
+
+    def any_of(self, told: Told) -> int:
+        """The register for whether something has a value."""
+        found = self.there(*told.columns)
+        for number in told.messages:
+            found = self.let("or", found, self.filled(number))
+        if told.records:
+            found = self.let("or", found, self.holds_records())
+        return found
+
+    def filled(self, number: int) -> int:
+        """The register for whether a message has a field."""
+        to = self.register()
+        self.put(Ask(to, number, 0, "filled"))
+        return to
+
+    def holds_records(self) -> int:
+        """The register for whether rows tell of records inside."""
+        assert self.record_count is not None
+        return self.let(">=", self.look(self.record_count)[0], self.constant(0))
+
+    def if_true(self, condition: int, body: Body, otherwise: Body | None = None) -> None:
+        """A body that is done where a register is not 0."""
+        self.put(Test("!=", condition, self.constant(0), body, otherwise or []))
+
+    def when(
+        self, condition: int | None, node: ir.Node, path: str, scope: Scope, default: Any, *, constants: bool = False
+    ) -> Value:
+        """A node that is there only if the condition holds, or without one, if there is a value."""
+        value, body, told = self.apart(partial(self.written_node, node, path, scope, default), constants=constants)
+        present = self.any_of(told) if condition is None else condition
+        self.if_true(present, body)
+        return maybe(value, present)
+
+    def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any) -> Value:
+        """A constant that may not be there: its column tells; without one, it is there if it has a default."""
+        column = self.column(path)
+        present = self.there(column)
+        if default is not None:
+            given = self.there(column, given=True)
+            present = self.let("or", present, self.let("==", given, self.constant(0)))
+        with self.block() as body:
+            value = self.constant_of(node, path, scope)
+        self.if_true(present, body)
+        return maybe(value, present)
+
+    # One of several.
+
+    def choice(self, node: ir.Choice | ir.Either, path: str, scope: Scope) -> Value:
+        """One of several nodes; those that are not chosen have no values."""
+        nodes, join = self.alternatives(node, scope, path)
+        loose, left = self.loose, False
+        values, bodies = [], []
+        for inner in nodes:
+            self.loose = loose
+            value, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
+            values.append(value)
+            bodies.append(body)
+            left |= self.loose
+        self.loose = left
+        step = join(bodies)
+        assert step is not None
+        self.put(step)
+        return values[0] if len(values) == 1 else Value(unfit="one of several fields")
+
+    def arm(self, node: ir.Choice | ir.Either, inner: ir.Node | None, path: str, scope: Scope) -> Value:
+        """One of the alternatives; None where another value is wrong."""
+        if inner is not None:
+            return self.written_node(inner, path, scope)
+        values = [str(value) for values, _ in node.cases for value in values] if isinstance(node, ir.Choice) else []
+        zero = self.constant(0)
+        self.fail("==", zero, 0, path, f"there is no such case; expected one of {', '.join(values)}")
+        return Value(unfit="nothing")
+
+    def ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
+        """A node that stands ahead is read, and written where it stands."""
+        back = self.mark()
+        self.put(Reserve(self.constant(node.at)))
+        value = self.written_node(node.node, path, scope)
+        self.put(Seek(back))
+        return value
+
+    def mark(self) -> int:
+        """The register with the position."""
+        to = self.register()
+        self.put(Mark(to))
+        return to
+
+    def bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
+        """A node behind a length of its own; null, if that may be, when nothing of it has a value."""
+        number = node.length
+        value, body, told = self.apart(lambda: self.written_node(node.node, path, scope))
+        place = self.mark()
+        self.put(Reserve(self.constant(number.size)))
+        begin = self.mark()
+        present = self.constant(1) if node.null is None else self.any_of(told)
+        size = self.register()
+        with self.block() as inside:
+            self.body += body
+            self.put(Let(size, "-", self.mark(), begin))
+            if not is_wide(number):
+                self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")
+        self.if_true(present, inside, [Let(size, "=", self.constant(node.null or 0))])
+        self.put(Store(number, size, place))
+        return maybe(value, present)
+
+    def fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
+        """A node, or bytes where they did not fit it, which ``<path>.ok`` tells; without it, the bytes' column."""
+
+        def fitting() -> Value:
+            value = self.written_node(node.node, path, scope)
+            self.written()
+            return value
+
+        verdict = self.column(f"{path}.ok")
+        loose = self.loose
+        _, inside, _ = self.apart(fitting)
+        plain = ir.Blob(None, None, text=False, explained=False, filler=False)
+        _, other, told = self.apart(lambda: self.blob(plain, path, scope))
+        self.loose = loose
+        missing = self.let("==", self.there(verdict, given=True), self.constant(0))
+        bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(told)))
+        self.if_true(bad, other, inside)
+        return Value(unfit="a field that may not fit")
+
+    # Structures that are written once.
+
+    def met(self, part: Part) -> Value:
+        """Notes that a part stands here."""
+        if id(part.node) not in self.met_parts:
+            self.met_parts[id(part.node)] = (part, self.flag())
+        self.put(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
+        self.loose = True
+        return Value(unfit="a structure that is reached by several ways")
+
+    def flag(self) -> int:
+        """A register that is 0 until it is set."""
+        self.flags.append(self.register())
+        return self.flags[-1]
+
+    def put_off(self, work: Work) -> None:
+        """Leaves for later what stands behind a part, if the record comes here."""
+        mark = self.flag()
+        self.put(Let(mark, "=", self.constant(1)))
+        self.later.append((mark, work))
+
+    def written(self) -> None:
+        """Writes all parts that were met, then what stands behind them: the innermost first."""
+        groups: list[list[tuple[int, Work]]] = []
+        while self.met_parts:
+            part, flag = min(self.met_parts.values(), key=lambda each: each[0].order)
+            del self.met_parts[id(part.node)]
+            groups.append(self.later)
+            self.later, self.loose = [], False
+            _, body, _ = self.apart(partial(self.written_structure, part.node, part.name, Scope({}, None)))
+            self.if_true(flag, body)
+        groups.append(self.later)
+        self.later, self.loose = [], False
+        for mark, work in (each for group in reversed(groups) for each in group):
+            with self.block() as body:
+                work()
+            if body:
+                self.if_true(mark, body)
+            if self.loose or self.later:
+                raise unfit(self.key, "", "a structure behind another", "both are reached by several ways")
+
+    # Lists.
+
+    def several(self, node: ir.Several, path: str, scope: Scope, default: Any) -> Value:
+        """A list."""
+        group = self.group(path)
+        if group is None:
+            raise unfit(self.key, path, node, "its elements have no columns, so nothing tells how many there are")
+        column = self.reading(self.own[group.number])
+        nullable = isinstance(node.count, ir.Number) and node.null is not None and node.count.signed
+        required = not nullable and node.count is not None and default != []
+        absent = self.refusal(path, ABSENT) if required else None
+        null = None if nullable else self.refusal(path, NULL)
+        at, end, there = self.element[group.number], self.register(), self.register()
+        index = self.index(column)
+        self.put(Elements(column, index, at, end, there, absent, null))
+        count = self.let("-", end, at)
+        self.counted(node, path, count, there if nullable else None, scope)
+        self.put(Each(at, end, self.element_of(node, group, path, scope)))
+        return Value(unfit="a list", length=None if nullable else count, high=LONGEST)
+
+    def group(self, path: str) -> Repeated | None:
+        """The list that stands at a path."""
+        return next((each for each in self.groups if each.path == path and each.outer is self.around), None)
+
+    def counts_ahead(self, node: ir.Structure, at: int, path: str, scope: Scope) -> None:
+        """How many elements a list has whose number is what a member in front of it has by default."""
+        member = node.members[at].node
+        default = member.default if isinstance(member, ir.Optional) else None
+        if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
+            return
+        for behind in node.members[at + 1 :]:
+            group = self.group(f"{path}.{behind.name}" if path else behind.name)
+            if (behind.name,) == default.of.names and isinstance(behind.node, ir.Several) and group is not None:
+                own = self.reading(self.own[group.number])
+                begin, end, there = self.register(), self.register(), self.register()
+                self.put(Elements(own, self.index(own), begin, end, there, None, None))
+                count = self.let("-", end, begin)
+                scope.fields[behind.name] = Value(unfit="a list", length=count, high=LONGEST)
+
+    def counted(self, node: ir.Several, path: str, count: int, there: int | None, scope: Scope) -> None:
+        """Writes how many elements there are, or compares that with what the layout says."""
+        if isinstance(node.count, ir.Number):
+            if node.count.high < LONGEST:
+                self.fail(">", count, node.count.high, path, f"expected at most {node.count.high} elements")
+            usual = Store(node.count, count)
+            if there is None:
+                self.put(usual)
+            else:
+                self.if_true(there, [usual], [Store(node.count, self.constant(node.null or 0))])
+        elif node.count is not None:
+            wrong = self.let("!=", count, self.amount(node.count, scope, path)[0])
+            self.fail("!=", wrong, 0, path, "it has not as many elements as the layout says")
+
+    def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
+        """The steps that write one element."""
+        outer, met_parts, later, loose = self.around, self.met_parts, self.later, self.loose
+        flags = self.flags
+        self.around, self.met_parts, self.later, self.loose, self.flags = group, {}, [], False, []
+        with self.block() as inside:
+            ends = node.count is None and (node.until or not ir.minimum(node.element))
+            start = self.mark() if ends else 0
+            self.written_node(node.element, path, scope)
+            if self.loose or self.later or self.met_parts:
+                raise unfit(self.key, path, node, "of structures that are reached by several ways")
+            if ends:
+                self.ending(node, group, path, start)
+            self.put(self.unread.setdefault(group.number, Unread(group.number, [])))
+        with self.block() as body:
+            self.clear([(flag, 0) for flag in self.flags])
+            self.body += inside
+        if group not in self.entered_groups:
+            self.entered_groups.append(group)
+        self.around, self.met_parts, self.later, self.loose, self.flags = outer, met_parts, later, loose, flags
+        return body
+
+    def ending(self, node: ir.Several, group: Repeated, path: str, start: int) -> None:
+        """Of a list to the end: an element that would be taken for the end of it."""
+        if not ir.minimum(node.element):
+            text = "it takes no bytes, which an element of a list to the end has not"
+            size = self.let("-", self.mark(), start)
+            self.fail("==", size, 0, path, text)
+        if node.until:
+            begins, first = self.register(), self.register()
+            self.put(Begins(begins, start, node.until))
+            own = self.own[group.number]
+            self.put(Elements(own, self.index(own), first, self.register(), self.register(), None, None))
+            later = self.let("and", begins, self.let("!=", self.element[group.number], first))
+            self.fail("!=", later, 0, path, "it begins with the bytes that end the list")
+
+    def written_node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
+        """Writes a node."""
+        raise NotImplementedError
+
+    def written_structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
+        """Writes a structure."""
+        raise NotImplementedError

@@ -1,0 +1,383 @@
+"""The fields of a record that is written: numbers, bit fields, constants, byte strings, text.
+
+Their columns are those that the read program of the same layout fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wirekit.compiler import ir
+from wirekit.compiler.expressions import Literal
+from wirekit.program.choices import Choices
+from wirekit.program.columns import Column, Repeated
+from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, ranges_of
+from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
+from wirekit.program.unfit import unfit
+from wirekit.program.values import HIGHEST, LONGEST, Scope, Value
+from wirekit.program.write_steps import (
+    AnyOf,
+    Bytes,
+    CopyBytes,
+    Digits,
+    Join,
+    Look,
+    OneLine,
+    Reserve,
+    Store,
+    Take,
+    Text,
+    Was,
+)
+from wirekit.values import SymbolTable
+
+ABSENT = "there is no such column, and no default"
+NULL = "is null, which the layout has not"
+OUTSIDE = "its offsets point outside of its data"
+SIGN = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a row is not written: the column, in words, and the list of which it was an element."""
+
+    path: str
+    text: str
+    within: Repeated | None = None
+
+
+@dataclass(slots=True)
+class Fields(Choices):
+    """One method a kind of field; a default is an integer, a float, a mapping of bit fields, or a ``Computed``.
+
+    Attributes:
+        paths: the columns of the read program.
+        refusals: by the number of a fault, less one.
+        read: columns that are read, by slot; always: slots of those that every record reads.
+        watched: (slot, path) of what only some records read: the others must not have a value.
+        stamps: by slot, a register with the index of the value that was read last.
+        computed: slots of the columns of lengths and checksums; ``constant_slots`` those of constants.
+        element: by the number of a list, the register with the index of its element.
+    """
+
+    refusals: list[Refusal] = field(default_factory=list)
+    read: dict[int, Column] = field(default_factory=dict)
+    always: set[int] = field(default_factory=set)
+    watched: dict[int, str] = field(default_factory=dict)
+    stamps: dict[int, int] = field(default_factory=dict)
+    computed: set[int] = field(default_factory=set)
+    constant_slots: set[int] = field(default_factory=set)
+    element: dict[int, int] = field(default_factory=dict)
+
+    def fresh(self, default: int = 0) -> int:
+        """A register; who reads one that a condition may leave unset looks at the condition first."""
+        return self.register()
+
+    def fault(self, path: str, kind: str, text: str, limit: int | None = None) -> Fault:
+        return self.refusal(path, text)
+
+    def refusal(self, path: str, text: str) -> Fault:
+        """The fault for why a row is not written."""
+        refusal = Refusal(path, text, self.around)
+        if refusal not in self.refusals:
+            self.refusals.append(refusal)
+        return Fault(self.refusals.index(refusal) + 1)
+
+    def fail(self, symbol: str, left: int, right: int, path: str, text: str) -> None:
+        """Refuses the row if a comparison with a number holds."""
+        self.put(Refuse(symbol, left, self.constant(right), self.refusal(path, text)))
+
+    # Columns.
+
+    def column(
+        self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None, unit: str | None = None
+    ) -> Column:
+        """The column of that path; from here on it is read.
+
+        Args:
+            kind, dtype, table: what it holds, where alternatives may have columns of one path: it may be wider.
+        """
+        column = self.known(path, kind, dtype, table)
+        assert column is not None, path
+        return self.reading(column)
+
+    def known(self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None) -> Column | None:
+        """The column of that path, as ``column``, or None; nothing is read of it."""
+        several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
+        fitting = (each for each in several if each.within is self.around)
+        return next((each for each in fitting if not kind or _holds(each, kind, dtype, table)), None)
+
+    def reading(self, column: Column) -> Column:
+        """Notes that a column is read."""
+        self.read[column.slot] = column
+        if not self.maybe:
+            self.always.add(column.slot)
+        elif not column.is_verdict:
+            self.watched[column.slot] = column.path
+            self.put(Let(self.stamp(column.slot), "=", self.index(column)))
+        return column
+
+    def stamp(self, slot: int) -> int:
+        """The register with the index of the value of a column that was read last."""
+        if slot not in self.stamps:
+            self.stamps[slot] = self.register()
+        return self.stamps[slot]
+
+    def index(self, column: Column) -> int:
+        """The register for which value of a column is written now."""
+        return ROW if column.within is None else self.element[column.within.number]
+
+    def look(self, column: Column) -> tuple[int, int]:
+        """Registers with the value of a column, and whether it has one."""
+        value, there = self.register(), self.register()
+        self.put(Look(column, self.index(column), value, there))
+        return value, there
+
+    def there(self, *columns: Column, given: bool = False) -> int:
+        """The register for whether one of some columns has a value, or is given at all."""
+        to = self.register()
+        self.put(AnyOf(to, list(columns), self.index(columns[0]) if columns else ROW, given))
+        return to
+
+    def bad(self, verdict: Column) -> int:
+        """The register for whether a verdict says so."""
+        value, there = self.look(verdict)
+        return self.let("and", there, self.let("==", value, self.constant(0)))
+
+    def number_column(self, number: ir.Number, path: str) -> Column:
+        """The column of a number."""
+        return self.column(path, "number", dtype_of(number))
+
+    # Numbers.
+
+    def default(self, node: ir.Optional, scope: Scope, path: str) -> Any:
+        """What stands for a column that is not given."""
+        if isinstance(node.default, Literal):
+            return node.default.value
+        return Computed(self.expression(node.default, scope, path)[0])
+
+    def take(self, column: Column, default: Any, **more: Any) -> int:
+        """The register with the number of a column, or with the default where it is not given."""
+        to, register = self.register(), None
+        if isinstance(default, Computed):
+            register = default.register
+        elif isinstance(default, float):
+            register = self.constant(int(np.array(default, column.dtype).view(f"int{column.dtype[5:]}")))
+        elif isinstance(default, int):
+            register = self.constant(int(default) - (2 * SIGN if default > HIGHEST else 0))
+        absent, null = self.refusal(column.path, ABSENT), self.refusal(column.path, NULL)
+        self.put(Take(column, self.index(column), to, register, absent, null, **more))
+        return to
+
+    def plain(self, node: ir.Node, path: str, default: Any) -> Value:
+        """A number, whatever it means."""
+        match node:
+            case ir.Number():
+                column, bounds = self.number_column(node, path), {}
+                if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > node.bits:
+                    bounds = self.bounds(column, node.low, node.high)
+                return known(node, self.take(column, default, number=node, **bounds))
+            case ir.Boolean(number=ir.Number(real=False) as number):
+                return Value(self.take(self.column(path, "flag", "uint8"), default, number=number), 0, 1)
+            case ir.Named(number=ir.Number(real=False) as number):
+                return self.named(node, number, path, default)
+            case ir.BitFields(number=ir.Number(real=False) as number):
+                return self.bits(node, number, path, default)
+        raise unfit(self.key, path, node)
+
+    def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
+        """What refuses a number that the layout cannot hold."""
+        return {"low": low, "high": high, "wrong": self.refusal(column.path, f"expected a number in {low}..{high}")}
+
+    def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
+        column = self.column(path, "number", named_dtype(number.bits + (not number.signed)), node.table)
+        if not node.closed:
+            bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
+            return known(number, self.take(column, default, number=number, **bounds))
+        fault = self.refusal(
+            path, f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
+        )
+        values = [int(symbol) for symbol in node.table]
+        ranges = ranges_of([value - 2 * SIGN if value > HIGHEST else value for value in values])
+        if len(ranges) == 1:
+            low, high = ranges[0]
+            return known(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
+        value = self.take(column, default)
+        self.put(OneOf(value, ranges, fault))
+        self.put(Store(number, value))
+        return known(number, value)
+
+    def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
+        names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
+        columns = [self.column(name, *bit_column(bit)) for name, bit in zip(names, node.fields, strict=True)]
+        known = dict(default) if isinstance(default, Mapping) else {}
+        if isinstance(default, int):
+            known = {bit.name: default >> bit.shift & (1 << bit.width) - 1 for bit in node.fields}
+        none = None
+        if any(known.values()):  # they hold when nothing is told about the field at all
+            none = self.let("==", self.there(*columns, given=True), self.constant(0))
+        parts, inside = [], {}
+        for bit, column in zip(node.fields, columns, strict=True):
+            usual: Any = int(known.get(bit.name, 0))
+            if usual and none is not None:
+                usual = Computed(self.let("*", none, self.constant(usual)))
+            value = self.take(column, usual, **self.bounds(column, 0, (1 << bit.width) - 1))
+            parts.append((value, bit.shift))
+            inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)
+        self.put(Join(number, parts))
+        return Value(inside=inside)
+
+    def constant_of(self, node: ir.Constant, path: str, scope: Scope) -> Value:
+        """What always holds one value has it, unless the batch says that it was another one."""
+        number = node.node
+        while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
+            number = number.node if isinstance(number, ir.Optional) else number.number
+        if (column := self.known(path)) is not None:
+            self.constant_slots.add(self.reading(column).slot)
+        if isinstance(number, ir.Blob):
+            return self.constant_bytes(node, number, path, scope)
+        if not isinstance(number, ir.Number) or number.real:
+            raise unfit(self.key, path, node, "of a field that is no plain number")
+        value = self.let("=", self.expression(node.value, scope, path)[0])
+        if not node.fatal:
+            self.was(path, value)
+        self.put(Store(number, value))
+        return known(number, value)
+
+    def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
+        expected = getattr(node.value, "value", None)
+        expected = expected.encode() if isinstance(expected, str) else expected
+        if not isinstance(expected, bytes):
+            raise unfit(self.key, path, node, "of a field that is no number, nor bytes that are known")
+
+        def usual() -> None:
+            if isinstance(blob.length, ir.Number):
+                self.put(Store(blob.length, self.constant(len(expected))))
+            self.put(Text(expected))
+
+        verdict = self.known(f"{path}.ok")
+        if node.fatal or verdict is None:
+            usual()
+        else:
+            with self.block() as other:
+                self.blob(blob, path, scope)
+            with self.block() as body:
+                usual()
+            self.put(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, body))
+        length = self.constant(len(expected))
+        return Value(length, 0, LONGEST, length=length, unfit="a byte string")
+
+    def was(self, path: str, value: int, number: ir.Number | None = None) -> None:
+        """A number that was read and found bad stays as it was.
+
+        Args:
+            number: of a length or checksum, as alternatives may have several of one path.
+        """
+        verdict = self.known(f"{path}.ok")
+        if verdict is None:
+            return
+        self.reading(verdict)
+        stored, bounds = self.column(path) if number is None else self.number_column(number, path), {}
+        if number is not None and not is_wide(number) and int(stored.dtype.lstrip("uint")) > number.bits:
+            bounds = self.bounds(stored, number.low, number.high)
+        self.put(Was(value, verdict, stored, self.index(stored), **bounds))
+
+    # Byte strings.
+
+    def blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
+        """Bytes or text; ``null`` when that means none, too."""
+        column = self.column(path, "text" if node.text else "bytes")
+        prefix = node.length if isinstance(node.length, ir.Number) else None
+        step = self.bytes(column)
+        if prefix is None or node.null is None:
+            step.absent = self.refusal(path, ABSENT) if prefix is not None or node.text else None
+            step.null = None if null else self.refusal(path, NULL)
+        if prefix is not None:
+            step.number, step.nothing = prefix, node.null
+            if not is_wide(prefix):
+                step.most, step.over = prefix.high, self.refusal(path, f"expected at most {prefix.high} bytes")
+        self.put(step)
+        length = step.length
+        if prefix is None and node.length is not None:
+            step.copy = False
+            length = self.sized(node, column, step, scope)
+        if not node.explained:
+            self.put(Let(EXTRA, "+", EXTRA, length))
+        return Value(length, 0, LONGEST, length=length, unfit="a byte string")
+
+    def bytes(self, column: Column) -> Bytes:
+        """The step that takes the bytes of a column."""
+        outside = self.refusal(column.path, OUTSIDE)
+        step = Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
+        verdict = self.known(f"{column.path}.ok") if column.kind == "text" else None
+        if verdict is not None:
+            step.verdict = self.reading(verdict)
+            text = f"was no UTF-8, so its bytes are lost; without the column {verdict.path} it is written as it stands"
+            step.lost = self.refusal(column.path, text)
+        return step
+
+    def sized(self, node: ir.Blob, column: Column, step: Bytes, scope: Scope) -> int:
+        """A byte string whose length an expression tells: zeros where there is no such column."""
+        assert node.length is not None
+        assert not isinstance(node.length, ir.Number)
+        wanted, low, _ = self.amount(node.length, scope, column.path)
+        if low < 0:
+            self.fail("<", wanted, 0, column.path, "its length would be less than 0")
+        with self.block() as other:
+            if not node.filler:
+                given = self.constant(1) if node.text else self.there(column, given=True)
+                self.fail("!=", given, 0, column.path, "its length is not what the layout says")
+            self.put(Reserve(wanted))
+        self.put(Test("!=", step.length, wanted, other, [CopyBytes(column, step.start, step.length)]))
+        return wanted
+
+    def delimited(self, node: ir.Delimited, path: str, default: Any) -> Value:
+        """Text with a delimiter behind it, or an integer."""
+        if node.decimal:
+            value = self.take(self.column(path, "number", "int64"), default)
+            self.put(Digits(value))
+            self.put(Text(node.end))
+            return Value(value, -SIGN, HIGHEST)
+        column = self.column(path, "text")
+        step = self.bytes(column)
+        step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
+        self.put(step)
+        text = f"expected text without {node.end!r} in one line"
+        self.put(OneLine(column, step.start, step.length, node.end, self.refusal(path, text)))
+        self.put(CopyBytes(column, step.start, step.length))
+        self.put(Text(node.end))
+        return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A default that is computed."""
+
+    register: int
+
+
+def _is_other(name: str, path: str) -> bool:
+    """Whether a column is that of an alternative that holds another type than the one of that path."""
+    return name.startswith(f"{path}:") and "." not in name[len(path) :]
+
+
+def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> bool:
+    """Whether a column holds such values, or wider ones."""
+    if (column.kind, column.table) != (kind, table):
+        return False
+    if column.dtype == dtype or kind != "number":
+        return True
+    has, wants = column.dtype.rstrip("0123456789"), dtype.rstrip("0123456789")
+    bits, wanted = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
+    return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= wanted + (has != wants)
+
+
+def known(number: ir.Number, register: int) -> Value:
+    """What expressions can read of a number."""
+    if number.real or is_wide(number):
+        return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
+    return Value(register, number.low, number.high)

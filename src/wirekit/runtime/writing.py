@@ -1,0 +1,614 @@
+"""The interpreter of write programs: writes the records of rows, as a program in words says.
+
+One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``write_opcodes``).
+Before anything is written, its size is compared with the room that is left: a record without room ends the run, and the
+caller makes room and calls again. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.
+
+Numba's cache knows nothing of this file. A cached function that calls ``build_records`` must have ``FINGERPRINT`` in
+the text of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from typing import Any, Final
+
+import numpy as np
+from numba import types
+
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.reads import copy, intrinsic, settings
+from wirekit.program import steps
+from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
+from wirekit.runtime import interpreter, opcodes, write_messages
+from wirekit.runtime import write_opcodes as op
+from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
+from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, word
+from wirekit.runtime.write_messages import count_of, filled, has, number_of, sized, stored, tells, untold, written
+
+U: Final = np.uint64
+NONE: Final = U(0xFFFFFFFFFFFFFFFF)
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRTEEN, FOURTEEN, FIFTEEN = (
+    U(at) for at in range(1, 16)
+)
+ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
+
+END, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF = (
+    U(code)
+    for code in (
+        opcodes.END,
+        opcodes.LET,
+        opcodes.CLEAR,
+        opcodes.MARK,
+        opcodes.SEEK,
+        opcodes.FAIL,
+        opcodes.JUMP,
+        opcodes.SWITCH,
+        opcodes.IN_RANGE,
+        opcodes.ONE_OF,
+    )
+)
+TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST = (
+    U(opcodes.TEST + at) for at in range(1, 7)
+)
+(TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN, RESERVE, SUM, BEGINS) = (
+    U(code) for code in range(op.FIRST, op.FIRST + 14)
+)
+ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK = (U(code) for code in range(op.FIRST + 14, op.FIRST + 22))
+ASKED_VALUE, ASKED_THERE, ASKED_COUNT, ASKED_STORED = (U(at) for at in range(4))
+
+MISSING, WHOLE, NULLS, BIG, UNSIGNED, FULL = op.MISSING, op.WHOLE, op.NULLS, op.BIG, op.UNSIGNED, op.FULL
+OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED = op.OUT, op.OUT_SIZE, op.ENDS, op.MESSAGES, op.WATCHED
+VALUES, VALID, GIVEN, COUNT, HOW = op.VALUES, op.VALID, op.GIVEN, op.COUNT, op.HOW
+COLUMN_DATA, COLUMN_DATA_SIZE = op.DATA, op.DATA_SIZE
+WIDTH_OF_MESSAGE, WIDTH_OF_WATCHED, MESSAGE_FAULT = op.WIDTH_OF_MESSAGE, op.WIDTH_OF_WATCHED, op.MESSAGE_FAULT
+
+_get8, _get16, _get32 = (_load(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
+_put8, _put16, _put32, _put64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
+
+
+@intrinsic
+def _swapped(typing: Any, value: Any) -> Any:
+    """The bytes of an integer in the other order."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bswap(arguments[0])
+
+    return types.uint64(types.uint64), lower
+
+
+@inlined
+def _value_fast(base: Any, count: Any, how: Any, at: Any) -> Any:
+    width = how & (UNSIGNED - 1)
+    if width == 8:
+        return get(base, at)
+    if width == 4:
+        value = _get32(base, at)
+        return value & np.int64(0xFFFFFFFF) if how & UNSIGNED else value
+    if width == 1:
+        value = _get8(base, at)
+        return value & np.int64(0xFF) if how & UNSIGNED else value
+    value = _get16(base, at)
+    return value & np.int64(0xFFFF) if how & UNSIGNED else value
+
+
+@inner
+def _value_checked(base: Any, count: Any, how: Any, at: Any) -> Any:
+    width, value = how & (UNSIGNED - 1), U(0)
+    array = uint8_on(base, count * width)
+    for index in range(width):
+        place = index if LITTLE else width - 1 - index
+        value |= U(array[np.int64(at) * width + place]) << U(8 * index)
+    shift = 64 - 8 * width
+    if how & UNSIGNED:
+        return np.int64(value)
+    return np.int64(value << U(shift)) >> np.int64(shift)
+
+
+LITTLE: Final = sys.byteorder == "little"
+_value_of: Any = _value_fast if DIRECT else _value_checked
+
+
+@inlined
+def _flag_fast(base: Any, count: Any, at: Any) -> Any:
+    return _get8(base, at) != 0
+
+
+@inner
+def _flag_checked(base: Any, count: Any, at: Any) -> Any:
+    return uint8_on(base, count)[U(at)] != 0
+
+
+_flag_at: Any = _flag_checked if settings.BOUNDSCHECK else _flag_fast
+
+
+@inlined
+def _offset_fast(base: Any, count: Any, at: Any) -> Any:
+    return get(base, at)
+
+
+@inner
+def _offset_checked(base: Any, count: Any, at: Any) -> Any:
+    return int64_on(base, count + 1)[U(at)]
+
+
+_offset_at: Any = _offset_checked if settings.BOUNDSCHECK else _offset_fast
+
+
+@inlined
+def _is_there(t: Any, c: Any, at: Any) -> Any:
+    """Whether a column has a value."""
+    given = get(t, c + GIVEN)
+    if given == NULLS:
+        return _flag_at(get(t, c + VALID), get(t, c + COUNT), at)
+    return given == WHOLE
+
+
+@inlined
+def _value(t: Any, c: Any, at: Any) -> Any:
+    return _value_of(get(t, c + VALUES), get(t, c + COUNT), get(t, c + HOW), at)
+
+
+@inner
+def _store_bytes(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
+    width, out = how & (BIG - 1), uint8_on(o, size)
+    for index in range(width):
+        shift = width - 1 - index if how & BIG else index
+        out[p + index] = np.uint8((U(value) >> U(8 * shift)) & U(0xFF))
+
+
+@inlined
+def _store_fast(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
+    width = how & (BIG - 1)
+    if how & BIG:
+        value = np.int64(_swapped(U(value)) >> U(64 - 8 * width))
+    if width == 4:
+        _put32(o, p, value)
+    elif width == 8:
+        _put64(o, p, value)
+    elif width == 1:
+        _put8(o, p, value)
+    elif width == 2:
+        _put16(o, p, value)
+    else:
+        _store_bytes(o, size, p, width, value)
+
+
+# ``_store_number(o, size, p, how, value)``: writes a number into the ``size`` bytes at ``o``.
+_store_number: Any = _store_fast if DIRECT else _store_bytes
+
+
+@inlined
+def _fail(reg: Any, fault: Any) -> Any:
+    """Notes a fault; gives where the program ends."""
+    put(reg, FAULT, np.int64(fault))
+    return U(0)
+
+
+@inlined
+def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Takes a number of a column, and writes it: (where to go on, position)."""
+    c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
+    given = get(t, c + GIVEN)
+    if given == MISSING:
+        if word(code, pc + FOUR) == NONE:
+            return _fail(reg, word(code, pc + FIVE)), p
+        value = get(reg, word(code, pc + FOUR))
+    elif given == NULLS and not _flag_at(get(t, c + VALID), get(t, c + COUNT), at):
+        return _fail(reg, word(code, pc + SIX)), p
+    else:
+        value = _value(t, c, at)
+    wrong = word(code, pc + NINE)
+    if wrong != NONE and (value < np.int64(word(code, pc + SEVEN)) or value > np.int64(word(code, pc + EIGHT))):
+        return _fail(reg, wrong), p
+    put(reg, word(code, pc + THREE), value)
+    how = np.int64(word(code, pc + TEN))
+    if how != 0:
+        width = how & (BIG - 1)
+        if width > get(t, OUT_SIZE) - p:
+            return _fail(reg, FULL), p
+        _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
+        p += width
+    return pc + ELEVEN, p
+
+
+@inlined
+def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Takes the bytes of a column, and writes them: (where to go on, position)."""
+    c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
+    given, there = get(t, c + GIVEN), _is_there(t, c, at)
+    if not there:
+        fault = word(code, pc + FIVE) if given == MISSING else word(code, pc + SIX)
+        if fault != NONE:
+            return _fail(reg, fault), p
+    if word(code, pc + EIGHT) != NONE:
+        verdict = np.int64(word(code, pc + EIGHT))
+        if _is_there(t, verdict, at) and _value(t, verdict, at) == 0:
+            return _fail(reg, word(code, pc + NINE)), p
+    start, length = np.int64(0), np.int64(0)
+    if there:
+        start = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at)
+        length = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at + 1) - start
+        if start < 0 or length < 0 or length > get(t, c + COLUMN_DATA_SIZE) - start:
+            return _fail(reg, word(code, pc + SEVEN)), p
+    put(reg, word(code, pc + THREE), start)
+    put(reg, word(code, pc + FOUR), length)
+    if word(code, pc + FOURTEEN) != NONE and length > np.int64(word(code, pc + THIRTEEN)):
+        return _fail(reg, word(code, pc + FOURTEEN)), p
+    how = np.int64(word(code, pc + TEN))
+    if how != 0:
+        width = how & (BIG - 1)
+        if width > get(t, OUT_SIZE) - p:
+            return _fail(reg, FULL), p
+        prefix = length
+        if not there and word(code, pc + ELEVEN) != U(0):
+            prefix = np.int64(word(code, pc + TWELVE))
+        _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, prefix)
+        p += width
+    if word(code, pc + FIFTEEN) != U(0):
+        return _copied(reg, t, c, start, length, p, pc + U(16))
+    return pc + U(16), p
+
+
+@inlined
+def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: Any) -> Any:
+    """Writes bytes of a column's data: (where to go on, position)."""
+    if length > get(t, OUT_SIZE) - p:
+        return _fail(reg, FULL), p
+    if length > 0:
+        out, data = (
+            uint8_on(get(t, OUT), get(t, OUT_SIZE)),
+            uint8_on(get(t, c + COLUMN_DATA), get(t, c + COLUMN_DATA_SIZE)),
+        )
+        copy(out, p, data, start, length)
+    return behind, p + length
+
+
+@inner
+def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Whether one of some columns has a value; gives where to go on."""
+    at, given, count = get(reg, word(code, pc + TWO)), word(code, pc + THREE) != U(0), word(code, pc + FOUR)
+    found = np.int64(0)
+    for index in range(count):
+        c = np.int64(word(code, pc + FIVE + U(index)))
+        if get(t, c + GIVEN) != MISSING if given else _is_there(t, c, at):
+            found = np.int64(1)
+    put(reg, word(code, pc + ONE), found)
+    return pc + FIVE + count
+
+
+@inner
+def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Replaces a number by the one that was read; gives where to go on."""
+    at = get(reg, word(code, pc + FOUR))
+    verdict, c = np.int64(word(code, pc + TWO)), np.int64(word(code, pc + THREE))
+    if _is_there(t, verdict, at) and _value(t, verdict, at) == 0 and _is_there(t, c, at):
+        value, wrong = _value(t, c, at), word(code, pc + SEVEN)
+        if wrong != NONE and (value < np.int64(word(code, pc + FIVE)) or value > np.int64(word(code, pc + SIX))):
+            return _fail(reg, wrong)
+        put(reg, word(code, pc + ONE), value)
+    return pc + EIGHT
+
+
+@inner
+def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
+    """Whether text holds another line, or with the delimiter behind it, that delimiter earlier."""
+    size = np.int64(word(code, pc))
+    for at in range(length):
+        if data[start + at] == 0x0A:
+            return True
+        same = True
+        for index in range(size):
+            place = at + index
+            byte = U(data[start + place]) if place < length else word(code, pc + ONE + U(place - length))
+            same = same and byte == word(code, pc + ONE + U(index))
+        if same:
+            return True
+    return False
+
+
+@inner
+def _digits(t: Any, p: Any, value: Any) -> Any:
+    """Writes an integer in decimal; gives the position, -1 where there is no room."""
+    out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+    rest = U(value) if value >= 0 else U(0) - U(value)
+    count = 1
+    left = rest // TEN
+    while left != U(0):
+        count += 1
+        left //= TEN
+    if count + (value < 0) > get(t, OUT_SIZE) - p:
+        return np.int64(-1)
+    if value < 0:
+        out[p] = 0x2D
+        p += 1
+    for index in range(count):
+        out[p + count - 1 - index] = np.uint8(U(0x30) + rest % TEN)
+        rest //= TEN
+    return p + count
+
+
+@inner
+def _unread(reg: Any, t: Any, watched: Any) -> Any:
+    """The fault for the first value that nothing has read; 0 for none."""
+    place = get(t, WATCHED) + 2 * np.int64(watched)
+    count = get(t, place + 1)
+    entries = int64_on(get(t, place), WIDTH_OF_WATCHED * count)
+    for at in range(count):
+        valid, size = entries[WIDTH_OF_WATCHED * at], entries[WIDTH_OF_WATCHED * at + 1]
+        fault, index = entries[WIDTH_OF_WATCHED * at + 3], entries[WIDTH_OF_WATCHED * at + 2]
+        row = get(reg, U(index >> 32))
+        if get(reg, U(index & 0xFFFFFFFF)) != row and (valid == 0 or _flag_at(valid, size, row)):
+            return fault
+    return np.int64(0)
+
+
+@inlined
+def _message_of(t: Any, number: Any) -> Any:
+    place = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(number)
+    return int64_on(get(t, place), get(t, place + 1))
+
+
+@inner
+def _message(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Writes a message: (where to go on, position)."""
+    number = np.int64(word(code, pc + ONE))
+    m, row = _message_of(t, number), get(reg, ROW)
+    root = m[0]
+    size = np.int64(sized(m, root, row, -1))
+    if size < 0:
+        return _fail(reg, MESSAGE_FAULT * (number + 1) - size), p
+    if size > get(t, OUT_SIZE) - p:
+        return _fail(reg, FULL), p
+    return pc + TWO, np.int64(written(uint8_on(get(t, OUT), get(t, OUT_SIZE)), p, m, root, row, -1))
+
+
+@inner
+def _tell(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """A field of a message follows from others; gives where to go on."""
+    m, slot = _message_of(t, word(code, pc + ONE)), np.int64(word(code, pc + TWO))
+    untold(m, slot)
+    if get(reg, word(code, pc + THREE)) != 0:
+        tells(m, slot, get(reg, ROW), get(reg, word(code, pc + FOUR)) != 0, get(reg, word(code, pc + FIVE)))
+    return pc + SIX
+
+
+@inner
+def _ask(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Reads something of a message; gives where to go on."""
+    m, slot = _message_of(t, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
+    aspect, row = word(code, pc + FOUR), get(reg, ROW)
+    if aspect == ASKED_VALUE:
+        value = np.int64(number_of(m, slot, row))
+    elif aspect == ASKED_THERE:
+        value = np.int64(has(m, slot, row))
+    elif aspect == ASKED_COUNT:
+        value = np.int64(count_of(m, slot, row))
+    elif aspect == ASKED_STORED:
+        value = np.int64(stored(m, slot, row))
+    else:
+        value = np.int64(filled(m, m[0], row, -1))
+    put(reg, word(code, pc + ONE), value)
+    return pc + FIVE
+
+
+@inner
+def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """A step that few records have: (where to go on, position)."""
+    step = word(code, pc)
+    if step == ANY_OF:
+        return _any_of(code, reg, t, pc), p
+    if step == ONE_LINE:
+        c = np.int64(word(code, pc + ONE))
+        data = uint8_on(get(t, c + COLUMN_DATA), get(t, c + COLUMN_DATA_SIZE))
+        if _has_line(code, pc + FIVE, data, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))):
+            return _fail(reg, word(code, pc + FOUR)), p
+        return pc + SIX + word(code, pc + FIVE), p
+    if step == TEXT:
+        size, out = np.int64(word(code, pc + ONE)), uint8_on(get(t, OUT), get(t, OUT_SIZE))
+        if size > get(t, OUT_SIZE) - p:
+            return _fail(reg, FULL), p
+        for index in range(size):
+            out[p + index] = np.uint8(word(code, pc + TWO + U(index)))
+        return pc + TWO + U(size), p + size
+    if step == DIGITS:
+        behind = _digits(t, p, get(reg, word(code, pc + ONE)))
+        return (_fail(reg, FULL), p) if behind < 0 else (pc + TWO, behind)
+    if step == BEGINS:
+        start, size = get(reg, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
+        out, same = uint8_on(get(t, OUT), get(t, OUT_SIZE)), p - start >= size
+        for index in range(size if same else 0):
+            same = same and U(out[start + index]) == word(code, pc + FOUR + U(index))
+        put(reg, word(code, pc + ONE), np.int64(same))
+        return pc + FOUR + U(size), p
+    if step == ONE_OF:
+        count = word(code, pc + THREE)
+        if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
+            return _fail(reg, word(code, pc + TWO)), p
+        return pc + FOUR + TWO * count, p
+    if step == CLEAR:
+        count = word(code, pc + ONE)
+        for index in range(count):
+            at = pc + TWO + TWO * U(index)
+            put(reg, word(code, at), np.int64(word(code, at + ONE)))
+        return pc + TWO + TWO * count, p
+    if step == NOTE:
+        place = np.int64(word(code, pc + ONE))
+        values = int64_on(get(t, place + VALUES), get(t, place + COUNT))
+        values[get(reg, ROW)] = get(reg, word(code, pc + TWO))
+        return pc + THREE, p
+    if step == MESSAGE:
+        return _message(code, reg, t, p, pc)
+    if step == TELL:
+        return _tell(code, reg, t, pc), p
+    return _ask(code, reg, t, pc), p
+
+
+@dividing
+def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
+    """Writes a record; gives the position. Its fault is in a register."""
+    pc = ONE
+    put(reg, FAULT, np.int64(0))
+    put(reg, EXTRA, np.int64(0))
+    while True:
+        step = word(code, pc)
+        if step == TAKE:
+            pc, p = _take(code, reg, t, p, pc)
+        elif step == BYTES:
+            pc, p = _bytes(code, reg, t, p, pc)
+        elif step == TEST_EQUAL:
+            holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == TEST_UNEQUAL:
+            holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == TEST_LESS:
+            holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == TEST_AT_MOST:
+            holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == TEST_MORE:
+            holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == TEST_AT_LEAST:
+            holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
+            pc = pc + FOUR if holds else word(code, pc + THREE)
+        elif step == LET:
+            left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+            put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
+            pc += FIVE
+        elif step == RESERVE:
+            size = get(reg, word(code, pc + ONE))
+            if size > get(t, OUT_SIZE) - p:
+                pc = _fail(reg, FULL)
+            else:
+                out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+                for index in range(p, p + size):
+                    out[U(index)] = np.uint8(0)
+                p += size
+                pc += TWO
+        elif step == STORE:
+            how, at = np.int64(word(code, pc + ONE)), word(code, pc + THREE)
+            value = get(reg, word(code, pc + TWO))
+            if at != NONE:
+                _store_number(get(t, OUT), get(t, OUT_SIZE), get(reg, at), how, value)
+                pc += FOUR
+            elif how & (BIG - 1) > get(t, OUT_SIZE) - p:
+                pc = _fail(reg, FULL)
+            else:
+                _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
+                p += how & (BIG - 1)
+                pc += FOUR
+        elif step == JOIN:
+            how, count = np.int64(word(code, pc + ONE)), word(code, pc + TWO)
+            whole = U(0)
+            for index in range(count):
+                part = pc + THREE + TWO * U(index)
+                whole |= U(get(reg, word(code, part))) << word(code, part + ONE)
+            if how & (BIG - 1) > get(t, OUT_SIZE) - p:
+                pc = _fail(reg, FULL)
+            else:
+                _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, np.int64(whole))
+                p += how & (BIG - 1)
+                pc += THREE + TWO * count
+        elif step == MARK:
+            put(reg, word(code, pc + ONE), p)
+            pc += TWO
+        elif step == WAS:
+            pc = _was(code, reg, t, pc)
+        elif step == SUM:
+            start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+            out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+            put(reg, word(code, pc + ONE), checksum_of(out, word(code, pc + TWO), start, end, -1, code, pc + SIX))
+            pc += SIX + word(code, pc + FIVE)
+        elif step == UNREAD:
+            fault = np.int64(0) if word(code, pc + ONE) == NONE else _unread(reg, t, word(code, pc + ONE))
+            pc = pc + TWO if fault == 0 else _fail(reg, fault)
+        elif step == JUMP:
+            pc = word(code, pc + ONE)
+        elif step == SWITCH:
+            pc = case_of(code, pc, reg)
+        elif step == FAIL:
+            pc = _fail(reg, word(code, pc + ONE))
+        elif step == LOOK:
+            c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
+            there = _is_there(t, c, at)
+            put(reg, word(code, pc + FOUR), np.int64(there))
+            put(reg, word(code, pc + THREE), _value(t, c, at) if there else np.int64(0))
+            pc += FIVE
+        elif step == COPY_BYTES:
+            c, start = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
+            pc, p = _copied(reg, t, c, start, get(reg, word(code, pc + THREE)), p, pc + FOUR)
+        elif step == ELEMENTS:
+            pc = _elements(code, reg, t, pc)
+        elif step == EACH:
+            put(reg, word(code, pc + ONE), get(reg, word(code, pc + ONE)) + 1)
+            pc = word(code, pc + TWO)
+        elif step == IN_RANGE:
+            value = get(reg, word(code, pc + ONE))
+            if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
+                pc = _fail(reg, word(code, pc + TWO))
+            else:
+                pc += FIVE
+        elif step == SEEK:
+            p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
+            pc += THREE
+        elif step in (U(opcodes.FAILED), END, FINISH):
+            return p
+        else:
+            pc, p = _rare(code, reg, t, p, pc)
+
+
+@inner
+def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Where the elements of a list begin and end; gives where to go on."""
+    c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
+    there = _is_there(t, c, at)
+    if not there:
+        fault = word(code, pc + SIX) if get(t, c + GIVEN) == MISSING else word(code, pc + SEVEN)
+        if fault != NONE:
+            return _fail(reg, fault)
+    first, last = np.int64(0), np.int64(0)
+    if there:
+        first = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at)
+        last = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at + 1)
+    put(reg, word(code, pc + THREE), first)
+    put(reg, word(code, pc + FOUR), last)
+    put(reg, word(code, pc + FIVE), np.int64(there))
+    return pc + EIGHT
+
+
+@inner
+def build_records(words: Any, registers: Any, table: Any, state: Any) -> Any:
+    """Writes the records of rows; gives 0 when it is done, else the fault of a row.
+
+    Args:
+        words: those of a program, as uint64.
+        registers: what registers hold in the beginning.
+        table, state: see ``write_opcodes``.
+    """
+    code, reg, t = handle(words), handle(registers), handle(table)
+    p, row, rows, fault = state[0], state[1], state[2], np.int64(0)
+    put(reg, CHOOSING, state[3])
+    while row < rows:
+        put(reg, ROW, row)
+        behind = _record(code, reg, t, p)
+        fault = get(reg, FAULT)
+        if fault != 0:
+            break
+        if state[3] == 0:
+            p = behind
+            if get(t, ENDS) != 0:
+                int64_on(get(t, ENDS), rows)[row] = p
+        row += 1
+    state[0], state[1] = p, row
+    return np.int64(fault)
+
+
+_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+FINGERPRINT: Final = (
+    hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + write_messages.FINGERPRINT + interpreter.FINGERPRINT
+)

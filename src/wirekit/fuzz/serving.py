@@ -19,13 +19,14 @@ MOST_SENT = 1 << 20
 """Bytes of what was sent that are kept."""
 LARGEST_READ = 1 << 16
 
-Answer = Callable[[Exchange, Frame], bytes | None]
-"""Says the answer to a request, or nothing."""
+Answer = Callable[[Exchange, Frame, int], bytes | None]
+"""Says what a server at a port says to a frame, or nothing, and has the exchange hear it."""
 
 
-def drawn_answer(exchange: Exchange, request: Frame) -> bytes | None:
-    """An answer that the exchange draws."""
-    turn = exchange.answer(request)
+def drawn_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:
+    """An answer to a request that the exchange draws."""
+    what = frame.description
+    turn = exchange.answer(frame) if what.role == "request" and what.answered else None
     return None if turn is None else turn.data
 
 
@@ -41,7 +42,8 @@ class ScriptedServer:
     Attributes:
         port: where it listens, on 127.0.0.1.
         sent: what it sent over all connections, up to 1 MiB.
-        answers: how many requests it has answered.
+        answers: how many answers it has given.
+        damaged: what was asked for by the answer that the play is about, and what is wrong with it; "" before.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class ScriptedServer:
         self._exchanges: list[Exchange] = []
         self.sent = bytearray()
         self.answers = 0
+        self.damaged = ""
         self._start(self._accept)
 
     def close(self) -> None:
@@ -116,7 +119,7 @@ class ScriptedServer:
 
     def say(self, exchange: Exchange, request: Frame) -> bytes | None:
         """The answer to a request."""
-        return self._answer(exchange, request)
+        return self._answer(exchange, request, self.port)
 
     def note(self, data: bytes) -> None:
         """Keeps what was sent."""
@@ -150,18 +153,18 @@ class _Serving:
 
     def _take(self, frame: Frame) -> bool:
         """Answers a frame of the client; False where the connection ends."""
-        if frame.description.role != "request" or not frame.description.answered:
-            return True
-        play, number = self._server.play, self._server.answered()
-        draft = None
-        if number == play.at and play.kind in ("answer to nobody", "answer of another kind"):
+        play, draft = self._server.play, None
+        if self._server.answers == play.at and play.kind in ("answer to nobody", "answer of another kind"):
             other = play.kind == "answer of another kind"
             draft = self._exchange.draft(frame, other=other, number=0 if other else NOBODY)
         before = len(self._exchange.frames)
         data = self._server.say(self._exchange, frame)
-        if number != play.at:
+        if data is None:
+            return True
+        if self._server.answered() != play.at:
             return self._send(data)
-        return data is None or self._damaged(draft or data, self._exchange.frames[before:])
+        self._server.damaged = frame.description.api or ""
+        return self._damaged(draft or data, self._exchange.frames[before:])
 
     def _damaged(self, data: bytes, frames: list[Frame]) -> bool:
         """Sends the answer that the play is about.
@@ -197,7 +200,9 @@ class _Serving:
         if not kinds:
             return edited(frame.data, self._random)
         kind = self._random.choice(kinds)
-        return self._random.choice([each for each in mutations if each.name == kind]).data
+        mutation = self._random.choice([each for each in mutations if each.name == kind])
+        self._server.damaged += f": {mutation.name} of {mutation.path}"
+        return mutation.data
 
     def _send(self, data: bytes | None) -> bool:
         """Sends an answer, and behind it the one that was held back."""

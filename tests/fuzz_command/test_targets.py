@@ -68,6 +68,13 @@ def test_a_crash() -> None:
     assert finding.reproduced
 
 
+def test_crashes_by_different_assertions_are_different(tmp_path: Path) -> None:
+    script = tmp_path / "aborts.sh"
+    script.write_text('echo "parser: token.c:$1: read: Assertion \\`size\' failed." >&2; kill -ABRT $$\n')
+    places = [CommandTarget(f"sh {script} {line}", Bounds()).run(Case(KEY, b"", "sound")).place for line in (3, 4)]
+    assert places == ["SIGABRT token.c:3 size", "SIGABRT token.c:4 size"]
+
+
 def test_a_hang_ends_with_the_time_of_a_case() -> None:
     summary = run("hanging", 60, seconds=0.3, minimise=False)
     assert {finding.kind for finding in summary.findings} == {"hang"}

@@ -76,6 +76,11 @@ def test_damage_of_every_kind_shows(protocol: str) -> None:
         assert EXPECTED.get(kind, set(faults)) & set(faults), (kind, faults)
 
 
+def test_the_shortest_conversation_can_be_damaged() -> None:
+    for seed in range(10):
+        assert damaged_conversation("kafka", seed=seed, length=1).faults()
+
+
 def test_the_same_seed_gives_the_same_and_a_shorter_one_begins_it() -> None:
     script = conversation("pulsar", seed=3, length=10)
     assert conversation("pulsar", seed=3, length=10) == script

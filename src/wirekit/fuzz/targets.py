@@ -28,6 +28,7 @@ LONGEST_TEXT = 300
 NO_VALUE: Any = object()
 SANITIZER = re.compile(rb"==\d+==\s?(?:ERROR|WARNING): (\w+Sanitizer: [^\n]*)|([^\s:]+:\d+:\d+: runtime error: [^\n]*)")
 SUMMARY = re.compile(rb"SUMMARY: (\w+Sanitizer: [^\n]*)")
+ASSERTION = re.compile(rb"([^\s:]+:\d+): [^\n]*?Assertion [`']([^\n]*)' failed")
 FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\S+)')
 
 
@@ -224,6 +225,9 @@ def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) ->
         return Outcome("sanitizer", first[:LONGEST_TEXT], place[:LONGEST_TEXT], log=log)
     frame = FRAME.search(complaint)
     place = f"{Path(frame.group(1).decode(errors='replace')).name}:{int(frame.group(2))}" if frame is not None else ""
+    assertion = ASSERTION.search(complaint)
+    if assertion is not None:
+        place = f"{assertion.group(1).decode(errors='replace')} {assertion.group(2).decode(errors='replace')}"
     if child.status is not None and child.status < 0:
         name = signal.Signals(-child.status).name if -child.status in set(signal.Signals) else str(-child.status)
         return Outcome("crash", f"ended by {name}", f"{name} {place}".strip(), log=log)

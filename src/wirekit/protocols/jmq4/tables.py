@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wirekit.schemas.jmq4.message import SYSTEM_CODE
 from wirekit.tables import Asked, Except, First, Fixed, Messages, Named, Names, Rows, Tables, Total, Value
 
 FRAME = "frame"
@@ -168,6 +169,17 @@ OFFSETS = (
     ),
 )
 
+MESSAGE_FIELDS = (
+    *("partition", "index", "send_time", "business_id", "body", "body_crc", "body_crc.ok", "attributes", "app"),
+    *("length", *(f"system_code.{name}" for name, _, _ in SYSTEM_CODE.fields)),
+)
+"""What ``columns`` reads of each message."""
+
+
+def _fields(topics: str, messages: str) -> tuple[str, ...]:
+    return (f"{topics}.topic", *(f"{topics}.{messages}.{name}" for name in MESSAGE_FIELDS))
+
+
 TABLES = Tables(
     kinds={FRAME: "type"},
     rows=(*CALLS, *CALL_TOPICS, *GROUP_EVENTS, *OFFSETS),
@@ -178,18 +190,24 @@ TABLES = Tables(
             columns={"producer": "payload.app"},
             kinds=("PRODUCE_MESSAGE",),
             payloads=("payload.topics[].messages",),
+            fields=_fields("payload.topics[]", "messages[]"),
+            batches="wirekit.protocols.jmq4.columns:produced",
         ),
         Messages(
             FRAME,
             columns={"group_id": Asked("payload.app")},
             kinds=("FETCH_TOPIC_MESSAGE_ACK",),
             payloads=("payload.data[].messages",),
+            fields=_fields("payload.data[]", "messages[]"),
+            batches="wirekit.protocols.jmq4.columns:fetched_by_topic",
         ),
         Messages(
             FRAME,
             columns={"group_id": Asked("payload.app")},
             kinds=("FETCH_PARTITION_MESSAGE_ACK",),
             payloads=("payload.data[].partitions[].messages",),
+            fields=_fields("payload.data[]", "partitions[].messages[]"),
+            batches="wirekit.protocols.jmq4.columns:fetched_by_partition",
         ),
     ),
 )

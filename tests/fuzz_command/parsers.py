@@ -91,3 +91,14 @@ if __name__ == "__main__":
         print(error, file=sys.stderr)
         sys.exit(1)
     print(json.dumps(value, default=bytes.hex))
+
+
+def deep(data: bytes) -> bytes:
+    """Goes wrong behind conditions that are met one after the other."""
+    if len(data) < 3 or data[0] != 0x46:
+        return data
+    if data[1] != 0x55:
+        return data
+    if data[2] != 0x5A:
+        return data
+    return {}[data]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,21 @@ def test_findings_are_reported_and_replayed(tmp_path: Path, capsys: pytest.Captu
     assert "of earlier runs occurred again" in capsys.readouterr().err
 
 
+def test_coverage_guides_a_search_for_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("atheris")
+    target = ["--target", "python:parsers:deep", "--corpus", str(tmp_path)]
+    assert fuzz(KEY, *target, "--explore", "10", "--count", "100", "--output", "json") == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["finding"], finding["case"]["kind"]) == ("exception", "original")
+
+
+@pytest.mark.skipif(find_spec("atheris") is not None, reason="atheris is installed")
+def test_what_explores_is_an_extra(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    target = ["--target", "python:parsers:deep", "--corpus", str(tmp_path)]
+    assert fuzz(KEY, *target, "--explore", "1", "--count", "1") == 2
+    assert "pip install 'wirekit[fuzz-coverage]'" in capsys.readouterr().err
+
+
 def test_vectors(tmp_path: Path) -> None:
     assert fuzz(KEY, "--export", str(tmp_path / "vectors.jsonl"), "--count", "20") == 0
     assert len((tmp_path / "vectors.jsonl").read_text().splitlines()) == 20
@@ -56,6 +72,7 @@ def test_vectors(tmp_path: Path) -> None:
         (KEY, "--target", "python:parsers:nothing"),
         (KEY, "--target", "tcp:192.0.2.1:9092"),
         (KEY, "--target", "tcp:localhost:9092", "--compare"),
+        (KEY, "--target", "tcp:localhost:9092", "--explore", "1"),
         (KEY, "--target", "python:parsers:sound", "--kind", "bit rot"),
         (KEY, "--target", "python:parsers:sound", "--exit-status", "one"),
         ("kafka.nothing", "--target", "python:parsers:sound"),

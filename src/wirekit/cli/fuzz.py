@@ -16,6 +16,7 @@ from wirekit.values import printable
 
 if TYPE_CHECKING:
     from wirekit.fuzz import Case, Finding, Summary, Target
+    from wirekit.fuzz.corpus import Corpus
     from wirekit.fuzz.targets import Bounds
 
 DEFAULT_COUNT = 5000
@@ -34,6 +35,12 @@ DEFAULT_VECTORS = 1000
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Targets to run at once.")
 @click.option("--kind", "kinds", multiple=True, help="Only this kind of damage; can be given more than once.")
 @click.option("--corpus", type=click.Path(file_okay=False), help="Take inputs from and keep all in this directory.")
+@click.option(
+    "--explore",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="First let atheris look for inputs that reach new code of a python: target.",
+)
 @click.option("--replay", type=click.Path(exists=True, dir_okay=False), help="Run this case (.bin or .json) alone.")
 @click.option("--compare", is_flag=True, help="Compare values: what a function returns, JSON that a command prints.")
 @click.option(
@@ -101,12 +108,14 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     plays = options["target"].startswith("client:")
     key = registry.protocol(schema).name if plays else full_key(schema)
     corpus = Corpus(options["corpus"] or default_folder(key))
+    if options["explore"] is not None:
+        _explore(key, context, corpus, options)
     kinds = options["kinds"] or None
     inputs: Inputs | Plays
     if plays:
         inputs = Plays(key, options["seed"], kinds=kinds)
     else:
-        originals = corpus.originals() if options["corpus"] else []
+        originals = corpus.originals() if options["corpus"] or options["explore"] else []
         inputs = Inputs(key, options["seed"], context=context, kinds=kinds, originals=originals)
     count = options["count"] or (None if options["seconds"] else DEFAULT_PLAYS if plays else DEFAULT_COUNT)
     how = Options(count, options["seconds"], options["jobs"], options["compare"], minimise=not plays)
@@ -120,6 +129,21 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     else:
         _show(summary, key)
     return 1 if summary.findings else 0
+
+
+def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[str, Any]) -> None:
+    """Lets coverage guide a search for inputs, which the run begins with."""
+    from wirekit.fuzz.coverage import explore
+    from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.running import QUEUE_FRAMES
+    from wirekit.fuzz.targets import Bounds, parse_target
+
+    place = parse_target(options["target"])
+    if place.form != "python":
+        raise click.UsageError("--explore is for python: targets; start other fuzzers from the queue of a --corpus")
+    corpus.put(Inputs(key, options["seed"], context=context).sound(QUEUE_FRAMES))
+    added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options, Bounds))
+    say(f"atheris added {plural(added, 'input')}")
 
 
 def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]) -> int:

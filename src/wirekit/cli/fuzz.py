@@ -55,6 +55,7 @@ DEFAULT_VECTORS = 1000
 )
 @click.option("--allow-remote", is_flag=True, help="Let tcp: reach another machine.")
 @click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Give client: answers with this value.")
+@click.option("--conversation", is_flag=True, help="Make tcp: cases of whole conversations of a protocol.")
 @click.option("--no-opening", is_flag=True, help="Send nothing ahead of a case on a connection.")
 @click.option("--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL), and run nothing.")
 @click.option("--report", type=click.Path(dir_okay=False), help="Write a report: JUnit to *.xml, else JSON.")
@@ -100,12 +101,12 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
 def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     from wirekit.fuzz.corpus import Corpus
     from wirekit.fuzz.inputs import Inputs
-    from wirekit.fuzz.plays import Plays
+    from wirekit.fuzz.plays import PLAYS, QUESTIONS, Plays
     from wirekit.fuzz.report import report, write
     from wirekit.fuzz.running import Fuzzer, Options, default_folder
     from wirekit.strategies.layout import full_key
 
-    plays = options["target"].startswith("client:")
+    plays = options["conversation"] or options["target"].startswith("client:")
     key = registry.protocol(schema).name if plays else full_key(schema)
     corpus = Corpus(options["corpus"] or default_folder(key))
     if options["explore"] is not None:
@@ -113,7 +114,8 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     kinds = options["kinds"] or None
     inputs: Inputs | Plays
     if plays:
-        inputs = Plays(key, options["seed"], kinds=kinds)
+        offered = QUESTIONS if options["conversation"] else PLAYS
+        inputs = Plays(key, options["seed"], kinds=kinds, offered=offered)
     else:
         originals = corpus.originals() if options["corpus"] or options["explore"] else []
         inputs = Inputs(key, options["seed"], context=context, kinds=kinds, originals=originals)
@@ -164,6 +166,7 @@ def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]
 
 def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     """What makes the target."""
+    from wirekit.fuzz.asking import ConversationTarget
     from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
     from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
@@ -173,13 +176,18 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
         raise click.UsageError(
             "--compare is for functions and commands; what a server or client says is always decoded"
         )
+    if options["conversation"] and place.form != "tcp":
+        raise click.UsageError("--conversation is for tcp: targets; a client: always has one")
     if place.form == "client":
         protocol, fields = registry.protocol(key).name, parse_context(options["fields"], "--field topic=t")
         return lambda: ClientTarget(place.text, protocol, _bounds(options, Bounds), fields=fields)
     if place.form == "tcp":
-        name, bounds = registry[key].protocol, _bounds(options, Bounds)
-        how = {"opening": not options["no_opening"], "allow_remote": options["allow_remote"]}
-        return lambda: TcpTarget(place.parts[0], int(place.parts[1]), name, bounds, **how)
+        name, bounds = registry.protocol(key).name, _bounds(options, Bounds)
+        host, port, remote = place.parts[0], int(place.parts[1]), options["allow_remote"]
+        if options["conversation"]:
+            return lambda: ConversationTarget(host, port, name, bounds, allow_remote=remote)
+        opening = not options["no_opening"]
+        return lambda: TcpTarget(host, port, name, bounds, opening=opening, allow_remote=remote)
     if place.form == "python":
         return lambda: PythonTarget(place.parts[0], place.parts[1], _bounds(options, Bounds))
     return lambda: CommandTarget(place.text, _bounds(options, Bounds))

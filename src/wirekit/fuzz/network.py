@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 from wirekit import engine
@@ -40,7 +41,7 @@ class TcpTarget(Target):
     def __init__(
         self, host: str, port: int, protocol: str, bounds: Bounds, *, opening: bool = True, allow_remote: bool = False
     ) -> None:
-        self._address = _address(host, port, allow_remote=allow_remote)
+        self._address = address_of(host, port, allow_remote=allow_remote)
         self._protocol = registry.protocol(protocol)
         self._bounds = bounds
         dialogue = self._protocol.follow()
@@ -188,7 +189,22 @@ def _endless(key: str, data: bytes) -> str | None:
     return None
 
 
-def _address(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
+def connect_to(host: str, port: int, seconds: float, *, allow_remote: bool) -> Callable[[], socket.socket]:
+    """What connects to a server.
+
+    Raises:
+        Misuse: as ``address_of``.
+    """
+    address = address_of(host, port, allow_remote=allow_remote)
+    return lambda: socket.create_connection(address[:2], timeout=seconds)
+
+
+def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
+    """Where to connect.
+
+    Raises:
+        Misuse: for a host that does not exist, or that is another machine's.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Cases of a client: what a scripted server does to it, by number; the same for the same seed."""
+"""Cases of whole conversations: what a scripted server, or client, does, by number; the same for the same seed."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -27,6 +27,8 @@ PLAYS = (
     "damaged frame",
 )
 """What a scripted server does: nothing wrong, answers in single bytes, a frame that nobody asked for, and damage."""
+QUESTIONS = (SOUND, PIECES, "opening left out", "request twice", "ends inside a frame", "damaged frame")
+"""What a scripted client does."""
 HARMLESS = (SOUND, PIECES, PUSHED)
 LATEST = 12
 """Answers before the one that is damaged, at most."""
@@ -34,11 +36,12 @@ LATEST = 12
 
 @dataclass(frozen=True)
 class Play(Case):
-    """What a scripted server does to a client; ``data`` is what it sent, once it did.
+    """What a script does to a client or a server; ``data`` is what a scripted server sent, once it did.
 
     Attributes:
         seed: decides what the answers are.
-        at: the number of the answer that is damaged, from 0; those of all connections are counted together.
+        at: the number of the answer, or request, that is damaged, from 0; answers on all connections are counted
+            together.
     """
 
     seed: str = ""
@@ -51,10 +54,10 @@ class Play(Case):
 
     @functools.cached_property
     def expectation(self) -> Expectation:
-        """A correct client gets on with sound answers, and gives up or tries again on others."""
+        """A correct peer gets on with what is sound, and gives up, refuses or tries again on the rest."""
         if self.kind in HARMLESS:
             return Expectation(SOUND)
-        return Expectation("damaged", f"{self.kind}, answer {self.at}", registry[self.key].source)
+        return Expectation("damaged", f"{self.kind}, frame {self.at}", registry[self.key].source)
 
     def to_json(self) -> dict[str, Any]:
         """What a case's file says of it."""
@@ -68,30 +71,42 @@ def play_of(line: Any, data: bytes) -> Play:
         Misuse: for JSON that is no play.
     """
     case = Case.from_json(line, data)
-    if not isinstance(line.get("seed"), str) or not isinstance(line.get("at"), int) or case.kind not in PLAYS:
+    if (
+        not isinstance(line.get("seed"), str)
+        or not isinstance(line.get("at"), int)
+        or case.kind not in (*PLAYS, *QUESTIONS)
+    ):
         raise Misuse("a case of a client is an object with key, kind, path, seed and at")
     return Play(case.key, data, case.kind, seed=line["seed"], at=line["at"])
 
 
 class Plays:
-    """The cases of a client by number, for a ``Fuzzer``.
+    """The cases of a client, or of a server that is asked, by number, for a ``Fuzzer``.
 
     Args:
         protocol: what it speaks.
         seed: any number.
-        kinds: of ``PLAYS``; by default all.
+        kinds: of ``offered``; by default all.
+        offered: ``PLAYS`` or ``QUESTIONS``.
 
     Raises:
         Misuse: for a kind that does not exist.
     """
 
-    def __init__(self, protocol: str, seed: int, *, kinds: Iterable[str] | None = None) -> None:
-        self.key = registry.protocol(protocol).stream("server")
+    def __init__(
+        self,
+        protocol: str,
+        seed: int,
+        *,
+        kinds: Iterable[str] | None = None,
+        offered: Sequence[str] = PLAYS,
+    ) -> None:
+        self.key = registry.protocol(protocol).stream("server" if offered is PLAYS else "client")
         self.seed = seed
-        self.kinds = list(PLAYS if kinds is None else kinds)
-        unknown = [kind for kind in self.kinds if kind not in PLAYS]
+        self.kinds = list(offered if kinds is None else kinds)
+        unknown = [kind for kind in self.kinds if kind not in offered]
         if unknown:
-            raise Misuse(f"a scripted server does not know {unknown[0]!r}; there are {', '.join(PLAYS)}")
+            raise Misuse(f"a script does not know {unknown[0]!r}; there are {', '.join(offered)}")
 
     def __getitem__(self, index: int) -> Play:
         random = Random(f"play {self.seed} {index}")

@@ -20,8 +20,8 @@ def command(keys: tuple[str, ...], output: str) -> int:
     """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY.
 
     The other forms of --output are for other tools: ksy for Kaitai Struct, lua for Wireshark, c is a header of structs,
-    jsonschema describes the JSON of values, markdown is tables. What a form cannot express is listed in the output and
-    on standard error.
+    jsonschema describes the JSON of values, markdown is tables, pyi is types for Python's checkers. What a form cannot
+    express is listed in the output and on standard error.
     """
     if output in FORMS:
         return _export(keys, output)

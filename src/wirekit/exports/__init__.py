@@ -18,6 +18,7 @@ FORMS = {
     "c": "wirekit.exports.c_header",
     "jsonschema": "wirekit.exports.json_schema",
     "markdown": "wirekit.exports.markdown",
+    "pyi": "wirekit.exports.stubs",
 }
 
 

@@ -1,0 +1,189 @@
+"""Type stubs of the values that decoding gives, for type checkers: a class for each layout, with its fields.
+
+``wirekit.types`` holds those of the built-in protocols, and a test compares them with what this writes.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+from wirekit.compiler import ir
+from wirekit.exports.missing import Export, Notes
+from wirekit.registry import registry
+from wirekit.values import SymbolTable
+from wirekit.wire.protobuf import BYTES, Field, Message
+
+MOST_ALTERNATIVES = 8
+"""Layouts that a field may have; of more a checker learns nothing that is of use."""
+
+_ALTERNATIVES = re.compile(r" \| (?![^\[]*\])")  # but those within brackets
+
+HEADING = '''"""Values of the layouts of {names}, written by `wirekit schemas {names} --output pyi`."""
+
+from typing import Any, Generic, TypeVar
+
+from wirekit.types import Fields
+from wirekit.values import Symbol
+
+_Content = TypeVar("_Content")
+
+class _Opened(Fields, Generic[_Content]):
+    """Compressed data: as it stands, and what is in it."""
+
+    compressed: bytes
+    content: _Content
+'''
+
+
+def export(keys: list[str]) -> Export:
+    """The stubs of layouts; the name of a protocol stands for all of its layouts."""
+    notes = Notes()
+    writer = _Writer()
+    for key in keys:
+        protocol = registry.protocol(key)
+        names = [protocol.key(name) for name in protocol.layouts] if "." not in key else [key]
+        for name in names:
+            writer.layout(name)
+    text = HEADING.format(names=" ".join(keys)) + "".join(writer.classes.values())
+    return Export(text, list(notes.missing))
+
+
+def class_name(key: str) -> str:
+    """What the class of a layout is called.
+
+    >>> class_name("kafka.produce.request.v2"), class_name("pulsar.frame")
+    ('ProduceRequestV2', 'Frame')
+    """
+    parts = re.split(r"[._]", key.partition(".")[2])
+    return "".join(part[:1].upper() + part[1:] for part in parts)
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.classes: dict[str, str] = {}
+        self._messages: dict[str, str] = {}
+        self._bodies: dict[str, str] = {}
+        self._keys: dict[str, str] = {}
+        self._place = ""  # the class and the fields that lead to what is looked at
+
+    def layout(self, key: str) -> str:
+        """The name of the class, or of the type, of a layout."""
+        if key not in self._keys:
+            self._keys[key] = name = class_name(key)
+            layout = registry[key].layout
+            self.classes[name] = ""
+            outside, self._place = self._place, name
+            if isinstance(layout, (ir.Structure, ir.BitFields)):
+                self._class(name, self._fields(layout), registry[key].description)
+            else:
+                self.classes[name] = f"\n{name} = {self._of(layout)}\n"
+            self._place = outside
+        return self._keys[key]
+
+    def _fields(self, layout: ir.Structure | ir.BitFields) -> dict[str, str]:
+        if isinstance(layout, ir.BitFields):
+            return {each.name: self._bits(each) for each in layout.fields}
+        outside, fields = self._place, {}
+        for member in layout.members:
+            self._place = f"{outside}_{member.name}"
+            fields[member.name] = self._of(member.node)
+        self._place = outside
+        return fields
+
+    def _class(self, name: str, fields: dict[str, str], text: str = "") -> None:
+        lead = f'    """{text}"""\n\n' if text else ""
+        self.classes[name] = f"\nclass {name}(Fields):\n{lead}{_body(fields)}"
+
+    def _inner(self, fields: dict[str, str]) -> str:
+        """The name of a class that stands inside others; one for all that have the same fields."""
+        body = _body(fields)
+        if body not in self._bodies:
+            base = f"_{re.sub(r'[^0-9A-Za-z_]', '_', self._place)}"
+            number = 1
+            while (name := base if number == 1 else f"{base}{number}") in self.classes:
+                number += 1
+            self._bodies[body] = name
+            self._class(name, fields)
+        return self._bodies[body]
+
+    def _of(self, node: ir.Node) -> str:
+        match node:
+            case ir.Number(real=real):
+                return "float" if real else "int"
+            case ir.Boolean():
+                return "bool"
+            case ir.Named():
+                return "Symbol"
+            case ir.BitFields():
+                return self._inner(self._fields(node))
+            case ir.Blob(text=text, null=null):
+                return _or_none("str" if text else "bytes", null is not None)
+            case ir.Delimited(decimal=decimal):
+                return "int" if decimal else "str"
+            case ir.Structure():
+                return self._inner(self._fields(node))
+            case ir.Several(element=element, null=null):
+                return _or_none(f"list[{self._of(element)}]", null is not None)
+            case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner):
+                return _or_none(self._of(inner), True)
+            case ir.Either(then=then, otherwise=otherwise):
+                return _any([self._of(then), self._of(otherwise)])
+            case ir.Choice(cases=cases, otherwise=otherwise):
+                others = [] if otherwise is None else [self._of(otherwise)]
+                return _any([self._of(case) for _, case in cases] + others)
+            case ir.Bounded(node=inner, null=null):
+                return _or_none(self._of(inner), null is not None)
+            case ir.Fallback(node=inner):
+                return _any([self._of(inner), "bytes"])
+            case ir.Reference(key=key):
+                return self.layout(key)
+            case ir.Ahead(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner):
+                return self._of(inner)
+            case ir.Packed(blob=blob, node=inner):
+                return _any([self._of(blob), f"_Opened[{self._of(inner)}]"])
+            case ir.Protobuf(message=message):
+                return self._message(Message._known[message])
+
+    def _bits(self, each: ir.BitField) -> str:
+        if each.table is not None:
+            return "Symbol"
+        return "bool" if each.width == 1 else "int"
+
+    def _message(self, message: Message) -> str:
+        """The class of a protobuf message, which may hold itself."""
+        if message.name not in self._messages:
+            self._messages[message.name] = name = f"_{message.name.rpartition('.')[2]}"
+            self.classes[name] = ""
+            self._class(name, {each.name: self._field(each) for each in message.fields.values()})
+        return self._messages[message.name]
+
+    def _field(self, field: Field) -> str:
+        table: SymbolTable | None = field.table
+        if field.message is not None:
+            kind = self._message(field.message)
+        elif table is not None:
+            kind = "Symbol"
+        elif field.kind in ("bool", "string"):
+            kind = "bool" if field.kind == "bool" else "str"
+        elif field.wire_type == BYTES:
+            kind = "bytes"
+        else:
+            kind = "float" if field.kind in ("double", "float") else "int"
+        return f"list[{kind}]" if field.repeated else kind if field.required else f"{kind} | None"
+
+
+def _body(fields: dict[str, str]) -> str:
+    named = {field: kind for field, kind in fields.items() if field.isidentifier() and not keyword.iskeyword(field)}
+    return "\n".join([f"    {field}: {kind}" for field, kind in named.items()] or ["    ..."]) + "\n"
+
+
+def _or_none(kind: str, null: bool) -> str:
+    return _any([kind, "None"]) if null else kind
+
+
+def _any(kinds: list[str]) -> str:
+    """One of several types, ``None`` last."""
+    flat = dict.fromkeys(part for kind in kinds for part in _ALTERNATIVES.split(kind))
+    known = [part for part in flat if part != "None"] + [part for part in flat if part == "None"]
+    return "Any" if "Any" in known or len(known) > MOST_ALTERNATIVES else " | ".join(known)

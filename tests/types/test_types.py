@@ -1,0 +1,46 @@
+"""The types of values are those of the layouts, and hold for real values."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import wirekit
+from tests.types import script
+from wirekit.exports import export
+
+TYPES = Path(wirekit.__file__).parent / "types"
+PROTOCOLS = sorted(path.stem for path in TYPES.glob("*.pyi") if path.stem != "__init__")
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_stubs_are_those_of_the_layouts(protocol: str) -> None:
+    """After a change: ``wirekit schemas PROTOCOL --output pyi > src/wirekit/types/PROTOCOL.pyi``."""
+    assert (TYPES / f"{protocol}.pyi").read_text() == export([protocol], "pyi").text
+
+
+def test_every_protocol_of_messages_has_types() -> None:
+    assert PROTOCOLS == ["jmq4", "joyqueue", "kafka", "pulsar"]
+
+
+def test_a_users_script_runs() -> None:
+    request = wirekit.example("kafka.produce.request.v2")
+    value = script.decoded(wirekit.encode("kafka.produce.request.v2", request))
+    assert script.topics(value) == {"text": 1}
+    (topic,) = value.body.topic_data
+    assert script.codecs(topic.data[0].record_set) == ["NONE"]
+    frame = wirekit.encode("pulsar.frame", wirekit.example("pulsar.frame"))
+    assert script.client(wirekit.decode(frame, "pulsar.frame").value) == "text"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_classes_are_the_record_types(protocol: str) -> None:
+    module = importlib.import_module(f"wirekit.types.{protocol}")
+    frame = {"kafka": "Request", "pulsar": "Frame"}.get(protocol, "Frame")
+    key = f"{protocol}.{frame.lower()}"
+    value = wirekit.decode(wirekit.encode(key, wirekit.example(key)), key).value
+    assert isinstance(value, getattr(module, frame))
+    with pytest.raises(AttributeError):
+        module.NoSuchLayout  # noqa: B018

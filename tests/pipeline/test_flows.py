@@ -81,7 +81,7 @@ def test_frames_are_those_of_the_frames_command(path: Path) -> None:
     whole = {
         frame_id(connection_id("0.pcap", link.client, link.server, link.ordinal), each.side, each.offset): each
         for link, each in expected
-        if each.decoded.error is None and each.reason is None
+        if each.decoded.error is None and each.wrong is None
     }
     mine = {row["frame_id"]: row for row in found["frames"]}
     assert {key: (row["schema"], row["length"]) for key, row in mine.items()} == {

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("numba")
 
 from tests.capture.damage import DAMAGES
-from tests.capture.second_parser import packets, write
+from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
@@ -102,3 +102,30 @@ def test_a_protocol_that_is_given(tmp_path: Path) -> None:
     assert_same(KAFKA, protocol="kafka")
     assert_same(KAFKA, protocol="pulsar")
     assert_same(KAFKA, ports={29101: "kafka"})
+
+
+def test_a_version_that_is_not_declared(tmp_path: Path) -> None:
+    """Its frames are named by their header, paired, and have the body as a gap; nothing of them is in quarantine."""
+    metadata = b"\x00\x03\x00\x00", b"\x00\x03\x00\x13"
+    found = packets(KAFKA)
+    requests = [number for number, each in enumerate(found) if tcp(each).payload[4:8] == metadata[0]]
+    assert requests
+    for number in requests:
+        data = found[number].data.replace(*metadata, 1)
+        found[number] = found[number]._replace(data=data)
+        assert tcp(found[number]).payload[4:8] == metadata[1]
+    changed = write(tmp_path / "changed.pcap", found)
+    assert_same(changed)
+    job, summary = Job(find_inputs([changed]), road="columns"), Summary()
+    rows: dict[str, list[dict[str, Any]]] = {"frames": [], "calls": []}
+    for table, batch in captured_batches(job.inputs[:1], job, summary):
+        rows.get(table, []).extend(batch.to_pylist())
+    (counted,), (before,) = summary.files.values(), tables(KAFKA)[1].files.values()
+    assert counted.quarantine == before.quarantine
+    frames, calls = (
+        [row for row in rows[table] if (row["api"], row["version"]) == ("metadata", 19)]
+        for table in ("frames", "calls")
+    )
+    assert Counter(frame["role"] for frame in frames) == {"request": len(requests), "response": len(requests)}
+    assert all(frame["gaps"] for frame in frames)
+    assert len(calls) == len(requests)

@@ -225,7 +225,7 @@ class Follower:
     def _count(self, items: Iterable[Frame | Quarantined]) -> list[Item]:
         counted: list[Item] = []
         for item in items:
-            undecoded = isinstance(item, Quarantined) or item.decoded.error is not None or item.reason is not None
+            undecoded = isinstance(item, Quarantined) or item.decoded.error is not None or item.wrong is not None
             self.link.bytes[item.side, "quarantined" if undecoded else "frames"] += len(item.data)
             counted.append(item)
         return counted
@@ -285,6 +285,7 @@ def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
     what = frame.description
     latency = frame.latency_us
     error = frame.decoded.error
+    undeclared = {} if frame.reason == frame.wrong else {"undeclared": frame.reason}
     return {
         "file": file,
         "connection": link.name,
@@ -302,10 +303,11 @@ def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
         "checks": [check.to_json() for check in frame.decoded.checks],
         "error": error.to_json() if error is not None else _undecoded(frame),
         "latency_ms": None if latency is None else latency / 1000,
+        **undeclared,
     }
 
 
 def _undecoded(frame: Frame) -> dict[str, Any] | None:
-    if frame.reason is None:
+    if frame.wrong is None:
         return None
-    return {"kind": "undecoded", "path": "", "offset": frame.offset, "message": frame.reason}
+    return {"kind": "undecoded", "path": "", "offset": frame.offset, "message": frame.wrong}

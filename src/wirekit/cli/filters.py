@@ -160,7 +160,7 @@ def is_wrong(each: Numbered) -> bool:
         return item is not None
     decoded = item.decoded
     failed = any(check.status == "bad" for check in decoded.checks)
-    return bool(each.facts.errors) or decoded.error is not None or item.reason is not None or failed
+    return bool(each.facts.errors) or decoded.error is not None or item.wrong is not None or failed
 
 
 def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -156,9 +156,9 @@ def complaint(link: Link, item: Any) -> str:
     """What did not decode, and where; "" for an item that did."""
     if isinstance(item, Frame):
         error = item.decoded.error
-        if error is None and item.reason is None:
+        if error is None and item.wrong is None:
             return ""
-        text = str(error or item.reason)
+        text = str(error or item.wrong)
     elif isinstance(item, Quarantined):
         text = f"{len(item.data)} bytes not decoded: {item.reason}"
     elif isinstance(item, Missing):

@@ -82,7 +82,7 @@ class Overview:
         frame, facts = each.item, each.facts
         if not isinstance(frame, Frame):
             return
-        if frame.decoded.error is not None or frame.reason is not None:
+        if frame.decoded.error is not None or frame.wrong is not None:
             if frame.description.role == "request" and frame.description.api:
                 self._calls_of(frame).number += 1
             return

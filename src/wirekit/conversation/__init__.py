@@ -11,7 +11,7 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 from __future__ import annotations
 
 from wirekit.conversation.dialogue import BYTE, CALL, THOROUGH, Dialogue
-from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined
+from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
 from wirekit.conversation.following import ENDED_INSIDE, Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise, recognise_inside
 
@@ -30,6 +30,7 @@ __all__ = [
     "Message",
     "Quarantined",
     "Recognised",
+    "Undeclared",
     "best_fit",
     "reading",
     "recognise",

@@ -40,7 +40,10 @@ class Dialogue:
         self.effort = 0
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """How to decode a whole frame: key, context, and the reason if its body cannot be decoded."""
+        """How to decode a whole frame: key, context, and the reason if its body cannot be decoded.
+
+        The reason is ``Undeclared`` where the frame is in its place and its header says what it is.
+        """
         return self.protocol.stream(side), {}, None
 
     def frame_key(self, side: str) -> str:

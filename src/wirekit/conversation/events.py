@@ -98,6 +98,12 @@ class Message:
         return {**{name: to_json(getattr(self, name)) for name in self.NAMES}, **self.details}
 
 
+class Undeclared(str):
+    """Why the body of a frame is a gap although nothing is wrong with it: what it is has no layout here."""
+
+    __slots__ = ()
+
+
 @dataclass(slots=True)
 class Frame:
     """A frame of a conversation.
@@ -109,7 +115,8 @@ class Frame:
         time_us: when its last byte arrived, microseconds since the epoch, or None.
         decoded: value, checks, gaps, error; offsets in it are offsets of the direction.
         request: for a response, the request it answers.
-        reason: why the body could not be decoded although the frame is whole, or why the frame is not in its place.
+        reason: why the body could not be decoded although the frame is whole, or why the frame is not in its place;
+            ``Undeclared`` where the header says what the frame is, and the body alone is not known.
         messages: the application messages in it.
     """
 
@@ -133,6 +140,11 @@ class Frame:
     def value(self) -> Any:
         """Its value, as far as it was decoded."""
         return self.decoded.value
+
+    @property
+    def wrong(self) -> str | None:
+        """The reason, where it is more than that the body has no layout here."""
+        return None if isinstance(self.reason, Undeclared) else self.reason
 
     @property
     def latency_us(self) -> int | None:

@@ -170,9 +170,10 @@ def _remarks(frame: Frame) -> Iterator[Part]:
     if error is not None:
         yield "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"
         return
-    if frame.reason is not None:
-        yield f"✗ {frame.reason}", "red"
+    if frame.wrong is not None:
+        yield f"✗ {frame.wrong}", "red"
         return
+    yield frame.reason or "", "dim"
     messages = len(frame.messages)
     yield counted(messages, "message") if messages else "", ""
     bad = [check for check in frame.decoded.checks if check.status == "bad"]

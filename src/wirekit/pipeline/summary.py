@@ -46,7 +46,7 @@ LOST = "responses whose request was not captured"
 def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str, str]:
     """(reason, path) by which a frame that was not decoded is counted."""
     unasked = frame.description.role == "response" and frame.request is None and frame.decoded.error is None
-    if unasked and frame.reason is not None:
+    if unasked and frame.wrong is not None:
         return LOST if link.known_start else UNASKED, ""
     return failed.reason, failed.path
 
@@ -54,9 +54,9 @@ def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str
 def failure(frame: Frame) -> Quarantined | None:
     """The frame as bytes that nobody could decode, or None if it was decoded."""
     error = frame.decoded.error
-    if error is None and frame.reason is None:
+    if error is None and frame.wrong is None:
         return None
-    reason, path, offset = frame.reason or "", "", None
+    reason, path, offset = frame.wrong or "", "", None
     if error is not None:
         reason, path, offset = error.reason, error.path, error.offset
         if error.source:

@@ -5,7 +5,8 @@
 - Produce with acks 0 has no response.
 - ApiVersions of a version that the broker does not know is answered in v0, with error 35; one that knows it answers in
   that version. Brokers of 0.8 never look at the version and answer all in v0.
-- A frame of an API or version that is not declared is named by its header, and paired with its answer.
+- A frame of an API or version that is not declared is named by its header, and paired with its answer. Its body is a
+  gap.
 - After SaslHandshake come raw tokens, both ways, until the client plainly sends a request. A connection whose first
   frame has no request header begins with tokens (0.9's GSSAPI).
 
@@ -20,7 +21,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message
+from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message, Undeclared
 from wirekit.engine import Decoded, decode, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
@@ -97,9 +98,8 @@ class KafkaDialogue(Dialogue):
             return (TOKEN, {}, None) if _gssapi(data) else (ANY_REQUEST, {}, "neither a request nor a GSSAPI token")
         if number is None or version is None:
             return ANY_REQUEST, {}, None
-        if api is None:
-            return ANY_REQUEST, {}, f"api key {int(number)} is not known"
-        return ANY_REQUEST, {}, f"{api.name} v{version} is not known"
+        name = f"api key {int(number)}" if api is None else f"{api.name} v{version}"
+        return ANY_REQUEST, {}, Undeclared(f"{name} is not known") if headed else f"{name} is not known"
 
     def _response(self, data: bytes) -> Choice:
         number = value_of(data, "kafka.response_header").get("correlation_id")
@@ -115,9 +115,11 @@ class KafkaDialogue(Dialogue):
         if not keys:
             return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
         if keys[0] is None and asked[0].api == API_VERSIONS.name:
-            return ANY_RESPONSE, {}, f"a newer broker answers api_versions v{asked[0].version}, which is not known"
+            reason = f"a newer broker answers api_versions v{asked[0].version}, which is not known"
+            return ANY_RESPONSE, {}, Undeclared(reason)
         if keys[0] is None:
-            return ANY_RESPONSE, {}, f"the request is {asked[0].api} v{asked[0].version}, which is not known"
+            reason = f"the request is {asked[0].api} v{asked[0].version}, which is not known"
+            return ANY_RESPONSE, {}, Undeclared(reason)
         return keys[0], {}, "out of order: a later request was answered before" if late else None
 
     def _waiting(self, number: int | None) -> list[tuple[Hashable, Frame]]:

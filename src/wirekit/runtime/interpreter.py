@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, uint8_on  # type: ignore[attr-defined]
-from wirekit.compiler.kernels.crc import crc32, crc32c
+from wirekit.compiler.kernels.arrays import address, dividing, inlined, inner, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
@@ -252,9 +252,9 @@ def checksum_of(b: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: A
     if algorithm == TWO_SUMS:
         return _two_sums(b, start, end, code, at)
     if algorithm == U(0):
-        return np.int64(crc32(b, start, end))
+        return np.int64(crc32_at(address(b), start, end))
     if algorithm == U(1):
-        return np.int64(crc32c(b, start, end))
+        return np.int64(crc32c_at(address(b), start, end))
     return np.int64(internet(b, start, end, hole))
 
 

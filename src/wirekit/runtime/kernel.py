@@ -30,10 +30,10 @@ HEAD: Final = """\
 import numpy as np
 
 from wirekit.compiler.kernels.arrays import inner, uint8_on
-from wirekit.compiler.kernels.crc import crc32, crc32c
+from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.runtime.kernel import failed
-from wirekit.runtime.memory import add_bytes, emit_number, get, number, put, put_8, put_16, put_32, put_64
+from wirekit.runtime.memory import add_bytes, add_number, get, number, put, put_8, put_16, put_32, put_64
 
 
 """
@@ -91,7 +91,7 @@ class _Renderer:
         return f"return failed(reg, np.int64({fault_word(fault, self.reasons)}), p)"
 
     def place(self, column: Column) -> str:
-        return f"np.uint64({self.places[id(column)]})"
+        return f"np.int64({self.places[id(column)]})"
 
     def emit(self, column: Column, value: str, present: str = "np.int64(1)") -> str:
         """Adds a number to a column."""
@@ -99,7 +99,11 @@ class _Renderer:
             values = f"get(t, np.uint64({self.places[id(column)] + op.VALUES}))"
             size = np.dtype(column.dtype).itemsize
             return f"put_{8 * size}({values}, {ROW} * {size}, {value})"
-        return f"emit_number(t, reg, {self.place(column)}, {value}, {present})"
+        return f"add_number(t, {self.place(column)}, {ROW}, {value}, {present})"
+
+    def copy(self, column: Column, start: str, length: str, present: str) -> str:
+        """Adds bytes to a column."""
+        return f"add_bytes(t, {self.place(column)}, {ROW}, {start}, {length}, {present})"
 
     def present(self, register: int | None) -> str:
         return "np.int64(1)" if register is None else self.register(register)
@@ -168,8 +172,7 @@ class _Renderer:
             case steps.Emit():
                 yield self.emit(step.column, register(step.value), self.present(step.present))
             case steps.Copy():
-                place = f"{self.place(step.column)}, {register(step.start)}, {register(step.length)}"
-                yield f"add_bytes(t, reg, {place}, {self.present(step.present)})"
+                yield self.copy(step.column, register(step.start), register(step.length), self.present(step.present))
             case steps.Utf8():
                 yield f"r{step.to} = np.int64(is_utf8(b, {register(step.start)}, {register(step.length)}))"
             case _:
@@ -190,11 +193,14 @@ class _Renderer:
             case steps.Prefixed():
                 yield from self.prefixed(step)
             case steps.Checksum(form=str()):
-                covered = f"b, {self.register(step.start)}, {self.register(step.end)}"
+                covered = f"{self.register(step.start)}, {self.register(step.end)}"
                 if step.algorithm == "internet":
-                    covered += ", np.int64(-1)" if step.hole is None else f", {self.register(step.hole)}"
+                    hole = "np.int64(-1)" if step.hole is None else self.register(step.hole)
+                    value = f"internet(b, {covered}, {hole})"
+                else:
+                    value = f"{step.algorithm}_at(data, {covered})"
                 stored = f"{self.register(step.stored)} & np.int64({step.mask})"
-                yield f"r{step.to} = np.int64(np.int64({step.algorithm}({covered})) == ({stored}))"
+                yield f"r{step.to} = np.int64(np.int64({value}) == ({stored}))"
             case _:
                 raise NoKernel
 
@@ -246,7 +252,7 @@ class _Renderer:
         yield f"if {length} < 0 or {length} > {limit} - p: {self.fail(step.short)}"
         yield f"r{step.start} = p"
         if step.column is not None:
-            yield f"add_bytes(t, reg, {self.place(step.column)}, p, {length}, {present})"
+            yield self.copy(step.column, "p", length, present)
         yield f"p += {length}"
 
 

@@ -54,6 +54,9 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
     )
     first, failures = int64_on(get(t, FIRST), ranges), int64_on(get(t, FAILURES), ranges)
     stopped, good = int64_on(get(t, STOPPED), ranges), int64_on(get(t, GOOD), ranges)
+    offsets, lengths = get(t, get(t, OFFSET) + VALUES), get(t, get(t, LENGTH) + VALUES)
+    gaps = get(t, get(t, GAPS) + VALUES) if get(t, GAPS) >= 0 else np.int64(0)
+    may_be_empty, error_room, row_room = get(t, MAY_BE_EMPTY) != 0, get(t, ERROR_ROOM), get(t, ROW_ROOM)
     r, p, k, n, m, stop = state[0], state[1], state[2], state[3], state[4], state[6]
     put(reg, FRAME, state[5])
     put(reg, ROW, n)
@@ -69,7 +72,7 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
         while k < count or (count < 0 and p < limit):
             if until.size > 0 and k > 0 and count < 0 and begins(b, p, limit, until):
                 break
-            if m >= get(t, ERROR_ROOM) or n >= get(t, ROW_ROOM):
+            if m >= error_room or n >= row_room:
                 put(t, FULL, 1)
                 break
             record = p
@@ -78,13 +81,13 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
             p = read_record(code, reg, t, p)
             fault = get(reg, FAULT)
             if fault == 0:
-                if get(t, MAY_BE_EMPTY) != 0 and p == record and count < 0:
+                if may_be_empty and p == record and count < 0:
                     fault = get(t, LAST_REASON)
                 elif DIRECT:
-                    put_value(get(t, get(t, OFFSET) + VALUES), 8 * n, record)
-                    put_value(get(t, get(t, LENGTH) + VALUES), 8 * n, p - record)
-                    if get(t, GAPS) >= 0:
-                        put_value(get(t, get(t, GAPS) + VALUES), 8 * n, get(reg, EXTRA))
+                    put_value(offsets, 8 * n, record)
+                    put_value(lengths, 8 * n, p - record)
+                    if gaps != 0:
+                        put_value(gaps, 8 * n, get(reg, EXTRA))
                 else:
                     emit_number(t, reg, U(get(t, OFFSET)), record, np.int64(1))
                     emit_number(t, reg, U(get(t, LENGTH)), p - record, np.int64(1))

@@ -290,7 +290,12 @@ def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
 def emit_number(t: Any, reg: Any, column: Any, value: Any, present: Any) -> None:
     """Adds a number to a column."""
     c = np.int64(column)
-    row = get(reg, get(t, c + INDEX))
+    add_number(t, c, get(reg, get(t, c + INDEX)), value, present)
+
+
+@inlined
+def add_number(t: Any, c: Any, row: Any, value: Any, present: Any) -> None:
+    """Adds a number to a column as the value of a row."""
     room = get(t, c + ROOM)
     if row >= room:
         _want(t, c, row, np.int64(0))
@@ -304,7 +309,12 @@ def emit_number(t: Any, reg: Any, column: Any, value: Any, present: Any) -> None
 def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: Any) -> None:
     """Adds bytes of the buffer to a column."""
     c = np.int64(column)
-    row = get(reg, get(t, c + INDEX))
+    add_bytes(t, c, get(reg, get(t, c + INDEX)), start, length, present)
+
+
+@inlined
+def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -> None:
+    """Adds bytes of the buffer to a column as the value of a row."""
     if row >= get(t, c + ROOM):
         _want(t, c, row, np.int64(0))
         return
@@ -316,10 +326,6 @@ def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: 
     _put_offset(t, c, row + 1, at + length)
     if length > 0:
         _copy(get(t, c + BYTES), room, at, get(t, DATA), get(t, SIZE), start, length)
-
-
-add_bytes = inlined(emit_bytes.py_func)
-"""The same where it takes no call."""
 
 
 @inner

@@ -306,7 +306,9 @@ def _stepped(typing: Any, checksum: Any, value: Any, castagnoli: Any) -> Any:
     return types.uint32(types.uint32, value, castagnoli), lower
 
 
-_inlined = njit(forceinline=True)
+# What makes a function callable from Python takes time to compile; nobody calls these from there.
+_UNCALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_inlined: Any = njit(forceinline=True, **_UNCALLED)
 
 
 # The strategies: each makes a function of (address, position, limit) that trusts its arguments.
@@ -497,6 +499,26 @@ def _kernel(checksum: Any) -> Any:
     return kernel
 
 
+@intrinsic
+def _at(typing: Any, address: Any) -> Any:
+    """The address as a pointer."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
+
+    return types.voidptr(types.int64), lower
+
+
+def _trusting(checksum: Any) -> Any:
+    """The function over a range of bytes at an address, which the caller has compared with what there is."""
+
+    @_inlined
+    def kernel(address: int, start: int, end: int) -> Any:
+        return checksum(_at(address), start, end)
+
+    return kernel
+
+
 class Variant(NamedTuple):
     """One way to compute both.
 
@@ -504,11 +526,18 @@ class Variant(NamedTuple):
         features: what the processor must have, in LLVM's words.
         crc32: the function for CRC-32.
         crc32c: the function for CRC-32C.
+        crc32_at, crc32c_at: the same for bytes at an address, (address, start, end), with no look at the bounds.
     """
 
     features: frozenset[str]
     crc32: Any
     crc32c: Any
+    crc32_at: Any
+    crc32c_at: Any
+
+
+def _variant(features: frozenset[str], one: Any, other: Any) -> Variant:
+    return Variant(features, _kernel(one), _kernel(other), _trusting(one), _trusting(other))
 
 
 # From how many bytes on folding pays. Below, CRC-32C has an instruction, CRC-32 only tables.
@@ -525,14 +554,14 @@ def _variants() -> dict[str, Variant]:
     clmul = frozenset({"pclmul", "ssse3", "crc32"})
     folded, folded_c = _by_folding(IEEE, _LEAST, table), _by_folding(CASTAGNOLI, _LEAST_C, instruction)
     return {
-        "clmul512": Variant(
+        "clmul512": _variant(
             clmul | {"vpclmulqdq", "avx512f", "avx512bw"},
-            _kernel(_by_wide_folding(IEEE, _LEAST_WIDE, table, njit(folded.py_func))),
-            _kernel(_by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, njit(folded_c.py_func))),
+            _by_wide_folding(IEEE, _LEAST_WIDE, table, njit(folded.py_func)),
+            _by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, njit(folded_c.py_func)),
         ),
-        "clmul": Variant(clmul, _kernel(folded), _kernel(folded_c)),
-        "arm": Variant(frozenset({"crc"}), _kernel(_by_instruction(False)), _kernel(instruction)),
-        "table": Variant(frozenset(), _kernel(table), _kernel(_by_table(CASTAGNOLI))),
+        "clmul": _variant(clmul, folded, folded_c),
+        "arm": _variant(frozenset({"crc"}), _by_instruction(False), instruction),
+        "table": _variant(frozenset(), table, _by_table(CASTAGNOLI)),
     }
 
 
@@ -567,3 +596,5 @@ FINGERPRINT: Final = f"{CHOICE}_{hashlib.sha256(_SOURCE.encode()).hexdigest()[:1
 # The kernels, as the header describes them.
 crc32: Final = VARIANTS[CHOICE].crc32
 crc32c: Final = VARIANTS[CHOICE].crc32c
+crc32_at: Final = VARIANTS[CHOICE].crc32_at
+crc32c_at: Final = VARIANTS[CHOICE].crc32c_at

@@ -35,6 +35,7 @@ _FIELDS = [
     *(f"tcp.flags.{name}" for name in _BITS),
     *("tcp.payload", "data.trailer"),
 ]
+_LENGTHS = ("tcp.payload", "data.trailer")
 
 
 class Endpoints:
@@ -195,7 +196,9 @@ def _plain(
 ) -> None:
     """Fills in the rows of packets of one link type that are plainly whole TCP segments."""
     ends = stops[rows]
-    batch, states = scan_ranges("net.packet", data, starts[rows], ends, fields=_FIELDS, context={"link_type": kind})
+    batch, states = scan_ranges(
+        "net.packet", data, starts[rows], ends, fields=_FIELDS, context={"link_type": kind}, lengths=_LENGTHS
+    )
     decoded = states < REFUSED
     rows, ends = rows[decoded], ends[decoded]
     tcp = np.asarray(batch["tcp.source_port"].is_valid())
@@ -218,14 +221,6 @@ def _plain(
         columns["acknowledgment"][mine] = np.asarray(part["tcp.acknowledgment_number"])
         for flag, bit in _BITS.items():
             columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
-        size[mine] = _lengths(part["tcp.payload"])
-        begin[mine] = ends[plain] - _lengths(part["data.trailer"]) - size[mine]
+        size[mine] = np.asarray(part["tcp.payload"])
+        begin[mine] = ends[plain] - np.asarray(part["data.trailer"].fill_null(0)) - size[mine]
         usual[mine] = True
-
-
-def _lengths(column: pa.Array) -> NDArray[Any]:
-    """The lengths of byte strings, none of them null."""
-    _, offsets, _ = column.buffers()
-    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
-    places = np.frombuffer(offsets, kind)[column.offset :][: len(column) + 1]
-    return np.diff(places).astype(np.int64)

@@ -324,7 +324,7 @@ def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -
         _want(t, c, row, at + length)
         length = np.int64(0)
     _put_offset(t, c, row + 1, at + length)
-    if length > 0:
+    if length > 0 and get(t, c + BYTES) != 0:  # of some columns only the lengths are wanted
         _copy(get(t, c + BYTES), room, at, get(t, DATA), get(t, SIZE), start, length)
 
 

@@ -90,7 +90,7 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
         if column.slot not in level.slots:
             continue
         if level.lacks(column):
-            kind = made.types[column.slot]
+            kind = pa.int64() if column.slot in level.measured else made.types[column.slot]
             if kind not in nothing:
                 nothing[kind] = pa.nulls(rows, kind)
             columns.append((column.path, nothing[kind]))
@@ -111,14 +111,14 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         columns.append(("@wrapper", roots))
     whole = len(columns) == len(made.schema)
-    fields = [made.fields[name] for name, _ in columns] if level.trays or not whole else []
+    fields = [made.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
     arrays = [array for _, array in columns]
     for tray in reversed(level.trays):
         _add_message(tray, made, level, places[tray.made.at], fields, arrays)
     large = any(size > LARGE for size in sizes.values())
-    if large:
+    if large or level.measured:
         fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
-    schema = made.schema if whole and not level.trays and not large else None
+    schema = made.schema if whole and not level.trays and not level.measured and not large else None
     return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(fields))
 
 
@@ -185,6 +185,8 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     if column.kind == "flag":
         bits = np.packbits(arrays[f"c{slot}"], bitorder="little")
         return pa.Array.from_buffers(pa.bool_(), rows, [valid, pa.py_buffer(bits)])
+    if slot in level.measured:
+        return _numbers(np.diff(arrays[f"o{slot}"]).astype(np.int64), pa.int64(), valid)
     offsets, data = arrays[f"o{slot}"], arrays[f"d{slot}"]
     large = sizes[slot] > LARGE
     kind = pa.large_binary() if large else pa.binary()

@@ -21,6 +21,7 @@ from wirekit.runtime.words import words as encoded
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+MOST = (1 << 63) - 1
 EAGER = 96  # columns up to which all get room at once
 SPARE = 3  # how many times what is used an array may take
 SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
@@ -41,6 +42,7 @@ class Place:
         has_offsets: whether it is a list, or has byte strings.
         direct: whether its values are written without a look at the table.
         eager: whether it gets room before anything is written to it.
+        slot: of a column; -1 of a list.
     """
 
     entry: Column | Repeated
@@ -53,6 +55,7 @@ class Place:
     has_offsets: bool
     direct: bool
     eager: bool
+    slot: int
 
 
 class Ready:
@@ -121,14 +124,19 @@ def _place(entry: Column | Repeated, number: int, indexes: dict[int, int], wide:
     index = ROW if outer is None else indexes[id(outer)]
     eager = not (many and entry.sparse)
     at = place_of(number)
-    return Place(entry, at, outer, index, kind, is_list, is_bytes, is_list or is_bytes, is_direct(entry), eager)
+    slot = -1 if isinstance(entry, Repeated) else entry.slot
+    return Place(entry, at, outer, index, kind, is_list, is_bytes, is_list or is_bytes, is_direct(entry), eager, slot)
 
 
 class Filled:
-    """The arrays of a column or list, as they are filled."""
+    """The arrays of a column or list, as they are filled.
 
-    def __init__(self, place: Place, pool: Pool) -> None:
-        self.place, self.pool = place, pool
+    Args:
+        measured: whether of byte strings only the lengths are wanted: nothing is copied.
+    """
+
+    def __init__(self, place: Place, pool: Pool, measured: bool = False) -> None:
+        self.place, self.pool, self.measured = place, pool, measured
         self.room = 0
         self.width = place.dtype.itemsize + int(place.entry.nullable)
         self.values = self.valid = self.data = _NOTHING
@@ -149,7 +157,7 @@ class Filled:
             valid[: self.valid.size] = self.valid
             self.valid = valid
         self.room = room
-        if place.is_bytes and size > self.data.size:
+        if place.is_bytes and not self.measured and size > self.data.size:
             self.more(size)
 
     def more(self, size: int) -> None:
@@ -163,12 +171,12 @@ class Filled:
         at = self.place.at
         table[at + op.VALUES : at + op.ROOM + 1] = self.values_at, self.valid_at, table[at + op.NEXT], self.room
         if self.place.is_bytes:
-            table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, self.data.size
+            table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, MOST if self.measured else self.data.size
 
     def used(self, count: int, end: int) -> int:
         """Bytes of the arrays that are filled when there are so many rows, the last ones maybe with nothing yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
-        return rows * self.width + (int(self.values[rows]) if self.place.is_bytes and self.room else 0)
+        return rows * self.width + (int(self.values[rows]) if self.data.size and self.room else 0)
 
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Makes as much room as was wanted; that for rows grows to a guess, twice its size, or so many more."""

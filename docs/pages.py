@@ -5,13 +5,167 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import click
+import construct
+
+import wirekit.wire
 from wirekit.exports import export
-from wirekit.registry import BUILT_IN
+from wirekit.registry import BUILT_IN, Layout, Protocol, register, registry
 
 HERE = Path(__file__).parent
+
+VOCABULARY_HEAD = """# The vocabulary
+
+<!-- Written by `make pages` from the docstrings of wirekit.wire and the examples in docs/pages.py. -->
+
+A layout is a `Struct` of fields, `"name" / node`, and everything here is imported from `wirekit.wire`. Behind a field stands what
+a reader has to know, with `*`: `"size" / int32 * "bytes behind it"`. Sizes, counts and conditions are constants or expressions
+on `this`, the fields that were read before in the same struct; `this._` is the struct around it, `context` what the caller says.
+
+Each node has its parameters, an example, and the bytes of one value of the example as they stand on the wire.
+"""
+
+GROUPS: dict[str, list[tuple[str, str, Any]]] = {
+    "Numbers": [
+        ("int8, int16, int24, …", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le)', dict(a=-1, b=1, c=2, d=3)),
+        ("Varint", 'Struct("a" / varint32, "b" / zigzag32)', dict(a=300, b=-2)),
+        ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
+        ("Flag", 'Struct("more" / Flag(int8))', dict(more=True)),
+        ("Symbols", 'Struct("kind" / Symbols(int8, SymbolTable("kind", {1: ("PING", "are you there?"), 2: "PONG"})))', dict(kind=1)),
+        ("Bits", 'Struct("flags" / Bits(uint8, "codec" / Bit(3), "last" / Bit(1), "rest" / Bit(4), order="lsb"))', dict(flags=dict(codec=5, last=True, rest=0))),
+    ],
+    "Bytes and text": [
+        ("Bytes", 'Struct("key" / Bytes(int16, null=-1), "mac" / Bytes(6))', dict(key=b"k1", mac=bytes(6))),
+        ("String", 'Struct("name" / String(int16))', dict(name="café")),
+        ("Delimited", 'Struct("line" / Delimited("\\n"))', dict(line="GET")),
+        ("Address", 'Struct("source" / Address("ipv4"))', dict(source=bytes([10, 1, 1, 1]))),
+        ("Padding", 'Struct("size" / int8, "padding" / Padding(this.size))', dict(size=3)),
+        ("rest", 'Struct("kind" / int8, "body" / rest())', dict(kind=1, body=b"abc")),
+        ("unexplained", 'Struct("kind" / int8, "body" / unexplained())', dict(kind=1, body=b"abc")),
+    ],
+    "Structure": [
+        ("Struct", 'Struct("x" / int16, "y" / int16, name="Point", doc="a place")', dict(x=1, y=2)),
+        ("Array", 'Struct("ports" / Array(int16, uint16))', dict(ports=[80, 443])),
+        ("Repeat", 'Struct("count" / int8, "ports" / Repeat(this.count, uint16))', dict(count=2, ports=[80, 443])),
+        ("RecordsToEnd", 'Struct("points" / RecordsToEnd(Struct("x" / int16, "y" / int16)))', dict(points=[dict(x=1, y=2), dict(x=3, y=4)])),
+        ("Sized", 'Struct("point" / Sized(int32, Struct("x" / int16, "y" / int16)))', dict(point=dict(x=1, y=2))),
+        ("Ref", 'Struct("set" / Ref("kafka.message_set"))', dict(set=dict(messages=[], partial=b""))),
+        ("Lookahead", 'Struct("next" / Lookahead(uint8), "body" / rest())', dict(next=1, body=b"\1\2")),
+    ],
+    "Conditions and choices": [
+        ("If", 'Struct("version" / int8, "time" / If(this.version >= 1, int32))', dict(version=1, time=7)),
+        ("IfThenElse", 'Struct("wide" / Flag(int8), "n" / IfThenElse(this.wide, int32, int16))', dict(wide=False, n=7)),
+        ("Switch", 'Struct("kind" / int8, "body" / Switch(this.kind, {1: int32, 2: String(int8)}, default=unexplained()))', dict(kind=2, body="hi")),
+        ("IfNext", 'Struct("magic" / IfNext(b"\\x0e\\x01", uint16), "body" / rest())', dict(magic=0x0E01, body=b"a")),
+        ("IfMore", 'Struct("a" / int8, "b" / IfMore(int8))', dict(a=1, b=2)),
+        ("OrBytes", 'Struct("point" / OrBytes(Struct("x" / int16, "y" / int16)))', dict(point=dict(x=1, y=2))),
+    ],
+    "What follows from other fields": [
+        ("Length", 'Struct("size" / Length(int32), "text" / rest())', dict(text=b"abc")),
+        ("Checked", 'Struct("crc" / Checked(uint32, "crc32c"), "text" / rest())', dict(text=b"abc")),
+        ("Const", 'Struct("magic" / Const(uint16, 0xCAFE, hexadecimal=True), "n" / int8)', dict(n=1)),
+        ("Default", 'Struct("version" / Default(int8, 4), "n" / int8)', dict(n=1)),
+        ("Refused", 'Struct("kind" / int8, refused=(Refused("kind", this.kind > 2, "brokers close", "Kind.java"),))', dict(kind=3)),
+    ],
+    "Compressed, encrypted, protobuf": [
+        ("Compressed", 'Struct("codec" / int8, "set" / Compressed(Bytes(int32), this.codec, {1: "snappy"}, Struct("n" / int32)))', dict(codec=1, set=dict(content=dict(n=7)))),
+        ("Encrypted", 'Struct("key" / String(int8), "body" / Encrypted(Struct("n" / int32), about=this.key))', dict(key="k", body=b"\x8f\x11")),
+        ("Protobuf", 'Struct("size" / Length(uint32, of="message"), "message" / Protobuf("wirekit.proto.PulsarApi_pb2:MessageIdData"))', dict(message=dict(ledgerId=1, entryId=2))),
+        ("SizeOf, CountOf", 'Struct(\n    "size" / Length(uint32, of="about"),\n    "about" / Protobuf("wirekit.proto.PulsarApi_pb2:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")}),\n    "payload" / Bytes(this.about.payload_size),\n)', dict(about={}, payload=b"abc")),
+    ],
+}  # fmt: skip
+"""{heading: (nodes, a layout that uses them, a value of it to be built)}."""
+
+COMMANDS_HEAD = """# Commands
+
+<!-- Written by `make pages` from the help of each command. -->
+
+`eval "$(_WIREKIT_COMPLETE=bash_source wirekit)"` has bash complete commands, options and keys; `zsh_source` and `fish_source` do the
+same for the other shells. [JSON](../json.md) has what each command prints, and the exit status.
+"""
+
+
+def vocabulary() -> str:
+    """The nodes by group, with what their docstrings say and the bytes of an example."""
+    lines = [VOCABULARY_HEAD]
+    for heading, nodes in GROUPS.items():
+        lines += [f"## {heading}", ""]
+        for names, layout, value in nodes:
+            lines += _node(names, layout, value)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _node(names: str, layout: str, value: Any) -> list[str]:
+    first = re.split(r"\W", names)[0]
+    kind = getattr(wirekit.wire, first, None) or getattr(wirekit.wire.numbers, first)
+    kind = kind if inspect.isclass(kind) or inspect.isfunction(kind) else type(kind)
+    parameters = [
+        each.replace(annotation=inspect.Parameter.empty) for each in inspect.signature(kind).parameters.values()
+    ]
+    called = f"{kind.__name__}{inspect.Signature(parameters)}"
+    lines = [f"### {names}", "", f"`{called}`", "", *_documented(inspect.getdoc(kind) or ""), ""]
+    return [*lines, "```python", layout, "```", "", "```text", *_picture(layout, value), "```", ""]
+
+
+def _documented(text: str) -> list[str]:
+    """A docstring as Markdown: its parameters are a list, its examples stand in code, elsewhere nothing changes."""
+    text = re.split(r"^>>> ", text, maxsplit=1, flags=re.M)[0].rstrip()
+    text = re.sub(r"``([^`]+)``", r"`\1`", text)
+    lines: list[str] = []
+    for line in text.splitlines():
+        heading = re.fullmatch(r"(Args|Attributes|Raises|Returns):", line)
+        parameter = re.fullmatch(r"    (\w[\w, ]*): (.*)", line)
+        if heading:
+            lines += [f"{'Parameters' if heading[1] == 'Args' else heading[1]}:", ""]
+        elif parameter:
+            lines.append(f"- **{parameter[1]}**: {parameter[2]}")
+        else:
+            lines.append(f"  {line.strip()}" if line.startswith("     ") else line)
+    return lines
+
+
+def _picture(layout: str, value: Any) -> list[str]:
+    """The bytes of a value beside its fields, as `wirekit decode` shows them."""
+    from rich.console import Console
+
+    from wirekit.display.render import show
+
+    names = {
+        **vars(wirekit.wire),
+        **vars(wirekit.wire.numbers),
+        "SymbolTable": wirekit.SymbolTable,
+        "construct": construct,
+    }
+    node = eval(layout, names)
+    register(Protocol("example", "An example", {"layout": Layout(node)}))
+    try:
+        decoded = wirekit.decode(wirekit.encode("example.layout", value), "example.layout")
+        text = StringIO()
+        show(decoded, Console(file=text, width=110, highlight=False, no_color=True), "tree", complete=True)
+    finally:
+        registry.unregister("example")
+    return [line.rstrip() for line in text.getvalue().strip().splitlines()[1:]]
+
+
+def commands() -> str:
+    """The help of each command."""
+    from wirekit.cli import COMMANDS, group
+
+    lines = [COMMANDS_HEAD]
+    with click.Context(group, info_name="wirekit", help_option_names=["-h", "--help"]) as outer:
+        for name in COMMANDS:
+            command = group.get_command(outer, name)
+            assert command is not None
+            context = click.Context(command, outer, info_name=name, terminal_width=110, max_content_width=110)
+            lines += [f"## wirekit {name}", "", "```text", *command.get_help(context).splitlines(), "```", ""]
+    return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()).rstrip() + "\n"
 
 
 def protocol_page(name: str) -> Callable[[], str]:
@@ -19,7 +173,11 @@ def protocol_page(name: str) -> Callable[[], str]:
     return lambda: export([name], "markdown").text
 
 
-PAGES: dict[str, Callable[[], str]] = {f"protocols/{name}.md": protocol_page(name) for name in BUILT_IN}
+PAGES: dict[str, Callable[[], str]] = {
+    "reference/vocabulary.md": vocabulary,
+    "reference/commands.md": commands,
+    **{f"reference/protocols/{name}.md": protocol_page(name) for name in BUILT_IN},
+}
 
 
 def main() -> None:

@@ -51,7 +51,7 @@ def stages(path: Path) -> list[tuple[str, float, int]]:
         assert packets is not None
         found.append(("packets", process_time() - start, 0))
         start = process_time()
-        streams = put_together(capture.view(), packets, Settings())
+        streams = put_together(packets, Settings())
         found.append(("flows and streams", process_time() - start, int(streams.odd.sum())))
         start = process_time()
         odd = streams.odd | ~streams.known

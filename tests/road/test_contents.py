@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numba")
 
 import wirekit
-from tests.road.test_law import CAPTURES, assert_same, tables
+from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
@@ -165,7 +165,7 @@ def left_to_objects(path: Path) -> tuple[int, int]:
     with open_capture(path) as opened:
         packets = read_packets(opened)
         assert packets is not None
-        streams = put_together(opened.view(), packets, Settings())
+        streams = put_together(packets, Settings())
         index = index_frames(streams, Choice(), packets.endpoints.text)
     contents = read_contents(streams.stream, index)
     return int((~index.odd).sum()), int((contents.odd & ~index.odd).sum())
@@ -184,7 +184,7 @@ def test_a_protocol_of_somebody_else(orders: None, tmp_path: Path) -> None:
     )
     assert left_to_objects(path) == (1, 0)
     assert_same(path)
-    assert {name: sum(rows.values()) for name, rows in tables(path, road="columns")[0].items()} == {
+    assert {name: sum(rows.values()) for name, rows in by_columns(path, window=1 << 26)[0].items()} == {
         "frames": 7,
         "calls": 5,
         "connections": 1,

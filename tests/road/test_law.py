@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import zlib
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("numba")
@@ -26,6 +28,8 @@ from wirekit.pipeline.summary import Summary
 from wirekit.road.index import index_frames
 from wirekit.road.packets import read_packets
 from wirekit.road.streams import put_together
+from wirekit.road.tables import captured
+from wirekit.tables.columns import FROM_INPUTS
 
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
@@ -33,27 +37,45 @@ COPIES = 40 if EXHAUSTIVE else 1
 DAMAGED = (
     CAPTURES if EXHAUSTIVE else [FIXTURES / "pcap" / f"{name}.pcap" for name in ("jmq4-consume", "pulsar-consume")]
 )
+WINDOWS = (200, 700, 2000, 5000, 20_000)
+"""Bytes; the captures that are damaged have some hundreds a packet."""
 KAFKA = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
 
 
-def tables(path: Path, **options: Any) -> tuple[dict[str, Counter[str]], Summary]:
-    """The rows of each table, and what was counted."""
-    job = Job(find_inputs([path]), **options)
+Rows = tuple[dict[str, Counter[str]], Summary]
+"""The rows of each table, and what was counted."""
+
+
+def by_objects(*paths: Path, **options: Any) -> Rows:
+    job = Job(find_inputs(paths), road="objects", **options)
     summary = Summary()
-    rows: dict[str, Counter[str]] = {}
-    for table, batch in captured_batches(job.inputs[:1], job, summary):
-        rows.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
-    return rows, summary
+    return rows(captured_batches(job.inputs, job, summary)), summary
 
 
-def assert_same(path: Path, **options: Any) -> None:
+def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
+    """With windows of about so many bytes."""
+    job = Job(find_inputs(paths), **options)
+    summary = Summary()
+    found = captured(job.inputs, job, summary, FROM_INPUTS, window=window)
+    return by_objects(*paths, **options) if found is None else (rows(found), summary)
+
+
+def rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for table, batch in batches:
+        found.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
+    return found
+
+
+def assert_same(*paths: Path, windows: Iterable[int] = (1 << 26,), **options: Any) -> None:
     """The law, of one capture."""
-    objects, counted = tables(path, road="objects", **options)
-    columns, found = tables(path, road="columns", **options)
-    for table in objects.keys() | columns.keys():
-        assert not objects.get(table, Counter()) - columns.get(table, Counter()), table
-        assert not columns.get(table, Counter()) - objects.get(table, Counter()), table
-    assert counted == found
+    objects, counted = by_objects(*paths, **options)
+    for window in windows:
+        columns, summary = by_columns(*paths, window=window, **options)
+        for table in objects.keys() | columns.keys():
+            assert not objects.get(table, Counter()) - columns.get(table, Counter()), (table, window)
+            assert not columns.get(table, Counter()) - objects.get(table, Counter()), (table, window)
+        assert counted == summary, window
 
 
 def odd_packets(path: Path) -> tuple[int, int]:
@@ -61,7 +83,7 @@ def odd_packets(path: Path) -> tuple[int, int]:
     with open_capture(path) as capture:
         found = read_packets(capture)
         assert found is not None
-        streams = put_together(capture.view(), found, Settings())
+        streams = put_together(found, Settings())
         index = index_frames(streams, Choice(), found.endpoints.text)
     sizes = streams.begins[1:] - streams.begins[:-1]
     assert not (streams.odd & ~index.odd).any()
@@ -70,7 +92,7 @@ def odd_packets(path: Path) -> tuple[int, int]:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures(path: Path) -> None:
-    assert_same(path)
+    assert_same(path, windows=(1 << 26, path.stat().st_size // 3))
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
@@ -94,8 +116,14 @@ def test_the_captures_are_plain(path: Path) -> None:
 def test_damaged_copies(path: Path, damage: str, tmp_path: Path) -> None:
     whole = packets(path)
     for seed in range(COPIES):
-        copy = DAMAGES[damage](whole, Random(zlib.crc32(f"{path.stem} {damage} {seed}".encode())))
-        assert_same(write(tmp_path / "copy.pcap", copy))
+        random = Random(zlib.crc32(f"{path.stem} {damage} {seed}".encode()))
+        copy = DAMAGES[damage](whole, random)
+        assert_same(write(tmp_path / "copy.pcap", copy), windows=(1 << 26, random.choice(WINDOWS)))
+
+
+@pytest.mark.parametrize("path", DAMAGED, ids=lambda path: path.stem)
+def test_windows_of_a_few_packets(path: Path) -> None:
+    assert_same(path, windows=(1, 300, 4000))
 
 
 def test_a_protocol_that_is_given(tmp_path: Path) -> None:
@@ -120,7 +148,7 @@ def test_a_version_that_is_not_declared(tmp_path: Path) -> None:
     rows: dict[str, list[dict[str, Any]]] = {"frames": [], "calls": []}
     for table, batch in captured_batches(job.inputs[:1], job, summary):
         rows.get(table, []).extend(batch.to_pylist())
-    (counted,), (before,) = summary.files.values(), tables(KAFKA)[1].files.values()
+    (counted,), (before,) = summary.files.values(), by_objects(KAFKA)[1].files.values()
     assert counted.quarantine == before.quarantine
     frames, calls = (
         [row for row in rows[table] if (row["api"], row["version"]) == ("metadata", 19)]
@@ -129,3 +157,23 @@ def test_a_version_that_is_not_declared(tmp_path: Path) -> None:
     assert Counter(frame["role"] for frame in frames) == {"request": len(requests), "response": len(requests)}
     assert all(frame["gaps"] for frame in frames)
     assert len(calls) == len(requests)
+
+
+@pytest.mark.parametrize("window", [700, 1 << 26])
+def test_files_of_a_rotation(window: int, tmp_path: Path) -> None:
+    whole = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")
+    cut = [whole[:20], whole[20:21], whole[21:70], whole[70:]]
+    files = [write(tmp_path / f"part.pcap{number}", part) for number, part in enumerate(cut)]
+    assert_same(*files, windows=(window,))
+
+
+def test_progress_is_said_by_bytes() -> None:
+    path = FIXTURES / "pcap" / "pulsar-consume.pcap"
+    job = Job(find_inputs([path]))
+    reached: list[int] = []
+    found = captured(job.inputs, job, Summary(), FROM_INPUTS, reached.append, window=2000)
+    assert found is not None
+    assert sum(batch.num_rows for _, batch in found) > 0
+    assert len(reached) > 5
+    assert reached == sorted(reached)
+    assert reached[-1] == path.stat().st_size

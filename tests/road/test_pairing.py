@@ -12,7 +12,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import Packet, write
-from tests.road.test_law import assert_same, odd_packets, tables
+from tests.road.test_law import assert_same, by_columns, odd_packets
 from wirekit.conversation import Description, Dialogue
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.engine import Decoded
@@ -93,7 +93,7 @@ def test_a_protocol_of_somebody_else_is_indexed(tmp_path: Path) -> None:
     )
     assert odd_packets(path) == (0, 0)
     assert_same(path)
-    assert sum(tables(path, road="columns")[0]["frames"].values()) == 6
+    assert sum(by_columns(path, window=1 << 26)[0]["frames"].values()) == 6
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,16 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     return _layers(pa.concat_batches(parts), bounds, errors), pa.concat_batches(errors)
 
 
-def records(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def records(
+    data: memoryview, limits: Limits, errors: list[pa.RecordBatch], window: int = WINDOW
+) -> Iterator[pa.RecordBatch]:
     """What a capture file says of its packets, unopened, in parts.
 
     Args:
         data: the whole file, decompressed.
         limits: what the bytes may ask for.
         errors: gets a batch, as ``scan`` gives them, of all that is damaged or cut.
+        window: bytes of the file that make a part; more where one record is longer.
 
     Yields:
         The columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes begin, and
@@ -100,7 +103,8 @@ def records(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> I
     Raises:
         Misuse: for what is no capture.
     """
-    return _pcap(data, limits, errors) if _is_pcap(data, limits) else _pcapng(data, limits, errors)
+    read = _pcap if _is_pcap(data, limits) else _pcapng
+    return read(data, limits, errors, window)
 
 
 def _is_pcap(data: memoryview, limits: Limits) -> bool:
@@ -144,14 +148,14 @@ def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
     return pa.schema([*told.schema, *batch.schema])
 
 
-def _pcap(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _pcap(data: memoryview, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     header = decode(bytes(data[:_HEAD]), "net.pcap.header", limits=limits)
     magic, fields, begin = header.value.magic_number, header.value.header, header.consumed
     order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
     unit = 1 if magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS) else 1000
     interface, key = int(fields.link.type), f"net.pcap.packets.{order}"
     while True:
-        window = data[begin : begin + WINDOW]
+        window = data[begin : begin + size]
         rows, wrong = scan(key, window, limits=limits)
         whole = len(window) == len(data) - begin
         if wrong.num_rows or whole or not rows.num_rows:
@@ -186,42 +190,52 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
     )
 
 
-def _pcapng(data: memoryview, limits: Limits, errors: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    position = 0
-    while position < len(data):
+def _pcapng(data: memoryview, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    position, another = 0, True
+    while another:
         start = decode(bytes(data[position : position + _HEAD]), "net.pcapng.start", limits=limits)
         if start.error is not None:
             errors.append(_error(start.error, position, len(data) - position))
             return
         order = "be" if start.value.byte_order == pcapng.BIG_ENDIAN else "le"
-        section = data[position:]
-        rows, wrong = scan(f"net.pcapng.blocks.{order}", section, limits=limits)
-        errors.append(_moved(wrong, position))
-        consumed = _consumed(rows)
-        found = _of_section(rows, section, order, errors, position)
-        yield found
-        position += consumed
-        another = position < len(data) and bytes(data[position : position + 4]) == pcapng.SECTION_START
-        if wrong.num_rows or not another or not consumed:
-            if not wrong.num_rows:
-                _cut(data, position, f"net.pcapng.block.{order}", limits, errors)
-            return
+        key, whole, another = f"net.pcapng.blocks.{order}", False, False
+        interfaces: list[_Described] = []
+        while not (whole or another):
+            window = data[position : position + size]
+            whole = len(window) == len(data) - position
+            rows, wrong = scan(key, window, limits=limits)
+            if not (wrong.num_rows or whole or rows.num_rows):  # a block that is longer
+                whole = True
+                rows, wrong = scan(key, data[position:], limits=limits)
+            errors.append(_moved(wrong, position))
+            yield _of_section(rows, data[position:], order, errors, position, interfaces)
+            position += _consumed(rows)
+            if wrong.num_rows:
+                return
+            another = _consumed(rows) > 0 and bytes(data[position : position + 4]) == pcapng.SECTION_START
+    _cut(data, position, key.replace("blocks", "block"), limits, errors)
 
 
 class _Described(NamedTuple):
-    """An interface, and after how many blocks of its section it is described."""
+    """An interface, and after how many of the blocks that are read it is described, -1 for one before them."""
 
     interface: Interface
     row: int
 
 
 def _of_section(
-    rows: pa.RecordBatch, section: memoryview, order: str, errors: list[pa.RecordBatch], begin: int
+    rows: pa.RecordBatch,
+    section: memoryview,
+    order: str,
+    errors: list[pa.RecordBatch],
+    begin: int,
+    before: list[_Described],
 ) -> pa.RecordBatch:
-    """The packets in the blocks of a section."""
+    """The packets in blocks of a section; ``before`` has the interfaces described so far, and gets those in them."""
     kinds, offsets = _numbers(rows, "block_type"), _numbers(rows, "@offset")
     good = _numbers(rows, "block_total_length_again.ok").astype(bool)
-    interfaces = _interfaces(rows, kinds, section, order)
+    interfaces = [*before, *_interfaces(rows, kinds, section, order)]
+    before[:] = [each._replace(row=-1) for each in interfaces]
     described_at = np.array([each.row for each in interfaces], np.int64)
     places = np.flatnonzero(np.isin(kinds, (pcapng.ENHANCED_PACKET, pcapng.PACKET, pcapng.SIMPLE_PACKET)) & good)
     numbers = _numbers(rows, "body.interface_id")[places].astype(np.int64)

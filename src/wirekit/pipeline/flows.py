@@ -7,7 +7,7 @@ one after the other. Its state lives and dies here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -60,12 +60,16 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
 
 
 class Writer:
-    """Turns items into rows of the tables and counts them."""
+    """Turns items into rows of the tables and counts them.
+
+    Attributes:
+        summary: what was counted.
+    """
 
     def __init__(self, job: Job, summary: Summary, tables: Iterable[str] = FROM_INPUTS) -> None:
         self._job = job
         self._choice = job.choice
-        self._summary = summary
+        self.summary = summary
         self._tables = {name: Rows(FROM_INPUTS[name].schema) for name in tables}
         self._ready: list[Batch] = []
         self._calls: dict[int, Calls] = {}
@@ -75,7 +79,7 @@ class Writer:
         iterator = iter(rows)
         first = next(iterator)
         name = self._job.capture_of(first[2]).name
-        count = self._summary.file(name)
+        count = self.summary.file(name)
         segments = self._segments(first, iterator, count)
         addresses = f"{first[4]} and {first[5]}"
         try:
@@ -84,23 +88,21 @@ class Writer:
         except Exception as error:
             error.add_note(f"in {name}, between {addresses}")
             raise
-        self._calls.clear()
         yield from self._drain()
 
-    def connection(self, name: str, link: Link, items: Iterable[Item]) -> Iterator[Batch]:
-        """Takes a whole connection in the named capture; gives the batches that are full."""
-        for item in chain(items, (None,)):
+    def items(self, name: str, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
+        """Takes items of connections in the named capture, None at the end of each; gives the batches that are full."""
+        for link, item in items:
             yield from self._item(name, link, item)
-        self._calls.clear()
 
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
         """Takes bytes of a connection that nobody could decode, and nothing else of it."""
-        self._summary.file(name).count(link, piece)
+        self.summary.file(name).count(link, piece)
         self._quarantine(name, Calls(name, link), piece, None)
         yield from self._drain()
 
     def _item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
-        self._summary.file(name).count(link, item)
+        self.summary.file(name).count(link, item)
         self._take(name, link, item)
         if self._ready:
             yield from self._drain()
@@ -182,6 +184,7 @@ class Writer:
         else:
             for table, row, size in calls.end():
                 self._place(table, name, link, row, size)
+            del self._calls[id(link)]
 
     def _place(self, table: str, name: str, link: Link, row: Row, size: int) -> None:
         """Adds a row that a call or a connection gives."""

@@ -62,10 +62,10 @@ class Note:
         return cls(**json.loads(text))
 
 
-def by_columns(file: Input, road: str = "auto") -> bool:
-    """Whether a file takes the road of columns; a small one does not pay for the compilation of its kernels."""
+def by_columns(size: int, road: str = "auto") -> bool:
+    """Whether a capture of so many bytes takes the road of columns; a small one does not pay for its kernels."""
     if road == "auto":
-        return file.size >= LEAST_FOR_COLUMNS and find_spec("numba") is not None
+        return size >= LEAST_FOR_COLUMNS and find_spec("numba") is not None
     return road == "columns"
 
 
@@ -81,7 +81,7 @@ def packet_batches(
     """
     rows = Rows(PACKETS.schema)
     for capture in captures:
-        if by_columns(capture, road):
+        if by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
             found = columns.packet_batches(capture, ports)

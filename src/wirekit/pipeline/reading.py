@@ -53,7 +53,8 @@ def read(
 
     Returns:
         A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark take. The packets of one capture are
-        held in memory while it is read. A file that cannot be read, or not to its end, is a warning when it comes up.
+        held in memory while it is read, or one window of them where columns read it. A file that cannot be read, or
+        not to its end, is a warning when it comes up.
 
     Raises:
         Misuse: for a table or column that does not exist, or when there is nothing to read.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -42,7 +42,17 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
         with Sink(attempts, 0, "serial") as sink:
             for files in captures(job.inputs):
                 stored = files[0].kind != CAPTURE
-                found = stored_batches(files[0], job, summary) if stored else captured_batches(files, job, summary)
+                before = done
+
+                def reached(size: int, before: int = before) -> None:
+                    if progress is not None:
+                        progress(min(before + size, job.size), job.size)
+
+                found = (
+                    stored_batches(files[0], job, summary)
+                    if stored
+                    else captured_batches(files, job, summary, progress=reached)
+                )
                 for table, batch in found:
                     sink.write(table, batch)
                 done += sum(each.size for each in files)
@@ -54,14 +64,27 @@ def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = No
 
 
 def captured_batches(
-    files: Sequence[Input], job: Job, summary: Summary, tables: Iterable[str] = FROM_INPUTS
+    files: Sequence[Input],
+    job: Job,
+    summary: Summary,
+    tables: Iterable[str] = FROM_INPUTS,
+    *,
+    progress: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
-    """The tables that are wanted of one capture, in one file or more; ``summary`` is counted up."""
+    """The tables that are wanted of one capture, in one file or more.
+
+    Args:
+        files: its files, in order.
+        job: how protocols are chosen, and the road.
+        summary: is counted up.
+        tables: those that are wanted.
+        progress: is told how many bytes of the capture have been read, where that is known on the way.
+    """
     found = None
-    if len(files) == 1 and by_columns(files[0], job.road):
+    if by_columns(sum(each.size for each in files), job.road):
         from wirekit.road.tables import captured
 
-        found = captured(files[0], job, summary, tables)
+        found = captured(files, job, summary, tables, progress)
     return flow_batches(sorted_packets(files, road=job.road), job, summary, tables) if found is None else found
 
 
@@ -70,8 +93,8 @@ def sorted_packets(
 ) -> Iterator[pa.RecordBatch]:
     """The packets of one capture, sorted as ``flow_batches`` wants them.
 
-    The capture's packets are held in memory. For captures beyond it, this is where runs of sorted batches would be
-    written to disk and merged; on Spark the shuffle does that.
+    The capture's packets are held in memory; columns hold those of a window. For captures beyond it, this is where runs
+    of sorted batches would be written to disk and merged; on Spark the shuffle does that.
 
     Args:
         files: the files of the capture.

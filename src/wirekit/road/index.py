@@ -69,14 +69,14 @@ class Index:
 
 
 def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]) -> Index:
-    """The frame index of the plain connections whose handshake is in the capture.
+    """The frame index of the plain connections that are whole in a window, from their handshake to their end.
 
     Args:
         streams: the flows.
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
     """
-    odd = streams.odd | ~streams.known
+    odd = streams.odd | ~streams.known | streams.resumed | ~streams.final
     protocols = recognised(streams, choice, address, odd)
     names = sorted({name for name in protocols if name})
     pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}

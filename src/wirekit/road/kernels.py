@@ -64,8 +64,9 @@ def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
 @njit(nogil=True, cache=True)
 def follow_streams(
     order: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any, length: Any,
-    size: Any, idle: Any, hold: Any, odd: Any, client: Any, known: Any, opened: Any, closed: Any, reason: Any,
-    sizes: Any, duplicates: Any, counts: Any, released: Any, ended: Any, kept: Any, skipped: Any,
+    size: Any, idle: Any, hold: Any, clock: Any, last_window: Any, resumed: Any, state: Any, odd: Any, client: Any,
+    known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any, counts: Any,
+    released: Any, ended: Any, kept: Any, skipped: Any,
 ) -> Any:  # fmt: skip
     """Follows each flow that is one plain connection: bytes in order or again the same, without another handshake.
 
@@ -76,10 +77,15 @@ def follow_streams(
         order, begins: the rows of each flow, by time.
         time to size: of each packet, in the order of the capture; ``size`` is what of ``length`` was captured.
         idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
-        odd: of each flow, gets whether it is none of this kind.
+        clock: the time of the window's end.
+        last_window: whether nothing comes after it.
+        resumed: of each flow, whether it goes on from ``state``.
+        state: of each flow, words as ``wirekit.road.streams`` names them; gets those at the end of the window.
+        odd: of each flow, whether it is left alone; gets whether it is none of this kind.
         client: of each flow, the endpoint that is the client if there is no handshake; gets who is.
-        known: gets whether there is a handshake.
+        known: gets whether there is a handshake; says it of flows that are resumed.
         opened, closed, reason: get the times of begin and end, and why it ended: 0 end of capture, 1 FIN, 2 RST.
+        final: gets whether it has ended.
         sizes, duplicates, counts: (flow, side) get bytes in order, bytes seen before, pieces.
         released: (flow, side) gets the rank at which the first bytes were given that had to wait for earlier ones.
         ended: (flow, side) gets rank and time of the side's FIN, or -1.
@@ -87,31 +93,50 @@ def follow_streams(
     """
     following = np.zeros(2, np.int64)  # sequence number of the next byte
     start = np.zeros(2, np.int64)
+    before = np.zeros(2, np.int64)  # bytes of earlier windows
     acked = np.zeros(2, np.int64)
     begun = np.zeros(2, np.bool_)
     unseen = np.zeros(2, np.int64)  # what was acknowledged first of a side of which nothing is captured, or -1
     heard = np.zeros(2, np.int64)  # bytes acknowledged from there on
     settle = np.zeros(2, np.int64)  # until then a lower sequence number may still come, -1 when none may
+    ends = np.zeros(2, np.int64)  # time of the FIN, or -1
+    floor = np.zeros(2, np.int64)  # bytes in front of this one are not all known
     for flow in range(begins.size - 1):
+        if odd[flow]:
+            continue
         row = order[begins[flow]]
-        opened[flow] = last = time[row]
         first = begins[flow]
-        plain = last >= 0
-        known[flow] = flags[row] & (SYN | ACK | RST | FIN) == SYN and not length[row] and not size[row]
-        if known[flow]:
-            client[flow] = source[row]
-            first += 1
-            start[0] = following[0] = sequence[row] + 1 & MASK
-            begun[0], begun[1] = True, False
-        else:
-            begun[:] = False
-            plain = plain and not flags[row] & (SYN | RST | FIN)
+        settle[:] = -1
         sender = 0 if source[row] == client[flow] else 1  # side of the first packet
-        settle[:] = unseen[:] = -1
-        heard[:] = 0
-        reset = np.int64(-1)
-        acked[:] = 0
-        over = np.int64(0)
+        if resumed[flow]:
+            last, reset, over, sender = state[flow, 0], state[flow, 1], state[flow, 2], state[flow, 3]
+            plain = True
+            for side in range(2):
+                at = 4 + 9 * side
+                begun[side], start[side], following[side] = (
+                    state[flow, at] != 0,
+                    state[flow, at + 1],
+                    state[flow, at + 2],
+                )
+                before[side], acked[side], unseen[side] = state[flow, at + 3], state[flow, at + 4], state[flow, at + 5]
+                heard[side], ends[side], floor[side] = state[flow, at + 6], state[flow, at + 7], state[flow, at + 8]
+        else:
+            opened[flow] = last = time[row]
+            plain = last >= 0
+            known[flow] = flags[row] & (SYN | ACK | RST | FIN) == SYN and not length[row] and not size[row]
+            start[:] = ends[:] = unseen[:] = -1
+            heard[:] = acked[:] = before[:] = floor[:] = following[:] = 0
+            begun[:] = False
+            if known[flow]:
+                client[flow] = source[row]
+                sender = 0
+                first += 1
+                start[0] = following[0] = sequence[row] + 1 & MASK
+                begun[0] = True
+            else:
+                plain = plain and not flags[row] & (SYN | RST | FIN)
+            reset = np.int64(-1)
+            over = np.int64(-1)
         for at in range(first, begins[flow + 1]):
             if not plain:
                 break
@@ -130,7 +155,7 @@ def follow_streams(
                 if 0 <= settle[waiting] < now:
                     settle[waiting] = -1
                     released[flow, waiting] = 4 * at + turn
-            both = ended[flow, 0, 0] >= 0 and ended[flow, 1, 0] >= 0
+            both = ends[0] >= 0 and ends[1] >= 0
             distance = (sequence[row] - following[side] + HALF & MASK) - HALF
             if bits & (RST | SYN | FIN) and (settle[0] >= 0 or settle[1] >= 0):
                 plain = False
@@ -145,7 +170,7 @@ def follow_streams(
                 plain = False
             elif bits & SYN:
                 begin = sequence[row] + 1 & MASK
-                if here or bits & FIN or not known[flow]:
+                if here or both or bits & FIN or not known[flow]:
                     plain = False
                 elif side == 0:
                     plain = not bits & ACK and begin == start[0]
@@ -174,10 +199,10 @@ def follow_streams(
             if here:
                 if (
                     distance > 0
-                    or sizes[flow, side] + distance < 0
+                    or before[side] + sizes[flow, side] + distance < floor[side]
                     or (distance < 0 and settle[side] >= 0)
                     or both
-                    or (ended[flow, side, 0] >= 0 and here + distance > 0)
+                    or (ends[side] >= 0 and here + distance > 0)
                 ):
                     plain = False
                     break
@@ -189,12 +214,14 @@ def follow_streams(
                     counts[flow, side] += 1
                     sizes[flow, side] += kept[at]
                     following[side] = following[side] + kept[at] & MASK
-            if bits & FIN and ended[flow, side, 0] < 0:
+            if bits & FIN and ends[side] < 0:
                 if distance + here != (kept[at] if here else 0):
                     plain = False
                     break
                 ended[flow, side, 0], ended[flow, side, 1] = 4 * at + 3, now
-                over = now
+                ends[side] = now
+                if ends[1 - side] >= 0:
+                    over = now
             peer = 1 - side
             if bits & ACK and not begun[peer]:
                 if unseen[peer] < 0:
@@ -205,21 +232,32 @@ def follow_streams(
             elif bits & ACK and (reset < 0 or now <= reset + hold):
                 ahead = (acknowledgment[row] - following[peer] + HALF & MASK) - HALF
                 if 0 < ahead <= WINDOW:
-                    acked[peer] = max(acked[peer], sizes[flow, peer] + ahead)
+                    acked[peer] = max(acked[peer], before[peer] + sizes[flow, peer] + ahead)
+        both = ends[0] >= 0 and ends[1] >= 0
+        final[flow] = last_window or both or 0 <= reset < clock - hold
         for turn in range(2):
             side = sender if turn == 0 else 1 - sender
             if settle[side] >= 0:
                 released[flow, side] = 4 * begins[flow + 1] + turn
-            missed = acked[side] > sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
-            if ended[flow, side, 0] < 0 and missed:
+                if not last_window and settle[side] >= clock:
+                    plain = False
+            missed = acked[side] > before[side] + sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
+            if final[flow] and ends[side] < 0 and missed:
                 plain = False
         odd[flow] = not plain
-        if ended[flow, 0, 0] >= 0 and ended[flow, 1, 0] >= 0:
+        if both:
             closed[flow], reason[flow] = over, 1
         elif reset >= 0:
             closed[flow], reason[flow] = reset, 2
         else:
             closed[flow], reason[flow] = last, 0
+        state[flow, 0], state[flow, 1], state[flow, 2], state[flow, 3] = last, reset, over, sender
+        for side in range(2):
+            at = 4 + 9 * side
+            state[flow, at], state[flow, at + 1], state[flow, at + 2] = begun[side], start[side], following[side]
+            state[flow, at + 3], state[flow, at + 4] = before[side] + sizes[flow, side], acked[side]
+            state[flow, at + 5], state[flow, at + 6] = unseen[side], heard[side]
+            state[flow, at + 7], state[flow, at + 8] = ends[side], floor[side]
 
 
 @njit(nogil=True, cache=True)

@@ -82,16 +82,19 @@ class Endpoints:
 
 @dataclass(slots=True)
 class Packets:
-    """The TCP segments of a capture file as arrays, in the order of the file.
+    """TCP segments of a capture as arrays, in the order of its files.
 
     Attributes:
         time: capture time, microseconds since the epoch.
         source, target: numbers of endpoints.
         sequence, acknowledgment, flags: as in ``wirekit.capture.tcp.Segment``.
-        begin, size: where in the file the payload begins, and how many bytes of it are there.
+        begin, size: where in ``data`` the payload begins, and how many bytes of it are there.
         length: bytes of payload on the wire.
         endpoints: what the numbers of endpoints stand for.
-        skipped: the packets that hold no TCP segment.
+        data: the file, or the bytes of several.
+        position: where in its file the payload begins.
+        file: place of the file among those of the capture.
+        skipped: the packets that hold no TCP segment, each with that place.
     """
 
     time: NDArray[Any]
@@ -104,28 +107,94 @@ class Packets:
     size: NDArray[Any]
     length: NDArray[Any]
     endpoints: Endpoints
-    skipped: list[Skipped] = field(default_factory=list)
+    data: memoryview
+    position: NDArray[Any]
+    file: NDArray[Any]
+    skipped: list[tuple[int, Skipped]] = field(default_factory=list)
 
 
 def read_packets(capture: Capture) -> Packets | None:
     """The TCP segments of an open capture; None where the file is damaged or cut, or a packet has no time."""
-    data = capture.view()
-    endpoints = Endpoints()
-    skipped: list[Skipped] = []
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    parts: list[tuple[NDArray[Any], ...]] = []
-    number = 0
-    for batch in records(data, capture.limits, errors):
+    reader = PacketReader(capture, 0, Endpoints())
+    parts = []
+    for batch in records(capture.view(), capture.limits, errors):
         if any(each.num_rows for each in errors) or batch["time"].null_count:
             return None
-        parts.append(_segments(data, batch, number, endpoints, skipped))
-        number += batch.num_rows
-    if any(each.num_rows for each in errors):
-        return None
-    time, source, target, sequence, acknowledgment, flags, begin, size, length = (
-        np.concatenate(each) for each in zip(*parts, strict=True)
+        parts.append(reader.segments(batch))
+    return None if any(each.num_rows for each in errors) else joined(parts)
+
+
+class PacketReader:
+    """Makes arrays of the packets of one file.
+
+    Args:
+        capture: the file.
+        place: its place among the files of the capture.
+        endpoints: those known so far; gets more.
+    """
+
+    def __init__(self, capture: Capture, place: int, endpoints: Endpoints) -> None:
+        self._data = capture.view()
+        self._place = place
+        self._endpoints = endpoints
+        self._number = 0
+
+    def segments(self, batch: pa.RecordBatch) -> Packets:
+        """The segments in the next packets, as ``wirekit.capture.columns.records`` gives them."""
+        skipped: list[Skipped] = []
+        columns = _segments(self._data, batch, self._number, self._endpoints, skipped)
+        self._number += batch.num_rows
+        begin = columns[6]
+        placed = [(self._place, each) for each in skipped]
+        place = np.full(begin.size, self._place)
+        names = ("time", "source", "target", "sequence", "acknowledgment", "flags", "begin", "size", "length")
+        return Packets(
+            **dict(zip(names, columns, strict=True)),
+            endpoints=self._endpoints,
+            data=self._data,
+            position=begin,
+            file=place,
+            skipped=placed,
+        )
+
+
+def joined(parts: list[Packets]) -> Packets:
+    """Segments one after the other: those of one file as they are, those of several with a copy of their bytes."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    begin = np.concatenate([each.begin for each in parts])
+    data = first.data
+    if any(each.data is not data for each in parts):
+        data = memoryview(b"".join(_around(each) for each in parts))
+        sizes = [_around(each).nbytes for each in parts]
+        moved = [
+            each.begin - _span(each)[0] + before
+            for each, before in zip(parts, np.cumsum([0, *sizes]).tolist(), strict=False)
+        ]
+        begin = np.concatenate(moved)
+    columns = {
+        name: np.concatenate([getattr(each, name) for each in parts])
+        for name in ("time", "source", "target", "sequence", "acknowledgment", "flags", "size", "length")
+    }
+    position, file = (np.concatenate([getattr(each, name) for each in parts]) for name in ("position", "file"))
+    skipped = [packet for each in parts for packet in each.skipped]
+    return Packets(
+        **columns, begin=begin, endpoints=first.endpoints, data=data, position=position, file=file, skipped=skipped
     )
-    return Packets(time, source, target, sequence, acknowledgment, flags, begin, size, length, endpoints, skipped)
+
+
+def _span(packets: Packets) -> tuple[int, int]:
+    """Where in their file the payloads of some segments lie."""
+    if not packets.begin.size:
+        return 0, 0
+    return int(packets.begin.min()), int((packets.begin + packets.size).max())
+
+
+def _around(packets: Packets) -> memoryview:
+    begin, end = _span(packets)
+    return packets.data[begin:end]
 
 
 def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
@@ -146,6 +215,8 @@ def _segments(
     times = np.asarray(batch["time"].view(pa.int64()))
     starts = np.asarray(batch["@data"])
     stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
+    first = int(starts.min()) if count else 0
+    part = data[first : int(stops.max()) if count else 0]  # the engine makes room for all that it is given
     kinds = np.asarray(batch["link_type"])
     columns = {name: np.zeros(count, np.int64) for name in ("source", "target", "sequence", "acknowledgment", "flags")}
     begin, size, length = (np.zeros(count, np.int64) for _ in range(3))
@@ -153,15 +224,15 @@ def _segments(
     for kind in np.unique(kinds):
         if int(kind) in LINKS:
             rows = np.flatnonzero(kinds == kind)
-            _plain(data, int(kind), rows, starts, stops, endpoints, columns, begin, size, usual)
+            _plain(part, int(kind), rows, starts - first, stops - first, endpoints, columns, begin, size, usual)
+    begin[usual] += first
     length[usual] = size[usual]
     originals = np.asarray(batch["original_length"])
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
-        first = int(starts[row])
-        content = bytes(data[first : int(stops[row])])
+        content = bytes(data[int(starts[row]) : int(stops[row])])
         time_ns = int(times[row])
-        place = (first, int(originals[row]), before + row + 1)
+        place = (int(starts[row]), int(originals[row]), before + row + 1)
         found = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
         if isinstance(found, Skipped):
             skipped.append(found)

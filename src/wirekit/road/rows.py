@@ -44,24 +44,25 @@ def packet_batches(file: Input, ports: frozenset[int]) -> Iterator[pa.RecordBatc
                 mask, wanted = (1 << PORT_BITS) - 1, list(ports)
                 rows = np.flatnonzero(np.isin(packets.source & mask, wanted) | np.isin(packets.target & mask, wanted))
             notes = Rows(PACKETS.schema)
-            for row, size in note_rows(file, capture, packets.skipped, packets.time.size - rows.size):
+            for row, size in note_rows(
+                file, capture, (each for _, each in packets.skipped), packets.time.size - rows.size
+            ):
                 yield from _full(notes.add(row, size))
             yield from _full(notes.flush())
-            yield from segment_batches(file, capture.view(), packets, rows)
+            yield from segment_batches(file, packets, rows)
 
     return batches()
 
 
-def segment_batches(file: Input, data: Any, packets: Packets, rows: NDArray[Any]) -> Iterator[pa.RecordBatch]:
+def segment_batches(file: Input, packets: Packets, rows: NDArray[Any]) -> Iterator[pa.RecordBatch]:
     """Some segments of a file, in the order in which they are given; batches of about 16 MiB.
 
     Args:
         file: the file.
-        data: its bytes.
         packets: its segments.
         rows: which of them.
     """
-    buffer = np.frombuffer(data, np.uint8)
+    buffer = np.frombuffer(packets.data, np.uint8)
     flow, _, first = numbered_flows(packets)
     text = packets.endpoints.text
     pairs = zip(packets.source[first].tolist(), packets.target[first].tolist(), strict=True)

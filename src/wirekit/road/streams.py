@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+STATE = ("last", "reset", "over", "sender")
+SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ended", "floor")
+"""The words of a flow's state are those of ``STATE``, then these of its client and of its server: time of the last
+packet, of a reset or -1, of the end or -1, the side that sent first; whether a side's first byte is certain, its
+handshake's sequence number or -1, that of the next byte, bytes so far, bytes acknowledged beyond them, what was
+acknowledged of a side that was not captured, time of its FIN or -1, the byte in front of which not all are known."""
 REASONS: tuple[ClosedReason, ...] = ("end of capture", "fin", "rst")
 
 
@@ -35,6 +41,10 @@ class Streams:
         ends, times, ranks: of each piece, where it ends in ``stream``, its time, and a number that orders all pieces
             and ends of a flow as objects give them.
         ended: (flow, side) rank and time of the side's FIN, or -1.
+        final: of each flow, whether it has ended.
+        resumed: of each flow, whether it began in an earlier window.
+        offsets: (flow, side) bytes of earlier windows.
+        state: of each flow, the words that the next window goes on from.
     """
 
     order: NDArray[Any]
@@ -55,15 +65,34 @@ class Streams:
     times: NDArray[Any]
     ranks: NDArray[Any]
     ended: NDArray[Any]
+    final: NDArray[Any]
+    resumed: NDArray[Any]
+    offsets: NDArray[Any]
+    state: NDArray[Any]
+
+    def between(self, flow: int) -> tuple[int, int]:
+        """The endpoints of a flow, the lower one first: they name it in every window."""
+        client, server = int(self.client[flow]), int(self.server[flow])
+        return (client, server) if client < server else (server, client)
 
 
-def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
-    """The flows of a capture.
+class Resumable(Protocol):
+    """The flows of earlier windows."""
+
+    def resume(self, streams: Streams) -> None:
+        """Fills in ``odd``, ``resumed``, and of what is resumed ``client``, ``known``, ``opened``, ``state``."""
+
+
+def put_together(
+    packets: Packets, settings: Settings, *, clock: int = 0, last: bool = True, earlier: Resumable | None = None
+) -> Streams:
+    """The flows of a window.
 
     Args:
-        data: the capture, which the packets were read from.
         packets: its TCP segments.
         settings: how long to wait, as for objects.
+        clock, last: as of ``wirekit.road.windows.Window``; by default the window is the whole capture.
+        earlier: the flows of earlier windows.
     """
     count = packets.time.size
     numbers, flows, _ = numbered_flows(packets)
@@ -72,31 +101,51 @@ def put_together(data: Any, packets: Packets, settings: Settings) -> Streams:
         rows = np.argsort(packets.time, kind="stable")
     begins, order = np.zeros(flows + 1, np.int64), np.zeros(count, np.int64)
     loop("group_rows")(rows, numbers, begins, order)
-    odd, known = np.zeros(flows, bool), np.zeros(flows, bool)
     first = order[begins[:-1]]
     client = _likely_clients(packets.source[first], packets.target[first], settings.server_ports)
     opened, closed, reason = (np.zeros(flows, np.int64) for _ in range(3))
+    odd, known, final, resumed = (np.zeros(flows, bool) for _ in range(4))
     sizes, duplicates, counts, released = (np.zeros((flows, 2), np.int64) for _ in range(4))
     ended = np.full((flows, 2, 2), -1, np.int64)
+    none, sides = np.zeros(0, np.int64), np.zeros((flows, 2), np.int64)
+    state = np.zeros((flows, len(STATE) + 2 * len(SIDE)), np.int64)
+    server = packets.source[first] + packets.target[first] - client
+    streams = Streams(
+        order, begins, odd, client, server, known, opened, closed, reason, none, sides, sides, duplicates, sides, none,
+        none, none, ended, final, resumed, sides, state,
+    )  # fmt: skip
+    if earlier is not None:
+        earlier.resume(streams)
+    streams.offsets = offsets_in(state)
     kept, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
     loop("follow_streams")(
-        order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, odd, client, known,
-        opened, closed, reason, sizes, duplicates, counts, released, ended, kept, skipped,
+        order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, clock, last, resumed,
+        state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts, released, ended, kept,
+        skipped,
     )  # fmt: skip
+    streams.server = packets.source[first] + packets.target[first] - client
     sizes[odd] = counts[odd] = 0
-    starts, pieces = _begins(sizes), _begins(counts)
-    stream = np.zeros(int(sizes.sum()), np.uint8)
-    ends, times, ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
+    streams.starts, streams.pieces = _begins(sizes), _begins(counts)
+    streams.stops = streams.starts + sizes
+    streams.stream = np.zeros(int(sizes.sum()), np.uint8)
+    streams.ends, streams.times, streams.ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
     loop("copy_streams")(
-        np.frombuffer(data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
-        released, starts, pieces, kept, skipped, stream, ends, times, ranks,
+        np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
+        released, streams.starts, streams.pieces, kept, skipped, streams.stream, streams.ends, streams.times,
+        streams.ranks,
     )  # fmt: skip
-    server = packets.source[first] + packets.target[first] - client
-    return Streams(
-        order, begins, odd, client, server, known, opened, closed, reason, stream, starts, starts + sizes, duplicates,
-        pieces, ends, times, ranks, ended,
-    )  # fmt: skip
+    return streams
+
+
+def offsets_in(state: NDArray[Any]) -> NDArray[Any]:
+    """(flow, side) bytes so far, as states say it."""
+    return state[:, [word(side, "size") for side in range(2)]]
+
+
+def word(side: int, name: str) -> int:
+    """The place of a side's word in the state of a flow."""
+    return len(STATE) + side * len(SIDE) + SIDE.index(name)
 
 
 def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: frozenset[int]) -> NDArray[Any]:

@@ -1,85 +1,168 @@
-"""A capture to the pipeline's tables: plain connections by the frame index, odd flows by objects."""
+"""A capture to the pipeline's tables, window by window: whole plain connections by the frame index.
+
+Plain connections that reach beyond a window are followed from their bytes, all others from their packets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from operator import itemgetter
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.files import Capture, open_capture
-from wirekit.capture.follow import Choice, Follower, Item, Link
-from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings, Side
+from wirekit.capture.follow import Item, Link
+from wirekit.capture.tcp import Settings
 from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame, Quarantined
 from wirekit.errors import WireError
-from wirekit.pipeline.flows import Batch, Writer, flow_batches
+from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packets import note_rows
-from wirekit.pipeline.rows import Rows
-from wirekit.pipeline.summary import Summary
+from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
+from wirekit.road.connections import SIDES, Connections
 from wirekit.road.contents import read_contents
 from wirekit.road.index import Index, index_frames
-from wirekit.road.packets import Packets, read_packets
-from wirekit.road.rows import segment_batches
+from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
-from wirekit.tables.columns import PACKETS
+from wirekit.road.windows import WINDOW, Window, read_windows
+from wirekit.tables.columns import CONNECTIONS
 
-SIDES: tuple[Side, Side] = ("client", "server")
 
-
-def captured(each: Input, job: Job, summary: Summary, tables: Iterable[str]) -> Iterator[Batch] | None:
-    """The tables of one capture; None where the file as a whole is odd: damaged, cut, or not to be read.
+def captured(
+    files: Sequence[Input],
+    job: Job,
+    summary: Summary,
+    tables: Iterable[str],
+    progress: Callable[[int], object] | None = None,
+    window: int = WINDOW,
+) -> Iterator[Batch] | None:
+    """The tables of one capture; None where it is left to objects: a file is damaged, cut, or not to be read.
 
     Args:
-        each: the capture.
+        files: its files, in order.
         job: how protocols are chosen.
         summary: is counted up.
         tables: those that are wanted.
+        progress: is told how many bytes have been read.
+        window: bytes that are treated at once, about.
     """
-    try:
-        capture = open_capture(each.path)
-    except (OSError, WireError):
-        return None
-    packets = read_packets(capture)
-    if packets is None:
-        capture.close()
-        return None
-    return _tables(each, capture, packets, job, summary, tables)
+    with ExitStack() as stack:
+        try:
+            captures = [stack.enter_context(open_capture(each.path)) for each in files]
+        except (OSError, WireError):
+            return None
+        endpoints = Endpoints()
+        windows = read_windows(captures, endpoints, window)
+        if windows is None:
+            return None
+        settings = Settings(server_ports=frozenset(job.choice.ports))
+        connections = Connections(files[0].name, endpoints, job.choice, settings, [each.number for each in files])
+        return _tables(files, captures, windows, connections, settings, stack.pop_all(), job, summary, tables, progress)
 
 
 def _tables(
-    each: Input, capture: Capture, packets: Packets, job: Job, summary: Summary, tables: Iterable[str]
+    files: Sequence[Input],
+    captures: Sequence[Capture],
+    windows: Iterator[Window],
+    connections: Connections,
+    settings: Settings,
+    stack: ExitStack,
+    job: Job,
+    summary: Summary,
+    tables: Iterable[str],
+    progress: Callable[[int], object] | None,
 ) -> Iterator[Batch]:
-    choice = job.choice
-    with capture:
-        data = capture.view()
-        streams = put_together(data, packets, Settings(server_ports=frozenset(choice.ports)))
-        index = index_frames(streams, choice, packets.endpoints.text)
-        writer = Writer(job, summary, tables)
-        count = summary.file(each.name)
-        plain = _Plain(streams, index, packets)
-        contents = read_contents(streams.stream, index)
-        if job.values:
-            contents.odd[:] = True
-        assembly = Assembly(each.name, streams, index, contents, packets.endpoints.text)
-        yield from assembly.batches(tables)
-        assembly.count(count)
-        for flow in np.flatnonzero(~streams.odd).tolist():
-            rows = streams.order[streams.begins[flow] : streams.begins[flow + 1]]
-            count.seen_all(rows.size, int(packets.time[rows[0]]), int(packets.time[rows[-1]]))
-            if not contents.odd[flow]:
-                for link, piece in plain.tails(flow):
-                    yield from writer.piece(each.name, link, piece)
-                continue
-            found = None if index.odd[flow] else plain.connection(flow)
-            link, items = found or plain.followed(flow, choice)
-            yield from writer.connection(each.name, link, items)
+    writer = Writer(job, summary, tables)
+    name, wanted = files[0].name, frozenset(tables)
+    ends = _Ends(connections, summary.file(name))
+    with stack:
+        for window in windows:
+            packets, clock = window.packets, window.clock
+            if packets.time.size:
+                summary.file(name).seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
+            for place, each in enumerate(files):
+                skipped = [packet for at, packet in packets.skipped if at == place]
+                notes = [row for row, _ in note_rows(each, captures[place], skipped)]
+                if notes:
+                    yield from writer.flow(notes)
+            streams = put_together(packets, settings, clock=clock, last=window.last, earlier=connections)
+            for table, batch in _of_window(name, window, streams, connections, job, writer, wanted):
+                if table == CONNECTIONS.name and not window.last and batch.num_rows:
+                    ends.wait(clock, batch)
+                else:
+                    yield table, batch
+            yield from writer.items(name, connections.ended(clock))
+            yield from ends.ready(None if window.last else clock)
+            if window.last:
+                yield from writer.items(name, connections.rest(streams))
+            if progress is not None:
+                progress(window.done)
         yield from writer.rest()
-        yield from flow_batches(_odd(each, capture, data, packets, streams), job, summary, tables)
+
+
+def _of_window(
+    name: str, window: Window, streams: Streams, connections: Connections, job: Job, writer: Writer, tables: Set[str]
+) -> Iterator[Batch]:
+    """The tables of what the connections of a window carry."""
+    index = index_frames(streams, job.choice, window.packets.endpoints.text)
+    contents = read_contents(streams.stream, index)
+    if job.values:
+        contents.odd[:] = True
+    assembly = Assembly(name, streams, index, contents, window.packets.endpoints.text)
+    yield from assembly.batches(tables)
+    assembly.count(writer.summary.file(name))
+    plain = _Plain(streams, index, window.packets)
+    for flow in range(streams.odd.size):
+        if not contents.odd[flow]:
+            for link, piece in plain.tails(flow):
+                yield from writer.piece(name, link, piece)
+            connections.assembled(window, streams, flow)
+            continue
+        found = None if index.odd[flow] else plain.connection(flow)
+        if found is not None:
+            items = connections.whole(window, streams, flow, *found)
+        elif streams.odd[flow]:
+            items = connections.odd(window, streams, flow)
+        else:
+            items = connections.followed(window, streams, flow)
+        yield from writer.items(name, items)
+
+
+class _Ends:
+    """Rows of ``connections`` that wait until nothing can come to them any more, such as bytes again."""
+
+    def __init__(self, connections: Connections, count: FileSummary) -> None:
+        self._connections = connections
+        self._count = count
+        self._waiting: deque[tuple[int, pa.RecordBatch]] = deque()
+
+    def wait(self, clock: int, batch: pa.RecordBatch) -> None:
+        """Takes the rows of connections that ended before a time."""
+        self._waiting.append((clock, batch))
+
+    def ready(self, clock: int | None) -> Iterator[Batch]:
+        """The rows that are complete at a time, None for the end."""
+        while self._waiting and (clock is None or clock > self._waiting[0][0] + Settings().patience_us):
+            yield CONNECTIONS.name, self._corrected(self._waiting.popleft()[1])
+
+    def _corrected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        late = self._connections.late
+        places = (
+            [place for place, each in enumerate(batch["connection_id"].to_pylist()) if each in late] if late else []
+        )
+        for place in places:
+            for (side, fate), size in late.pop(batch["connection_id"][place].as_py()).items():
+                self._count.bytes[fate] += size
+                number = batch.schema.get_field_index(f"{side}_{fate}")
+                values = batch.column(number).to_pylist()
+                values[place] += size
+                batch = batch.set_column(number, batch.schema[number], pa.array(values, batch.schema[number].type))
+        return batch
 
 
 class _Plain:
@@ -123,45 +206,11 @@ class _Plain:
                 link.protocol = index.protocols[flow]
                 yield link, Quarantined(name, tail - int(streams.starts[flow, side]), data, last, ENDED_INSIDE)
 
-    def followed(self, flow: int, choice: Choice) -> tuple[Link, Iterator[Item]]:
-        """A connection and what a follower makes of its bytes."""
-        link = self._link(flow)
-        link.protocol = choice.of(link.client, link.server)
-        return link, self._items(flow, Follower(link))
-
     def _link(self, flow: int) -> Link:
         streams = self._streams
         client, server = (self._endpoints.text(int(ends[flow])) for ends in (streams.client, streams.server))
         opened_us = int(streams.opened[flow])
         return Link(f"{client}>{server}#0", client, server, opened_us, bool(streams.known[flow]), opened_us)
-
-    def _items(self, flow: int, follower: Follower) -> Iterator[Item]:
-        for _, event in sorted(self._events(flow), key=itemgetter(0)):
-            yield from follower.take(event)
-        for side in SIDES:
-            again = int(self._streams.duplicates[flow, SIDES.index(side)])
-            if again:
-                follower.take(Duplicate(side, again, 0, 0))
-        streams = self._streams
-        left = [side for side, name in zip(SIDES, streams.ended[flow, :, 0].tolist(), strict=True) if name < 0]
-        if left:
-            reason, time_us = REASONS[streams.reason[flow]], int(streams.closed[flow])
-            yield from follower.take(Closed("both" if len(left) == 2 else left[0], reason, time_us))
-
-    def _events(self, flow: int) -> Iterator[tuple[int, Event]]:
-        """Bytes and ends of both sides, each with its rank."""
-        streams = self._streams
-        for side, name in enumerate(SIDES):
-            first = begin = int(streams.starts[flow, side])
-            stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
-            while begin < stop:
-                end, time_us = int(streams.ends[piece]), int(streams.times[piece])
-                data = streams.stream[begin:end].tobytes()
-                yield int(streams.ranks[piece]), Data(name, data, begin - first, time_us, 0, 0)
-                begin, piece = end, piece + 1
-            rank, time_us = streams.ended[flow, side].tolist()
-            if rank >= 0:
-                yield rank, Closed(name, "fin", time_us)
 
     def _frames(self, flow: int, begin: int, end: int) -> list[Frame]:
         """The frames up to the first that is not usual."""
@@ -210,19 +259,3 @@ def _value(record: Any, path: str) -> Any:
     for name in path.split("."):
         record = record[name]
     return record
-
-
-def _odd(
-    each: Input, capture: Capture, data: memoryview, packets: Packets, streams: Streams
-) -> Iterator[pa.RecordBatch]:
-    """Rows of the table ``packets``, sorted as ``flow_batches`` wants them: what is no segment, and the odd flows."""
-    rows = Rows(PACKETS.schema)
-    for row, size in note_rows(each, capture, packets.skipped):
-        batch = rows.add(row, size)
-        if batch is not None:
-            yield batch
-    batch = rows.flush()
-    if batch is not None:
-        yield batch
-    odd = np.repeat(streams.odd, np.diff(streams.begins))
-    yield from segment_batches(each, data, packets, streams.order[odd])

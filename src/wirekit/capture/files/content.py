@@ -14,7 +14,7 @@ from wirekit.capture.files.unpacking import Packing, Unpacking
 from wirekit.errors import Misuse, WireError, Wrong
 
 _CHUNK = 1 << 16  # bytes read at once from a pipe
-_KEPT = 1 << 20  # bytes behind which a pipe's are not forgotten yet, so that they seldom have to be moved
+_KEPT = 1 << 20  # bytes that are forgotten at once: it takes a call, and those of a pipe have to be moved
 
 
 class Content(Protocol):
@@ -34,7 +34,7 @@ class Content(Protocol):
         """The bytes at an offset: at most so many, and at least so many unless they end."""
 
     def forget(self, offset: int) -> None:
-        """Those in front of an offset will not be read again."""
+        """Those in front of an offset will hardly be read again."""
 
     def view(self) -> memoryview:
         """All of them."""
@@ -51,12 +51,17 @@ class MappedContent:
         self.size = os.fstat(file.fileno()).st_size
         self._file = file
         self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
+        self._forgotten = 0
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         return self._map[offset : offset + most] if self._map is not None else b""
 
     def forget(self, offset: int) -> None:
-        """Nothing: what was read is the system's to forget."""
+        """Takes pages out of this process's memory; the system may keep them."""
+        end = offset - offset % mmap.PAGESIZE
+        if self._map is not None and end - self._forgotten >= _KEPT and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, end - self._forgotten)
+            self._forgotten = end
 
     def view(self) -> memoryview:
         return memoryview(self._map if self._map is not None else b"")

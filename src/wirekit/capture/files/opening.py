@@ -79,10 +79,14 @@ class Capture:
     def available(self, offset: int, least: int, most: int) -> bytes:
         """Bytes at an absolute offset: at least so many unless the file ends, of a pipe no more than have come.
 
-        What stands in front of them in a pipe is forgotten.
+        What stands in front of them is forgotten.
         """
-        self._content.forget(offset)
+        self.forget(offset)
         return self._content.read(offset, least, most)
+
+    def forget(self, offset: int) -> None:
+        """Gives memory back: a pipe's bytes in front of an offset are lost, those of a file can be read again."""
+        self._content.forget(offset)
 
     def reaches(self, offset: int) -> bool:
         """Whether the file goes on at an absolute offset."""

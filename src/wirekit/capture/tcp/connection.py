@@ -76,6 +76,16 @@ class Connection:
         """Whether the current connection is over and only stragglers of it are expected."""
         return self._ended_us is not None
 
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is pending: no hole, no reset, no first byte that may still become another."""
+        sides = self._sides
+        return (
+            self._announced
+            and min(self._closing_us, *(side.deadline for side in sides)) == NEVER
+            and not any(side.held or side.cuts or side.settle_us is not None or side.stray[0] >= 0 for side in sides)
+        )
+
     def feed(self, segment: Segment) -> list[Event]:
         """Take one segment; return the events that it settles, in order.
 
@@ -190,11 +200,12 @@ class Connection:
     def _is_another(self, segment: Segment) -> bool:
         """Whether the segment cannot be one of the current connection but begins another."""
         side, peer = self._sides if segment.source == self._first else self._sides[::-1]
+        over = self._ended_us is not None and segment.time_us > self._ended_us + self._settings.patience_us
+        if over:
+            return bool(segment.flags & SYN or segment.length)
         if not segment.flags & SYN:
-            if segment.flags & RST or not segment.length:
+            if self.ended or segment.flags & RST or not segment.length:
                 return False
-            if self._ended_us is not None:
-                return segment.time_us > self._ended_us + self._settings.patience_us
             # The second of two segments that agree with each other, but with nothing before them.
             return side.stray == (segment.sequence, max(side.next, 0))
         fits = side.in_place((segment.sequence + 1) & MASK)

@@ -33,7 +33,7 @@ _HALF = 1 << 31
 WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
 NEVER = 1 << 128  # µs; behind any time that the units and offsets of a capture file can tell
 _PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
-_NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
+NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
 _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 
 
@@ -75,7 +75,7 @@ class Direction:
         self.cuts: Ascending[tuple[int, int, int]] = _NONE_CUT  # (from, to, time) cut by the snap length
         self.seen = 0  # where the highest of both ends
         self.gaps: tuple[tuple[int, int], ...] = ()  # the latest gaps released
-        self.acked = _NOTHING  # highest stream offset acknowledged beyond next
+        self.acked = NOTHING  # highest stream offset acknowledged beyond next
         self.unseen = -1  # sequence number that was acknowledged first, before any segment was captured
         self.unseen_size = 0  # bytes acknowledged from there on
         self.mark = 0  # what was acknowledged ...

@@ -1,0 +1,340 @@
+"""The connections of a capture from window to window.
+
+Plain connections are followed by ``streams``, and objects follow the others: within a window, with what was known at
+its begin. At its end they give a connection back when nothing of it is pending. What is known of a connection's bytes
+has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is plain JSON data.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.capture.follow import Choice, Follower, Item, Link
+from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
+from wirekit.capture.tcp.connection import STATE_VERSION
+from wirekit.capture.tcp.direction import NEVER, NOTHING
+from wirekit.pipeline.ids import connection_id
+from wirekit.road.packets import Endpoints, Packets
+from wirekit.road.streams import REASONS, STATE, Streams, word
+from wirekit.road.windows import Window
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIDES: tuple[Side, Side] = ("client", "server")
+Followed = tuple[Link, Item | None]
+"""An item of a connection, None for its end."""
+
+
+@dataclass(slots=True)
+class Flow:
+    """What is known of the connections between two endpoints at the end of a window.
+
+    Attributes:
+        client, server: endpoints of the latest connection.
+        known, opened: whether it has a handshake, and when it began.
+        state: its words as ``Streams.state`` has them; None while objects follow it.
+        gaps: of each side, those that ``Connection`` remembers.
+        connection: while objects follow it.
+        link: None while nothing is to be told of it, and when all was told.
+        follower: once it carries anything.
+        count: connections so far.
+        told: whether others have told of the latest connection.
+    """
+
+    client: int
+    server: int
+    known: bool = False
+    opened: int = 0
+    state: NDArray[Any] | None = None
+    gaps: tuple[Any, Any] = ((), ())
+    connection: Connection | None = None
+    link: Link | None = None
+    follower: Follower | None = None
+    count: int = 0
+    told: bool = False
+
+
+class Connections:
+    """The connections of a capture.
+
+    Attributes:
+        late: of connections that others have told of, by id, the bytes that came again or too late: by side and fate.
+
+    Args:
+        name: what the capture is called.
+        endpoints: what the numbers of endpoints stand for.
+        choice: how protocols are chosen.
+        settings: of the TCP reassembly.
+        files: the number of each file of the capture, for its segments.
+    """
+
+    def __init__(self, name: str, endpoints: Endpoints, choice: Choice, settings: Settings, files: list[int]) -> None:
+        self.late: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._name, self._endpoints = name, endpoints
+        self._choice = choice
+        self._settings = settings
+        self._files = files
+        self._flows: dict[tuple[int, int], Flow] = {}
+        self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
+
+    def resume(self, streams: Streams) -> None:
+        """Fills in what is known of flows."""
+        if not self._flows:
+            return
+        for flow in range(streams.odd.size):
+            known = self._flows.get(streams.between(flow))
+            if known is None:
+                continue
+            if known.state is None:
+                streams.odd[flow] = True
+                continue
+            streams.resumed[flow] = True
+            streams.client[flow], streams.server[flow] = known.client, known.server
+            streams.known[flow], streams.opened[flow] = known.known, known.opened
+            streams.state[flow] = known.state
+
+    def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
+        """A flow of a window, followed by objects."""
+        packets = window.packets
+        known = self._flow(streams, flow)
+        self._ending.pop(streams.between(flow), None)
+        if known.connection is None:
+            known.connection = self._connection(known)
+            known.state = None
+        connection = known.connection
+        for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
+            yield from self._told(known, connection.feed(_segment(packets, row, self._files)))
+        if window.last:
+            yield from self._finished(known, connection)
+        elif connection.settled:
+            self._give_back(known, connection)
+            if known.state is not None and known.state[STATE.index("over")] >= 0:
+                self._ending[streams.between(flow)] = int(known.state[STATE.index("over")])
+
+    def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
+        """A plain connection of a window, of which a follower gets the bytes."""
+        known = self._flow(streams, flow)
+        told = known.link is None and known.count > 0  # all of it, in an earlier window
+        size = streams.stops[flow] - streams.starts[flow]
+        if known.link is None and not told and (streams.known[flow] or size.any() or streams.final[flow]):
+            known.opened, known.known = int(streams.opened[flow]), bool(streams.known[flow])
+            known.client, known.server = int(streams.client[flow]), int(streams.server[flow])
+            known.link = self._link(known)
+        for _, event in sorted(_events(streams, flow), key=itemgetter(0)):
+            yield from self._told(known, [event])
+        again = streams.duplicates[flow].tolist()
+        yield from self._told(
+            known, [Duplicate(side, size, 0, 0) for side, size in zip(SIDES, again, strict=True) if size]
+        )
+        self._keep(window, streams, flow, known)
+        if streams.final[flow] and not told:
+            state = streams.state[flow]
+            left = [side for number, side in enumerate(SIDES) if state[word(number, "ended")] < 0]
+            reason, time_us = REASONS[streams.reason[flow]], int(streams.closed[flow])
+            if left:
+                yield from self._told(known, [Closed("both" if len(left) == 2 else left[0], reason, time_us)])
+            if window.last and known.link is not None:
+                yield known.link, None
+
+    def whole(
+        self, window: Window, streams: Streams, flow: int, link: Link, items: Iterable[Item]
+    ) -> Iterator[Followed]:
+        """A connection of which all bytes are in a window, with what it carries."""
+        known = self._flow(streams, flow)
+        known.link, known.count = link, 1
+        yield from ((link, item) for item in items)
+        self._keep(window, streams, flow, known)
+        if window.last:
+            yield link, None
+
+    def assembled(self, window: Window, streams: Streams, flow: int) -> None:
+        """Takes note of a connection of which all bytes are in a window, and of which others tell."""
+        if not window.last:
+            known = self._flow(streams, flow)
+            known.count, known.told = 1, True
+            self._keep(window, streams, flow, known)
+
+    def ended(self, clock: int) -> Iterator[Followed]:
+        """The ends of connections to which nothing can come any more at a time."""
+        for ends, time_us in list(self._ending.items()):
+            if clock > time_us + self._settings.patience_us:
+                del self._ending[ends]
+                known = self._flows[ends]
+                if known.link is not None and known.state is not None:
+                    yield known.link, None
+                    known.link = known.follower = None
+
+    def rest(self, streams: Streams) -> Iterator[Followed]:
+        """The ends of the flows that the last window has no packets of."""
+        seen = {streams.between(flow) for flow in range(streams.odd.size)}
+        for ends, known in self._flows.items():
+            if ends in seen or (known.link is None and known.count):
+                continue
+            yield from self._finished(known, known.connection or self._connection(known))
+
+    def _finished(self, known: Flow, connection: Connection) -> Iterator[Followed]:
+        yield from self._told(known, connection.finish())
+        if known.link is not None:
+            yield known.link, None
+
+    def _flow(self, streams: Streams, flow: int) -> Flow:
+        ends = streams.between(flow)
+        if ends not in self._flows:
+            self._flows[ends] = Flow(int(streams.client[flow]), int(streams.server[flow]))
+        return self._flows[ends]
+
+    def _keep(self, window: Window, streams: Streams, flow: int, known: Flow) -> None:
+        """Takes note of the state of a plain connection."""
+        if window.last:
+            return
+        ends, state = streams.between(flow), streams.state[flow].copy()
+        known.client, known.server = int(streams.client[flow]), int(streams.server[flow])
+        known.known, known.opened = bool(streams.known[flow]), int(streams.opened[flow])
+        if streams.final[flow]:
+            last = int(state[STATE.index("last")])
+            if state[STATE.index("over")] < 0:  # by a reset
+                state[STATE.index("over")] = last
+                state[STATE.index("reset")] = -1
+                for side in range(2):
+                    state[word(side, "ended")] = last
+            if known.link is not None:
+                self._ending[ends] = int(state[STATE.index("over")])
+        known.state = state
+
+    def _link(self, known: Flow) -> Link:
+        client, server = self._texts(known)
+        name, protocol = f"{client}>{server}#{known.count}", self._choice.of(client, server)
+        known.count += 1
+        return Link(name, client, server, known.opened, known.known, known.opened, protocol)
+
+    def _texts(self, known: Flow) -> list[str]:
+        """Client and server of the latest connection."""
+        return [self._endpoints.text(number) for number in (known.client, known.server)]
+
+    def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
+        """What events say of the latest connection of a flow."""
+        for event in events:
+            if isinstance(event, Opened):
+                if known.link is not None:
+                    yield known.link, None
+                known.told = False
+                _, client, server, time_us, known_start = event
+                name, protocol = f"{client}>{server}#{known.count}", self._choice.of(client, server)
+                known.link = Link(name, client, server, time_us, known_start, time_us, protocol)
+                known.follower = None
+                known.count += 1
+                continue
+            link = known.link
+            if link is None:
+                if known.told and isinstance(event, Duplicate | Ignored):
+                    self._late(known, event)
+                continue
+            if known.follower is None:
+                if isinstance(event, Closed):
+                    link.closed_us, link.closed = event.time_us, event.reason
+                    continue
+                known.follower = Follower(link)
+            for item in known.follower.take(event):
+                yield link, item
+
+    def _late(self, known: Flow, event: Duplicate | Ignored) -> None:
+        client, server = self._texts(known)
+        late = self.late[connection_id(self._name, client, server, known.count - 1)]
+        size = event.length if isinstance(event, Duplicate) else len(event.data)
+        late[event.direction, "captured"] += size
+        late[event.direction, "duplicate" if isinstance(event, Duplicate) else "ignored"] += size
+
+    def _connection(self, known: Flow) -> Connection:
+        """A flow's latest connection as an object."""
+        if known.state is None:
+            return Connection(self._settings)
+        return Connection.from_state(_as_objects(known, self._texts(known), self._settings), self._settings)
+
+    def _give_back(self, known: Flow, connection: Connection) -> None:
+        """Makes words of a connection of which nothing is pending, unless they cannot say all of it."""
+        plain = connection.state()
+        first, second = plain["directions"]
+        client, server = (first, second) if first["role"] == "client" else (second, first)
+        both = client["raw"] >= 0 and server["raw"] >= 0
+        if (plain["known"] and not both) or plain["last_us"] < 0:
+            return
+        ended = -1 if plain["ended_us"] is None else plain["ended_us"]
+        words = [plain["last_us"], -1, ended, int(first is server)]
+        for side in (client, server):
+            closed = side["closed"] or ended >= 0
+            words += [
+                side["raw"] >= 0, side["start"], max(side["raw"], 0), side["next"], max(side["acked"], 0),
+                side["unseen"], side["unseen_size"], max(side["fin_us"], 0) if closed else -1,
+                max((end for _, end in side["gaps"]), default=0),
+            ]  # fmt: skip
+        numbers = [self._endpoints.number(address) for address in plain["addresses"]]
+        known.client, known.server = numbers if first is client else numbers[::-1]
+        known.known, known.opened = plain["known"], plain["opened_us"]
+        known.state, known.connection = np.array(words, np.int64), None
+        known.gaps = (client["gaps"], server["gaps"])
+
+
+def _as_objects(known: Flow, addresses: list[str], settings: Settings) -> dict[str, Any]:
+    """The state of a plain connection as ``Connection.state`` gives it."""
+    assert known.state is not None
+    words = known.state.tolist()
+    last, reset, over, sender = words[: len(STATE)]
+    directions = []
+    for number, role in enumerate(SIDES):
+        begun, start, following, size, acked, unseen, heard, ended, _ = words[
+            word(number, "begun") : word(number + 1, "begun")
+        ]
+        closed = ended >= 0
+        directions.append({
+            "role": role, "raw": following if begun else -1, "next": size, "start": start, "settle_us": None,
+            "held": [], "cost": 0, "cuts": [], "seen": size, "gaps": known.gaps[number],
+            "acked": acked or NOTHING, "unseen": unseen, "unseen_size": heard, "mark": 0, "mark_us": 0,
+            "fin": size if closed else -1, "fin_us": max(ended, 0), "closed": closed, "stray": [-1, 0],
+            "slow": closed or not begun, "deadline": NEVER,
+        })  # fmt: skip
+    closing = reset + settings.hold_us if reset >= 0 else NEVER
+    return {
+        "version": STATE_VERSION, "number": 0, "addresses": addresses[::-1] if sender else addresses,
+        "known": known.known, "announced": known.count > 0, "opened_us": known.opened, "last_us": last,
+        "closing_us": closing, "ended_us": over if over >= 0 else None, "deadline": closing,
+        "directions": directions[::-1] if sender else directions,
+    }  # fmt: skip
+
+
+def _segment(packets: Packets, row: int, files: list[int]) -> Segment:
+    begin, size = int(packets.begin[row]), int(packets.size[row])
+    return Segment(
+        int(packets.time[row]),
+        packets.endpoints.text(int(packets.source[row])),
+        packets.endpoints.text(int(packets.target[row])),
+        int(packets.sequence[row]),
+        int(packets.acknowledgment[row]),
+        int(packets.flags[row]),
+        bytes(packets.data[begin : begin + size]),
+        int(packets.position[row]),
+        files[packets.file[row]],
+        int(packets.length[row]),
+    )
+
+
+def _events(streams: Streams, flow: int) -> Iterator[tuple[int, Event]]:
+    """Bytes and ends of both sides of a plain connection, each with its rank."""
+    for side, name in enumerate(SIDES):
+        first = begin = int(streams.starts[flow, side])
+        before = int(streams.offsets[flow, side])
+        stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
+        while begin < stop:
+            end, time_us = int(streams.ends[piece]), int(streams.times[piece])
+            data = streams.stream[begin:end].tobytes()
+            yield int(streams.ranks[piece]), Data(name, data, before + begin - first, time_us, 0, 0)
+            begin, piece = end, piece + 1
+        rank, time_us = streams.ended[flow, side].tolist()
+        if rank >= 0:
+            yield rank, Closed(name, "fin", time_us)

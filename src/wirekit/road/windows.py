@@ -1,0 +1,149 @@
+"""The packets of a capture, of one file or more, window by window.
+
+All that belongs in front of a window by its time is in an earlier one, so that what is done window by window is done in
+the order of time. Where packets are far out of order, windows grow. A first pass over the records alone finds where
+windows may end, and whether any file is damaged: then objects read all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.columns import records
+from wirekit.capture.files import Capture
+from wirekit.compiler.columns.errors import NO_ERRORS
+from wirekit.road.packets import Endpoints, PacketReader, Packets, joined
+
+WINDOW = 32 << 20
+"""Bytes of a capture that are treated at once."""
+_PARTS = 16  # of what is scanned at once, between which a window may end
+
+
+class _Part(NamedTuple):
+    """Packets that stay together: the place of their file, how many, their bytes, first and last in time."""
+
+    file: int
+    rows: int
+    size: int
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class Window:
+    """Packets of a capture.
+
+    Attributes:
+        packets: the segments in them.
+        clock: the latest time so far, microseconds since the epoch; no later window has a packet before it.
+        last: whether there is no later one.
+        done: bytes of the capture up to here.
+    """
+
+    packets: Packets
+    clock: int
+    last: bool
+    done: int
+
+
+def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW) -> Iterator[Window] | None:
+    """The windows of a capture, at least one; None where a file is damaged or cut, or a packet has no time.
+
+    Args:
+        captures: its files, open, in order.
+        endpoints: gets those that occur.
+        size: bytes of a window, about.
+    """
+    parts: list[_Part] = []
+    for place, capture in enumerate(captures):
+        found = _parts(capture, place, size)
+        if found is None:
+            return None
+        parts += found
+    return _windows(captures, _planned(parts, size), endpoints, size)
+
+
+def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
+    """The packets of a file in small parts; None where it is damaged."""
+    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    parts: list[_Part] = []
+    for batch in records(capture.view(), capture.limits, errors, size):
+        if any(each.num_rows for each in errors) or batch["time"].null_count:
+            return None
+        times = np.asarray(batch["time"].view(pa.int64())) // 1000
+        lengths = np.asarray(batch["captured_length"]).astype(np.int64)
+        for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
+            if rows.size:
+                mine = times[rows]
+                parts.append(_Part(place, rows.size, int(lengths[rows].sum()), int(mine.min()), int(mine.max())))
+        if batch.num_rows:
+            capture.forget(batch["@offset"][-1].as_py())
+    return None if any(each.num_rows for each in errors) else parts
+
+
+def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:
+    """The parts of each window."""
+    if not parts:
+        return [[]]
+    latest = np.maximum.accumulate([part.last for part in parts])
+    earliest = np.minimum.accumulate([part.first for part in parts][::-1])[::-1]
+    windows: list[list[_Part]] = [[]]
+    held = 0
+    for number, part in enumerate(parts):
+        windows[-1].append(part)
+        held += part.size
+        if held >= size and number + 1 < len(parts) and latest[number] <= earliest[number + 1]:
+            windows.append([])
+            held = 0
+    return windows
+
+
+def _windows(
+    captures: Sequence[Capture], planned: list[list[_Part]], endpoints: Endpoints, size: int
+) -> Iterator[Window]:
+    streams = [_Stream(capture, place, endpoints, size) for place, capture in enumerate(captures)]
+    clock = done = 0
+    for number, parts in enumerate(planned):
+        wanted: dict[int, int] = {}
+        for part in parts:
+            wanted[part.file] = wanted.get(part.file, 0) + part.rows
+            clock = max(clock, part.last)
+        packets = joined([streams[place].take(rows) for place, rows in (wanted or {0: 0}).items()])
+        done = sum(stream.reached for stream in streams)
+        yield Window(packets, clock, number + 1 == len(planned), done)
+        for stream in streams:
+            stream.forget()
+
+
+class _Stream:
+    """The packets of one file, taken in order."""
+
+    def __init__(self, capture: Capture, place: int, endpoints: Endpoints, size: int) -> None:
+        self.reached = 0
+        self._capture = capture
+        self._batches = records(capture.view(), capture.limits, [], size)
+        self._reader = PacketReader(capture, place, endpoints)
+        self._batch: pa.RecordBatch | None = None
+
+    def take(self, rows: int) -> Packets:
+        """The segments in the next packets."""
+        parts: list[Packets] = []
+        while rows or not parts:
+            if self._batch is None or not self._batch.num_rows:
+                self._batch = next(self._batches)
+            part = self._batch.slice(0, rows)
+            self._batch = self._batch.slice(rows)
+            rows -= part.num_rows
+            parts.append(self._reader.segments(part))
+            if part.num_rows:
+                self.reached = part["@data"][-1].as_py() + part["captured_length"][-1].as_py()
+        return joined(parts)
+
+    def forget(self) -> None:
+        """Gives back the memory of what was taken."""
+        self._capture.forget(self.reached)

@@ -127,7 +127,10 @@ def _listed(
             bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
         elif whole and table is not None and each.item is not None:
             table.undecoded(each.connection, each.link, each.item)
-        status |= report(followed.path, each.link, each.item)
+        if table is None or not isinstance(each.item, Frame):
+            status |= report(followed.path, each.link, each.item)
+        else:  # its line says it
+            status |= bool(complaint(each.link, each.item))
     status |= followed.status
     if bad:
         say(f"{followed.path}: {failed(bad)}")

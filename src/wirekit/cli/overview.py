@@ -84,10 +84,11 @@ class Overview:
             return
         if frame.decoded.error is not None or frame.wrong is not None:
             if frame.description.role == "request" and frame.description.api:
+                self._client(each, asks=True)
                 self._calls_of(frame).number += 1
             return
         asks = frame.request is None
-        self._client(each, asks)
+        self._client(each, asks=asks)
         self._call(each, frame)
         for topic in facts.topics if asks else ():
             _of(self._topics, topic, OTHERS, _Topic).calls += 1
@@ -106,7 +107,7 @@ class Overview:
         """Counts where a conversation breaks a rule."""
         self._breaches[protocol, rule.name, rule.severity] += 1
 
-    def _client(self, each: Numbered, asks: bool) -> None:
+    def _client(self, each: Numbered, *, asks: bool) -> None:
         facts = each.facts
         host = each.link.client.rpartition(":")[0].strip("[]")
         if each.item is None or not (facts.client or facts.connection):

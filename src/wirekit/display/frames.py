@@ -64,7 +64,7 @@ class FrameTable:
         arrow = ARROWS.get(frame.description.role, "·")
         self._row(
             self._numbers(number, self._time(frame.time_us), connection, arrow, latency, len(frame.data)),
-            [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame)],
+            [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame, good=self._wide)],
         )
 
     def undecoded(self, connection: int, link: Link, item: Quarantined | Missing) -> None:
@@ -164,8 +164,8 @@ def _topics(topics: dict[str, list[int]]) -> str:
     return ", ".join(named) + (f" and {counted(more, 'more topic')}" if more else "")
 
 
-def _remarks(frame: Frame) -> Iterator[Part]:
-    """What is wrong with a frame, or how much is right."""
+def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
+    """What is wrong with a frame, or how many checks are good, if that is wanted."""
     error = frame.decoded.error
     if error is not None:
         yield "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"
@@ -180,8 +180,8 @@ def _remarks(frame: Frame) -> Iterator[Part]:
     if bad:
         yield f"✗ {bad[0].kind} {bad[0].path}", "yellow"
         return
-    good = sum(check.status == "ok" for check in frame.decoded.checks)
-    yield f"✓ {good}" if good else "", "green"
+    passed = sum(check.status == "ok" for check in frame.decoded.checks) if good else 0
+    yield f"✓ {passed}" if passed else "", "green"
     unexplained = sum(gap.length for gap in frame.decoded.gaps)
     yield f"{unexplained} unexplained bytes" if unexplained else "", "yellow"
     sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)

@@ -6,6 +6,7 @@ A task counts what it saw, the driver adds the tasks up, the manifest keeps the 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,10 @@ _FOUND = re.compile(r", found .*", re.DOTALL)
 _INDEXES = re.compile(r"\[\d+\]")
 _NUMBERS = re.compile(r"\d+")
 LONGEST_REASON = 100
+TITLES = 17
+"""Columns that the titles of a report take."""
+LEAST_ROOM = 30
+"""Columns of text below which a line is not broken."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -354,8 +359,14 @@ def _call_lines(file: FileSummary, most: int | None) -> Iterator[Fact]:
 
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:
-    console.print(f"  {title:<15}", end="", markup=False)
-    console.print(printable(text), style=style or None, markup=False, soft_wrap=True)
+    """A fact; on a terminal that is too narrow for it, on several lines."""
+    room = console.width - TITLES
+    lines = [printable(text)]
+    if console.is_terminal and len(lines[0]) > room > LEAST_ROOM:
+        lines = textwrap.wrap(lines[0], room, subsequent_indent="  ", break_on_hyphens=False)
+    for number, line in enumerate(lines):
+        console.print(f"  {'' if number else title:<{TITLES - 2}}", end="", markup=False)
+        console.print(line, style=style or None, markup=False, soft_wrap=True)
 
 
 def _calls(file: FileSummary, role: str) -> list[str]:

@@ -82,6 +82,9 @@ class _Maker:
                 return {field.name: 0 if field.table is None else _least(field.table, field.width) for field in fields}
             case ir.Blob():
                 return self._blob(node)
+            case ir.Coded(blob=blob, coding=coding):
+                data = self._blob(blob)
+                return coding.decode(coding.nearest(data)) if isinstance(data, bytes) else data
             case ir.Delimited(decimal=decimal):
                 return 0 if decimal else TEXT
             case ir.Structure():

@@ -30,6 +30,15 @@ CODECS = ("gzip", "zlib", "snappy", "lz4-frame", "zstd", "none", "lz4-block")
 MESSAGES = ("KeyValue", "SingleMessageMetadata", "BrokerEntryMetadata", "IntRange", "MessageIdData")
 MAGICS = (0x01, 0xCA, 0xCAFE, 0x00, 0x0E01)
 ORDERS = ("lsb", "msb")
+CODED = (
+    ("String", "other", ", encoding='ascii'"),
+    ("String", "other", ", encoding='latin-1'"),
+    ("String", "other", ", encoding='utf-16-le'"),
+    ("String", "other", ", encoding='utf-16-be'"),
+    ("Custom", "other", ", parse=bytes.hex, build=bytes.fromhex"),
+    ("Custom", "other", ", parse=zlib.crc32, build=len"),
+)
+PADS = ("' '", "'\\0'")
 SUMS = {
     "internet": ("uint16", "int16", "uint16le"),
     "crc-16/modbus": ("uint16", "uint24"),
@@ -145,6 +154,8 @@ class Drawing:
             return Piece(self._one(REALS))
         if self._often(0.1):
             return Piece(f"Timestamp({self._one(('int64', 'uint64', 'int64le'))})", "int")
+        if self._often(0.05):
+            return Piece(f"Duration({self._one(('int32', 'uint16le', 'int64'))})", "int")
         return Piece(self._one(INTEGERS), "int")
 
     def _symbols(self, end: bool) -> Piece:
@@ -171,14 +182,18 @@ class Drawing:
     # Bytes and text
 
     def _blob(self, end: bool) -> Piece:
-        name, kind = self.chance.choice((("Bytes", "bytes"), ("String", "text")))
+        name, kind, more = self.chance.choice(
+            (("Bytes", "bytes", ""), ("Bytes", "bytes", ""), ("String", "text", ""), ("String", "text", ""), *CODED)
+        )
+        if name == "String" and more and self._often(0.3):
+            return Piece(f"String({self.chance.choice((2, 4, 8))}{more}, pad={self._one(PADS)})", kind)
         if self._often(0.3):
-            return Piece(f"{name}({self._amount()})", kind)
+            return Piece(f"{name}({self._amount()}{more})", kind)
         prefix = self._one(PREFIXES)
         if self._often(0.4):
             null = self._null(prefix)
-            return Piece(f"{name}({prefix}, null={null})", kind, sure=False)
-        return Piece(f"{name}({prefix})", kind)
+            return Piece(f"{name}({prefix}, null={null}{more})", kind, sure=False)
+        return Piece(f"{name}({prefix}{more})", kind)
 
     def _null(self, prefix: str) -> int:
         return 0 if prefix.startswith(("u", "v")) or self._often(0.3) else self.chance.choice((-1, -1, -1, -2))

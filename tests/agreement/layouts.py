@@ -12,6 +12,7 @@ import multiprocessing
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ class Drawn:
             Misuse: where a node itself refuses what it is given.
         """
         names: dict[str, Any] = {name: getattr(wire, name) for name in wire.__all__}
-        names["SymbolTable"] = SymbolTable
+        names |= {"SymbolTable": SymbolTable, "zlib": zlib}
         layouts = {name: Layout(eval(text, names)) for name, text in self.texts.items()}
         return Protocol(self.protocol, "Drawn at random", layouts)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wirekit.codings import CustomCoding, stands
 from wirekit.compiler.columns import program
 from wirekit.program.parts import parts
 from wirekit.values import Check, Record, Symbol, field_of
@@ -32,6 +33,22 @@ def bases(key: str) -> dict[str, list[str]]:
 
 
 @functools.cache
+def codings(key: str) -> dict[str, CustomCoding]:
+    """What a user's own functions make of the bytes of columns, by their names."""
+    columns = [each for each in program(key).program.columns if each.is_bytes]
+    return {each.path: each.coding for each in columns if isinstance(each.coding, CustomCoding)}
+
+
+def read(coding: CustomCoding | None, got: Any) -> Any:
+    """The values of bytes."""
+    if isinstance(got, list):
+        return [read(coding, each) for each in got]
+    if coding is None or got is None:
+        return got
+    return coding.decode(got) if stands(coding, got) else coding.damaged(got)
+
+
+@functools.cache
 def by_own_name(key: str) -> frozenset[str]:
     return frozenset(part.name for part in parts(program(key).plan.element).values())
 
@@ -41,7 +58,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     told = {check.path: STATUS[check.status] for check in checks if check.source == 0}
     found = []
     for base, names in bases(key).items():
-        got = functools.reduce(merged, (row[name] for name in names))
+        got = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
         where, start, path = "", value, base
         first, _, behind = base.partition(".")
         if first in by_own_name(key):

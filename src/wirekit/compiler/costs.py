@@ -37,7 +37,7 @@ def _estimated(node: ir.Node, known: dict[int, int]) -> int:
             return SYMBOL
         case ir.BitFields(fields=fields):
             return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
-        case ir.Blob() | ir.Delimited():
+        case ir.Blob() | ir.Coded() | ir.Delimited():
             return BYTES
         case ir.Structure(members=members, measures=measures, sums=sums):
             verdicts = len(sums) + sum(not each.bounds or each.last < each.at for each in measures)

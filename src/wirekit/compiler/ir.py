@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.values import SymbolTable
 
@@ -114,6 +115,14 @@ class Blob:
     filler: bool
     part: bool = False
     sealed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """Bytes that stand for something else: text in another encoding, values of a user's own functions."""
+
+    blob: Blob
+    coding: Coding
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +343,7 @@ Node = (
     | Named
     | BitFields
     | Blob
+    | Coded
     | Delimited
     | Structure
     | Several
@@ -418,7 +428,7 @@ def _measured(node: Node, known: dict[int, int]) -> int:
         case Choice(cases=cases, otherwise=otherwise):
             inner_nodes = [case for _, case in cases] + ([otherwise] if otherwise is not None else [])
             return min((_minimum(inner, known) for inner in inner_nodes), default=0)
-        case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner):
+        case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner) | Coded(blob=inner):
             return _minimum(inner, known)
     return 0
 

@@ -99,14 +99,16 @@ def _bits(source: numbers.Bits, path: str) -> ir.Node:
     return ir.BitFields(lower(source.inner, path), fields)
 
 
-def _bytes(source: blobs.Bytes, path: str) -> ir.Blob:
+def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
     length: ir.Number | Expression | None = None
     if source.prefix is not None:
         length = _number(source.prefix, path)
     elif source.length is not None:
         length = _expression(source.length, path)
     filler = isinstance(source, blobs.Padding)
-    return ir.Blob(length, source.null, source.text, source.explained, filler, source.part)
+    text = source.text and source.coding is None
+    blob = ir.Blob(length, source.null, text, source.explained, filler, source.part)
+    return blob if source.coding is None else ir.Coded(blob, source.coding)
 
 
 def _delimited(source: blobs.Delimited, path: str) -> ir.Node:

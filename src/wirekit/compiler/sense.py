@@ -134,7 +134,7 @@ def _string(node: ir.Node) -> str:
             return "text"
         case ir.Blob(length=length):
             return "" if length is None else "bytes"  # all bytes up to the limit are written as they stand in any case
-        case ir.Delimited(decimal=False):
+        case ir.Delimited(decimal=False) | ir.Coded():
             return "text"
         case ir.Packed(blob=inner) | ir.Fallback(node=inner):
             return _string(inner)

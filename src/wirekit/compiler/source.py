@@ -301,8 +301,10 @@ def nullable(node: ir.Node) -> bool:
             return True
         case ir.Bounded(null=null, node=inner):
             return null is not None or nullable(inner)
-        case ir.Fallback(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner) | ir.Packed(blob=inner):
+        case ir.Fallback(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner):
             return nullable(inner)
+        case ir.Packed(blob=blob) | ir.Coded(blob=blob):
+            return nullable(blob)
         case ir.Either() | ir.Choice():
             return any(nullable(inner) for _, inner in ir.parts(node))
     return False

@@ -213,6 +213,12 @@ class Writer(Generator):
                 code.span(place.path, start, end, kind)
             case ir.Delimited():
                 self._delimited(code, node, place, v)
+            case ir.Coded():
+                value, data, write = code.fresh("v"), code.fresh("v"), self._constant(node.coding.encode, "write")
+                code.put(f"{value} = {v}")
+                code.put(f"{data} = None if {value} is None else {write}({value})")
+                start, end, kind = self._blob(code, node.blob, place, data)
+                code.span(place.path, start, end, kind.replace("bytes", "text") if node.coding.text else kind)
             case ir.BitFields():
                 self._bits(code, node, place)
             case ir.When():

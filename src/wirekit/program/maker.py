@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
 from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
@@ -171,22 +172,28 @@ class Maker:
         self.put(Refuse("<", register, self.constant(0), fault))
 
     def column(
-        self, path: str, kind: str, dtype: str = "", table: SymbolTable | None = None, unit: str | None = None
+        self,
+        path: str,
+        kind: str,
+        dtype: str = "",
+        table: SymbolTable | None = None,
+        unit: str | None = None,
+        coding: Coding | None = None,
     ) -> Column:
         """A new column, or that of an alternative, which has the same path and holds the same."""
         for column in self.merging:
             if column.path != path:
                 continue
             same = (column.kind, column.table, column.unit, column.within) == (kind, table, unit, self.around)
-            if same and _widened(column, dtype):
+            if same and column.coding == coding and _widened(column, dtype):
                 self.stored.append(column)
                 return column
         if path in self.paths:
             if not any(column.path == path for column in self.merging):
                 raise unfit(self.key, path, "a second column of that name")
-            return self.column(f"{path}:{dtype or kind}", kind, dtype, table, unit)
+            return self.column(f"{path}:{dtype or (coding.name if coding else kind)}", kind, dtype, table, unit, coding)
         slot = len(self.columns)
-        column = Column(path, kind, dtype, self.maybe, table, slot, unit, within=self.around, sparse=self.maybe)
+        column = Column(path, kind, dtype, self.maybe, table, slot, unit, self.around, self.maybe, coding)
         self.columns.append(column)
         self.paths[path] = column
         self.stored.append(column)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wirekit.checksums import checksum
+from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import (
@@ -42,6 +43,7 @@ from wirekit.program.steps import (
     Fault,
     Find,
     Gap,
+    IsText,
     Keep,
     Let,
     Load,
@@ -53,7 +55,6 @@ from wirekit.program.steps import (
     Slice,
     Split,
     Test,
-    Utf8,
     Varint,
 )
 from wirekit.program.unfit import unfit
@@ -130,6 +131,9 @@ class _Reader(Lists):
                 return self.blob(node, path, limit, scope)[0]
             case ir.Delimited():
                 return self.delimited(node, path, limit)
+            case ir.Coded():
+                value, _, _ = self.blob(node.blob, path, limit, scope, node.coding)
+                return Value(value.place, unfit="a text in another encoding" if node.coding.text else "a user's value")
             case ir.Structure() if id(node) in self.once and self.maybe:
                 return self.met(self.once[id(node)], limit)
             case ir.Structure():
@@ -237,7 +241,9 @@ class _Reader(Lists):
 
     # Byte strings.
 
-    def blob(self, node: ir.Blob, path: str, limit: int, scope: Scope) -> tuple[Value, int, int | None]:
+    def blob(
+        self, node: ir.Blob, path: str, limit: int, scope: Scope, coding: Coding | None = None
+    ) -> tuple[Value, int, int | None]:
         """(value, register with where the bytes begin, register for whether they are there if they may be null)."""
         start, length = self.fresh(), self.fresh()
         present: int | None = None
@@ -260,15 +266,20 @@ class _Reader(Lists):
         if not node.explained:
             self.gaps = True
             self.put(Gap(length))
-        column = self.column(path, "text" if node.text else "bytes")
+        text = node.text if coding is None else coding.text
+        column = self.column(path, "text" if text else "bytes", coding=coding)
         if present is not None:
             column.nullable = True
         if prefixed is not None:
             prefixed.column = column
         else:
             self.put(Copy(column, start, length, present))
-        if node.text:
-            self.text(column.path, start, length, present)
+        if text:
+            self.text(column.path, start, length, present, "utf-8" if coding is None else coding.name)
+        elif coding is not None:
+            verdict = self.verdict(column.path)
+            verdict.coding = coding
+            self.emit(verdict, self.constant(1), present)  # the functions are called when all is scanned
         return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int) -> Prefixed:
@@ -300,11 +311,11 @@ class _Reader(Lists):
         self.put(Slice(start, length, None))
         return present
 
-    def text(self, path: str, start: int, length: int, present: int | None) -> None:
+    def text(self, path: str, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
         """The verdict on a text: null where the text is."""
         column = self.verdict(path)
         good = self.fresh()
-        self.put(Utf8(good, start, length))
+        self.put(IsText(good, start, length, encoding))
         self.emit(column, good, present)
 
     def delimited(self, node: ir.Delimited, path: str, limit: int) -> Value:

@@ -173,8 +173,8 @@ class _Show:
             case steps.Copy():
                 place = f"{name(step.start)}, {name(step.length)}"
                 yield f"copy {place}{self.given(step.present)}{self.column(step.column)}"
-            case steps.Utf8():
-                yield f"verify {name(step.to)} = utf-8 {name(step.start)}, {name(step.length)}"
+            case steps.IsText():
+                yield f"verify {name(step.to)} = {step.encoding} {name(step.start)}, {name(step.length)}"
             case steps.Checksum():
                 place = f"{name(step.start)} to {name(step.end)}"
                 yield f"verify {name(step.to)} = {step.algorithm} {place} is {name(step.stored)}"

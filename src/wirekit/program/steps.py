@@ -459,14 +459,15 @@ class Copy(Step):
 
 
 @dataclass(slots=True)
-class Utf8(Step):
-    """Whether bytes are UTF-8."""
+class IsText(Step):
+    """Whether bytes are text in an encoding."""
 
     PURE: ClassVar[bool] = True
 
     to: int
     start: int
     length: int
+    encoding: str = "utf-8"
 
     def reads(self) -> Iterator[int]:
         yield self.start

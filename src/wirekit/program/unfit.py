@@ -12,6 +12,7 @@ _WORDS: dict[type, str] = {
     ir.BitFields: "bit fields",
     ir.Blob: "a byte string",
     ir.Delimited: "text up to a delimiter",
+    ir.Coded: "text in another encoding, or a value of a function",
     ir.Structure: "a structure",
     ir.Several: "a list",
     ir.When: "a field under a condition",

@@ -510,6 +510,8 @@ def write(
         for path, node in ir.walk(element):
             if isinstance(node, ir.Number) and node.groups:
                 raise Unfit(key, path, "a varint", "")
+            if isinstance(node, ir.Coded):
+                raise Unfit(key, path, in_words(node), "")
         with writer.block() as body:
             start = writer.mark() if some else 0
             writer.written_node(element, within, Scope({}, None))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.program.choices import Choices
@@ -94,7 +95,13 @@ class Fields(Choices):
     # Columns.
 
     def column(
-        self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None, unit: str | None = None
+        self,
+        path: str,
+        kind: str = "",
+        dtype: str = "",
+        table: SymbolTable | None = None,
+        unit: str | None = None,
+        coding: Coding | None = None,
     ) -> Column:
         """The column of that path; from here on it is read.
 

@@ -46,7 +46,7 @@ EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
 (FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE) = (
     U(code) for code in range(16)
 )
-(PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, UTF8, CHECKSUM) = (U(code) for code in range(16, 26))
+(PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM) = (U(code) for code in range(16, 26))
 (TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT) = (
     U(code) for code in range(26, 39)
 )
@@ -147,8 +147,25 @@ def _buffer(t: Any) -> Any:
 
 
 @inner
-def _is_text(t: Any, start: int, length: int) -> bool:
-    return bool(is_utf8(_buffer(t), start, length))
+def _is_text(t: Any, start: int, length: int, encoding: Any) -> bool:
+    """Whether a range is text in one of ``wirekit.codings.ENCODINGS``, by its number."""
+    b = _buffer(t)
+    if encoding == U(0):
+        return bool(is_utf8(b, start, length))
+    if encoding == ONE:
+        for place in range(start, start + length):  # noqa: SIM110
+            if b[place] >= 0x80:
+                return False
+        return True
+    if encoding == TWO:
+        return True
+    high, before = (1 if encoding == THREE else 0), False  # whether a first half of a pair stands before
+    for place in range(start, start + (length & ~1), 2):
+        kind = b[place + high] & 0xFC
+        if (kind == 0xDC) != before:
+            return False
+        before = kind == 0xD8
+    return not before and length & 1 == 0
 
 
 @inner
@@ -637,10 +654,10 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif op == GAP:
             put(reg, EXTRA, get(reg, EXTRA) + get(reg, word(code, pc + ONE)))
             pc += TWO
-        elif op == UTF8:
-            good = _is_text(t, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)))
+        elif op == IS_TEXT:
+            good = _is_text(t, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)), word(code, pc + FOUR))
             put(reg, word(code, pc + ONE), np.int64(good))
-            pc += FOUR
+            pc += FIVE
         elif op == TURN:
             put(reg, word(code, pc + ONE), np.int64(0))
             pc += TWO

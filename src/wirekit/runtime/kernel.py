@@ -173,7 +173,7 @@ class _Renderer:
                 yield self.emit(step.column, register(step.value), self.present(step.present))
             case steps.Copy():
                 yield self.copy(step.column, register(step.start), register(step.length), self.present(step.present))
-            case steps.Utf8():
+            case steps.IsText(encoding="utf-8"):
                 yield f"r{step.to} = np.int64(is_utf8(b, {register(step.start)}, {register(step.length)}))"
             case _:
                 yield from self.more(step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Opcodes; ``words`` says what follows each. FAILED stands at 0, where the record's faults lead.
 FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE = range(16)
-PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, UTF8, CHECKSUM = range(16, 26)
+PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM = range(16, 26)
 TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = range(26, 39)
 TEST = 38  # plus the number of a comparison among the symbols
 VARINT = 45

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.checksums import Form
+from wirekit.codings import ENCODINGS
 from wirekit.compiler import ir
 from wirekit.crc import Crc
 from wirekit.program import steps
@@ -193,8 +194,8 @@ class Encoder:
             case steps.Copy():
                 present = NONE if step.present is None else step.present
                 self.put(op.COPY, self.column(step.column), step.start, step.length, present)
-            case steps.Utf8():
-                self.put(op.UTF8, step.to, step.start, step.length)
+            case steps.IsText():
+                self.put(op.IS_TEXT, step.to, step.start, step.length, ENCODINGS.index(step.encoding))
             case steps.Checksum():
                 hole = NONE if step.hole is None else step.hole
                 which, parameters = checksum_words(step.form)

@@ -88,6 +88,8 @@ class Damage:
             case ir.Blob(length=ir.Number() as number, text=text):
                 size = len(value.encode(errors="surrogateescape") if text else value)
                 yield from self._sizes("length", number, size, steps)
+            case ir.Coded(blob=ir.Blob(length=ir.Number() as number), coding=coding):
+                yield from self._sizes("length", number, len(coding.encode(value)), steps)
             case ir.Bounded(length=number, node=inner):
                 place = self.places.get(join_path(list(steps)))
                 if place is not None:

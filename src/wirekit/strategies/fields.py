@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from wirekit.codings import CodingError, read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.strategies.choices import Rejected
@@ -118,6 +119,22 @@ class Fields(Drawing):
         self.take(node, "null" if value is None else "some" if size else "empty")
         self.advance(size_of(number, (node.null or 0) if value is None else size) + size)
         return value
+
+    def _coded(self, node: ir.Coded, scope: Scope) -> Any:
+        """What some bytes stand for, if they stand for anything."""
+        wants = bool(self.wants)
+        data = self._blob(node.blob, scope, {})
+        if data is None:
+            return None
+        near = node.coding.nearest(data)
+        if near != data and wants:
+            raise Rejected
+        if len(near) != len(data):
+            self.advance(None)
+        try:
+            return read_plainly(node.coding, near)
+        except CodingError:
+            raise Rejected from None
 
     def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
         """A number, or a line's text without the delimiter in it."""

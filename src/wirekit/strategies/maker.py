@@ -63,6 +63,8 @@ class Maker(Fields, Settling, Messages):
                 return self._blob(node, scope, forced)
             case ir.Delimited():
                 return self._delimited(node, forced)
+            case ir.Coded():
+                return self._coded(node, scope)
             case ir.Structure():
                 return self._structure(node, scope, forced)
             case ir.Several():

@@ -41,6 +41,8 @@ def fixed_size(node: ir.Node) -> int | None:
             return fixed_size(inner)
         case ir.Blob(length=Literal(value=int(size))):
             return size
+        case ir.Coded(blob=blob):
+            return fixed_size(blob)
         case ir.Ahead():
             return 0
         case ir.Structure(members=members):
@@ -89,6 +91,8 @@ def branch_names(node: ir.Node) -> list[str]:
 def kinds_of(node: ir.Node) -> set[str]:
     """The ways in which a node itself can be damaged."""
     match node:
+        case ir.Coded(blob=blob):
+            return kinds_of(blob)
         case ir.Structure(members=members, measures=measures, sums=sums):
             found = {"checksum"} if sums else set()
             for measure in measures:

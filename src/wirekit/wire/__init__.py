@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from construct import len_, this
 
-from wirekit.wire.blobs import Address, Bytes, Delimited, Padding, String, rest, unexplained
+from wirekit.wire.blobs import Address, Bytes, Custom, Delimited, Padding, String, rest, unexplained
 from wirekit.wire.composite import (
     Array,
     If,
@@ -96,6 +96,7 @@ __all__ = [
     "Compressed",
     "Const",
     "CountOf",
+    "Custom",
     "Default",
     "Duration",
     "Delimited",

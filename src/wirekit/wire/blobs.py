@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
 from wirekit.errors import Misuse
 from wirekit.values import shown
 from wirekit.wire.extras import load_bytes
@@ -28,6 +30,7 @@ class Bytes(Node):
 
     text = False
     kind = "bytes"
+    coding: Coding | None = None
 
     def __init__(
         self, length: Any = None, *, null: int | None = None, explained: bool = True, part: bool = False
@@ -169,18 +172,43 @@ class Padding(Bytes):
 
 
 class String(Bytes):
-    """UTF-8 text, with the parameters of ``Bytes``.
+    """Text, UTF-8 by default.
 
     Bytes that are not UTF-8 are kept as lone surrogates (Python's ``surrogateescape``), with a bad ``utf-8`` check.
+    What is no text in another encoding is U+FFFD, with a bad check of that name, and ``$raw`` keeps the bytes.
+
+    Args:
+        length, null, explained, part: as for ``Bytes``; a length counts bytes.
+        encoding: ``utf-8``, ``ascii``, ``latin-1``, ``utf-16-le`` or ``utf-16-be``.
+        pad: the character that fills the text up to its ``length``, a number.
+
+    >>> String(8, encoding="utf-16-le", pad="\0").coding.encode("ab").hex()
+    '6100620000000000'
     """
 
     text = True
     kind = "text"
 
+    def __init__(
+        self,
+        length: Any = None,
+        *,
+        null: int | None = None,
+        explained: bool = True,
+        part: bool = False,
+        encoding: str = "utf-8",
+        pad: str | None = None,
+    ) -> None:
+        super().__init__(length, null=null, explained=explained, part=part)
+        self.encoding = encoding
+        self.coding = text_coding(encoding, pad, length)
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
         data = self._content(stream, context)
-        return None if data is None else decode_text(data, stream, start)
+        if data is None or self.coding is None:
+            return None if data is None else decode_text(data, stream, start)
+        return _decoded(self.coding, data, stream, start)
 
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None:
@@ -189,13 +217,88 @@ class String(Bytes):
             return None
         if not isinstance(obj, str):
             raise stream.wrong("a string", shown(obj))
-        return encode_text(obj, stream)
+        return encode_text(obj, stream) if self.coding is None else _encoded(self.coding, obj, stream)
 
     def load(self, obj: Any, context: Scope) -> Any:
         return obj
 
     def default(self, context: Scope) -> Any:
         return None if self.null is not None else NOTHING
+
+
+class Custom(Bytes):
+    """Bytes that a pair of functions takes apart and puts together again.
+
+    The functions get, and give, the bytes alone: where they end is a matter of ``length``, so that nothing can be read
+    past it. Where one raises, or gives something else than it should, the value is the bytes in hexadecimal, with a
+    bad check called ``name`` that says why; what follows is decoded. A value that ``build`` refuses is Wrong. Where
+    it gives other bytes than were parsed, ``$raw`` keeps them. Columns have the bytes, and the verdict.
+
+    Args:
+        length, null: as for ``Bytes``: an integer node, a number, an expression, or None for the rest of the limit.
+        parse: bytes to a value that JSON has: a boolean, number or text, or lists and mappings of these.
+        build: the inverse.
+        name: what the check is called; by default the name of ``parse``.
+        examples: bytes that stand for something, from which test data is made.
+
+    >>> def parse(data): return [byte / 10 for byte in data]
+    >>> def build(value): return bytes(round(10 * each) for each in value)
+    >>> Custom(2, parse=parse, build=build, name="tenths").coding.decode(b"\x05\x0a")
+    [0.5, 1.0]
+    """
+
+    def __init__(
+        self,
+        length: Any = None,
+        *,
+        parse: Callable[[bytes], Any],
+        build: Callable[[Any], bytes],
+        name: str = "",
+        null: int | None = None,
+        examples: tuple[bytes, ...] = (),
+    ) -> None:
+        super().__init__(length, null=null)
+        self.coding = CustomCoding(parse, build, name or getattr(parse, "__name__", "custom"), examples)
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        data = self._content(stream, context)
+        return None if data is None or self.coding is None else _decoded(self.coding, data, stream, start)
+
+    def _encode(self, obj: Any, stream: Writer) -> bytes | None:
+        if obj is None and self.null is not None:
+            return None
+        return None if self.coding is None else _encoded(self.coding, obj, stream)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
+    """The value of bytes; what would be lost of them is kept."""
+    try:
+        value = coding.decode(data)
+        again: bytes | None = coding.encode(value)
+    except CodingError as error:
+        stream.check(coding.name, None, None, False, start, str(error))
+        value, again = coding.damaged(data), None
+    if again != data:
+        stream.note("raw", raw_of(data))
+    return value
+
+
+def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
+    """The bytes of a value, or those that it was parsed from."""
+    raw = bytes_of(stream.noted("raw"))
+    try:
+        if raw is not None and obj == (coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)):
+            return raw
+        return coding.encode(obj)
+    except CodingError as error:
+        raise stream.wrong(f"a value of {coding.name}", str(error)) from None
 
 
 class Delimited(Node):

@@ -225,6 +225,8 @@ def _(node: Address) -> str:
 @type_of.register(String)
 def _(node: Bytes) -> str:
     what = "string" if node.text else "bytes" if node.explained else "bytes whose meaning is not known"
+    if node.coding is not None:
+        what = f"{node.coding.name} {what}"
     if node.length is None:
         return f"{what} to the end"
     if node.prefix is None:

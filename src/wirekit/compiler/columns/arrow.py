@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.protobuf import Tray
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
@@ -196,9 +197,17 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     return _text(array, level, column, made_large=large) if column.kind == "text" else array
 
 
+def _shown(coding: Coding, data: bytes) -> str:
+    """The text of bytes, with what is none in its encoding replaced."""
+    return coding.damaged(data) if isinstance(coding, TextCoding) else ""
+
+
 def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
     """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
     kind = pa.large_string() if made_large else pa.string()
+    if column.coding is not None:
+        coded: Sequence[bytes | None] = array.to_pylist()
+        return pa.array([None if value is None else _shown(column.coding, value) for value in coded], kind)
     if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
         return pa.Array.from_buffers(kind, len(array), array.buffers())
     values: Sequence[bytes | None] = array.to_pylist()

@@ -84,7 +84,9 @@ def scan_ranges(
         raise Misuse(f"{key}: each range is one record, and here something stands in front of the list of them")
     wanted = None if fields is None else checked(key, made, fields)
     level = _level(buffer, starts, ends, 1)
-    measured = frozenset(each.slot for each in made.program.columns if each.is_bytes and each.path in lengths)
+    measured = frozenset(
+        each.slot for each in made.program.columns if each.is_bytes and each.coding is None and each.path in lengths
+    )
     run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True, measured=measured)
     starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirekit.codings import stands
 from wirekit.compiler.columns.filled import EAGER, Filled, Ready
 from wirekit.compiler.columns.memory import Pool
 from wirekit.compiler.columns.plan import Ranges, Records
@@ -201,9 +202,22 @@ def run(
     level.slots, level.measured = ready.slots, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
     _finish(ready, filled, level, table, pool)
+    _judge(program.columns, level)
     level.state = np.zeros(level.rows, np.uint8)
     if allowance is not None:
         allowance.room -= used
+
+
+def _judge(columns: list[Column], level: Level) -> None:
+    """The verdicts of a user's own functions on the bytes of the column before."""
+    for column in columns:
+        good = level.arrays.get(f"c{column.slot}")
+        if not column.is_judged or column.coding is None or good is None:
+            continue
+        offsets, data = level.arrays[f"o{column.slot - 1}"], level.arrays[f"d{column.slot - 1}"]
+        there = level.arrays.get(f"v{column.slot}", good)
+        for row in np.flatnonzero(there):
+            good[row] = stands(column.coding, bytes(data[int(offsets[row]) : int(offsets[row + 1])]))
 
 
 def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:

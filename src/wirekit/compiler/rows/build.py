@@ -20,7 +20,7 @@ from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import Scope, Unusual, is_large
+from wirekit.compiler.source import Scope, Unusual, is_large, nullable
 from wirekit.wire.references import referred
 
 __all__ = ["REASONS", "Builder", "State", "Unit", "Unusual", "builder", "unit"]
@@ -56,6 +56,11 @@ class Builder(Structures):
                 self._blob(code, node, x, scope)
             case ir.Delimited():
                 self._delimited(code, node, x)
+            case ir.Coded():
+                data = code.fresh("v")
+                write = self._constant(node.coding.encode, "write")
+                code.put(f"{data} = {write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
+                self._blob(code, node.blob, data, scope)
             case ir.Several():
                 self._several(code, node, x, scope)
             case ir.When() if _is_plain(node.node):

@@ -13,6 +13,9 @@ shows up in tracebacks.
 
 from __future__ import annotations
 
+import functools
+
+from wirekit.codings import read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.blobs import Blobs
@@ -44,6 +47,11 @@ class Writer(Structures, Lists, Blobs):
                 return self._blob(code, node, scope, e)
             case ir.Delimited():
                 return self._delimited(code, node, e)
+            case ir.Coded():
+                value = self._blob(code, node.blob, scope, e)
+                read = self._constant(functools.partial(read_plainly, node.coding), "read")
+                code.put(f"if {value} is not None: {value} = {read}({value})")
+                return value
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, scope), node.node, scope, path, e)
             case ir.WhenMore():

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from wirekit.codings import CodingError
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record
@@ -24,7 +25,7 @@ class Cut(Exception):
 
 
 # What generated code raises when a value that it needs is not there or does not fit.
-REASONS = (Unusual, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error)
+REASONS = (Unusual, CodingError, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)

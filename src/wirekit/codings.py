@@ -1,0 +1,201 @@
+"""What bytes stand for that is neither bytes nor UTF-8: text in other encodings, values of a user's own functions.
+
+A coding gets whole bytes and gives whole bytes; where they lie, and how many there are, is a matter of the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirekit.errors import Misuse
+
+ENCODINGS = ("utf-8", "ascii", "latin-1", "utf-16-le", "utf-16-be")
+LEAST = {"utf-16-le": 2, "utf-16-be": 2}  # bytes of a character
+
+
+class CodingError(ValueError):
+    """Bytes that stand for nothing, or a value that has no bytes; the text says why."""
+
+
+@dataclass(frozen=True)
+class TextCoding:
+    """Text in an encoding, and what fills it up to a fixed size.
+
+    Attributes:
+        name: the encoding.
+        size: bytes, where the text is filled up; else None.
+        pad: the character that fills.
+
+    >>> TextCoding("utf-16-le", 6, "\\0").encode("ab").hex(), TextCoding("latin-1").decode(b"\\xe4")
+    ('610062000000', 'ä')
+    """
+
+    name: str
+    size: int | None = None
+    pad: str = ""
+
+    text = True
+
+    def decode(self, data: bytes) -> str:
+        """The text that bytes stand for, without what fills them.
+
+        Raises:
+            CodingError: for bytes that are none in this encoding.
+        """
+        try:
+            return self._bare(data.decode(self.name))
+        except UnicodeDecodeError as error:
+            raise CodingError(f"{error.reason} at byte {error.start} of the string") from None
+
+    def damaged(self, data: bytes) -> str:
+        """What is shown of bytes that ``decode`` refuses."""
+        return self._bare(data.decode(self.name, errors="replace"))
+
+    def _bare(self, text: str) -> str:
+        return text.rstrip(self.pad) if self.pad else text
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a text.
+
+        Raises:
+            CodingError: for what the encoding has no bytes for.
+        """
+        if not isinstance(value, str):
+            raise CodingError("it is no string")
+        try:
+            data = value.encode(self.name)
+        except UnicodeEncodeError as error:
+            raise CodingError(f"{self.name} has no {error.object[error.start]!r}") from None
+        if self.size is None:
+            return data
+        filler = self.pad.encode(self.name)
+        return data + filler * ((self.size - len(data)) // len(filler))
+
+    def nearest(self, data: bytes) -> bytes:
+        """Bytes of the same number that stand for a text, for test data."""
+        if self.name in LEAST:
+            characters = bytes(32 + byte % 95 for byte in data[: len(data) // 2])
+            return characters.decode("ascii").encode(self.name)
+        return bytes(32 + byte % 95 for byte in data)
+
+
+@dataclass(frozen=True)
+class CustomCoding:
+    """A user's pair of functions.
+
+    Attributes:
+        parse: bytes to a value that JSON has: a boolean, number or text, or lists and mappings of these.
+        build: the inverse.
+        name: what the values are, for errors.
+        examples: bytes that stand for something, for test data.
+    """
+
+    parse: Callable[[bytes], Any]
+    build: Callable[[Any], bytes]
+    name: str
+    examples: tuple[bytes, ...] = field(default=())
+
+    text = False
+
+    def decode(self, data: bytes) -> Any:
+        """The value that bytes stand for.
+
+        Raises:
+            CodingError: when the function raises anything, or gives no value that JSON has.
+        """
+        try:
+            value = self.parse(data)
+        except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
+            raise CodingError(f"{type(error).__name__}: {error}") from None
+        if value is None or not _is_plain(value, 0):
+            raise CodingError(f"it gave a {type(value).__name__} that JSON does not have")
+        return value
+
+    def encode(self, value: Any) -> bytes:
+        """The bytes of a value.
+
+        Raises:
+            CodingError: when the function raises anything, or gives no bytes.
+        """
+        try:
+            data = self.build(value)
+        except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
+            raise CodingError(f"{type(error).__name__}: {error}") from None
+        if not isinstance(data, (bytes, bytearray)):
+            raise CodingError(f"it gave a {type(data).__name__} instead of bytes")
+        return bytes(data)
+
+    def damaged(self, data: bytes) -> str:
+        """What is shown of bytes that ``decode`` refuses."""
+        return data.hex()
+
+    def nearest(self, data: bytes) -> bytes:
+        """Some bytes that stand for a value, if there are any, for test data."""
+        same = [each for each in self.examples if len(each) == len(data)] or [*self.examples, data]
+        return same[len(data) % len(same)]
+
+
+Coding = TextCoding | CustomCoding
+DEEPEST = 32
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    if isinstance(value, (list, tuple)):
+        return depth < DEEPEST and all(_is_plain(each, depth + 1) for each in value)
+    if isinstance(value, dict):
+        keys = all(isinstance(key, str) and not key.startswith("$") for key in value)
+        return depth < DEEPEST and keys and all(_is_plain(each, depth + 1) for each in value.values())
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
+    """The coding of a text; None for UTF-8 that nothing fills up.
+
+    Raises:
+        Misuse: for an encoding that there is not, and what cannot fill.
+    """
+    if encoding not in ENCODINGS:
+        raise Misuse(f"a text is in {', '.join(ENCODINGS)}, not {encoding!r}")
+    if pad is None:
+        return None if encoding == "utf-8" else TextCoding(encoding)
+    if not isinstance(size, int) or size % LEAST.get(encoding, 1):
+        raise Misuse(f"a text that is filled up has a fixed size in whole characters, not {size!r}")
+    if len(pad) != 1 or not pad.isascii():
+        raise Misuse(f"what fills up is one character of ASCII, not {pad!r}")
+    return TextCoding(encoding, size, pad)
+
+
+def stands(coding: Coding, data: bytes) -> bool:
+    """Whether bytes stand for something, which has bytes again."""
+    try:
+        coding.encode(coding.decode(data))
+    except CodingError:
+        return False
+    return True
+
+
+def raw_of(data: bytes) -> int:
+    """Bytes as the integer that ``$raw`` keeps: they stand behind a 1, so that zeros in front are not lost."""
+    return int.from_bytes(b"\x01" + data, "big")
+
+
+def bytes_of(raw: Any) -> bytes | None:
+    """The inverse of ``raw_of``; None for another number."""
+    if not isinstance(raw, int) or raw < 1:
+        return None
+    data = raw.to_bytes((raw.bit_length() + 7) // 8, "big")
+    return data[1:] if data[:1] == b"\x01" else None
+
+
+def read_plainly(coding: Coding, data: bytes) -> Any:
+    """The value of bytes that are written as the coding writes them.
+
+    Raises:
+        CodingError: for others.
+    """
+    value = coding.decode(data)
+    if coding.encode(value) != data:
+        raise CodingError("they are not written in the usual way")
+    return value

@@ -1,0 +1,175 @@
+"""Text in other encodings, text that is filled up, and values of a user's own functions."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.agreement.law import agree
+from tests.own import own
+from wirekit.errors import Misuse, Wrong
+from wirekit.wire import Array, Bytes, Custom, Length, String, Struct, int16, uint8, uint16
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "data"),
+    [
+        (String(int16, encoding="ascii"), "ab", "00026162"),
+        (String(uint8, encoding="latin-1"), "ä", "01e4"),
+        (String(uint8, encoding="utf-16-le"), "a😀", "0661003dd800de"),
+        (String(uint8, encoding="utf-16-be"), "aé", "04006100e9"),
+        (String(4, pad="\0"), "ab", "61620000"),
+        (String(4, encoding="latin-1", pad=" "), "", "20202020"),
+        (String(4, pad="\0"), "abcd", "61626364"),
+        (String(4, pad="\0"), "a\0b", "61006200"),
+        (String(8, encoding="utf-16-le", pad="\0"), "ab", "6100620000000000"),
+        (String(int16, encoding="utf-16-le", null=-1), None, "ffff"),
+        (String(encoding="latin-1"), "été", "e974e9"),
+    ],
+)
+def test_a_text_has_its_bytes_on_every_engine(node: String, value: str | None, data: str) -> None:
+    with own(Struct("size" / Length(uint16), "text" / node)) as key:
+        whole = (len(data) // 2).to_bytes(2, "big") + bytes.fromhex(data)
+        assert wirekit.encode(key, {"text": value}) == whole
+        decoded = agree(key, whole, {})
+        assert decoded.clean
+        assert decoded.value.text == value
+        assert wirekit.columns(key, whole * 2)["text"].to_pylist() == [value] * 2
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "shown"),
+    [
+        ("ascii", "61e4", "a\ufffd"),
+        ("utf-16-le", "610062", "a\ufffd"),
+        ("utf-16-le", "00d86100", "\ufffda"),
+        ("utf-16-be", "dc00", "\ufffd"),
+    ],
+)
+def test_what_is_no_text_is_a_bad_check_and_comes_back(encoding: str, data: str, shown: str) -> None:
+    with own(Struct("text" / String(uint8, encoding=encoding), "behind" / uint8)) as key:
+        whole = bytes([len(data) // 2]) + bytes.fromhex(data) + b"\x07"
+        decoded = agree(key, whole, {})
+        assert [(check.path, check.kind, check.status) for check in decoded.checks] == [("text", encoding, "bad")]
+        assert (decoded.value.text, decoded.value.behind) == (shown, 7)
+        again = wirekit.from_json(key, wirekit.to_json(decoded.value))
+        assert wirekit.encode(key, again) == whole
+        batch = wirekit.columns(key, whole)
+        assert (batch["text"].to_pylist(), batch["text.ok"].to_pylist()) == ([shown], [False])
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "text"),
+    [
+        (String(uint8, encoding="ascii"), "ä", "ascii has no 'ä'"),
+        (String(uint8, encoding="latin-1"), "€", "latin-1 has no '€'"),
+        (String(2, pad="\0"), "abc", "expected 2 bytes, found 3 bytes"),
+    ],
+)
+def test_a_text_that_does_not_fit_is_not_built(node: String, value: str, text: str) -> None:
+    with own(Struct("text" / node)) as key, pytest.raises(Wrong, match=text):
+        wirekit.encode(key, {"text": value})
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: String(2, encoding="utf-7"), "a text is in utf-8, ascii"),
+        (lambda: String(uint8, pad=" "), "has a fixed size"),
+        (lambda: String(3, encoding="utf-16-le", pad=" "), "in whole characters"),
+        (lambda: String(3, pad="ä"), "one character of ASCII"),
+    ],
+)
+def test_a_text_that_makes_no_sense_is_refused(make: Any, text: str) -> None:
+    with pytest.raises(Misuse, match=text):
+        make()
+
+
+def address(data: bytes) -> str:
+    return str(ipaddress.ip_address(data))
+
+
+def packed(text: str) -> bytes:
+    return ipaddress.ip_address(text).packed
+
+
+ADDRESS = Custom(uint8, parse=address, build=packed, name="address", examples=(b"\x0a\0\0\1", bytes(16)))
+
+
+def test_functions_of_ones_own_work_on_every_engine() -> None:
+    with own(Struct("all" / Array(uint8, ADDRESS), "one" / Custom(4, parse=address, build=packed))) as key:
+        value = {"all": ["10.0.0.1", "::1"], "one": "127.0.0.1"}
+        data = wirekit.encode(key, value)
+        assert data.hex() == "02" + "040a000001" + "10" + "00" * 15 + "01" + "7f000001"
+        assert wirekit.encode(key, wirekit.from_json(key, value), engine="rows") == data
+        decoded = agree(key, data, {})
+        assert decoded.clean
+        assert wirekit.to_json(decoded.value) == value
+        batch = wirekit.columns(key, data)
+        assert batch["one"].to_pylist() == [b"\x7f\0\0\1"]
+        assert batch["all.ok"].to_pylist() == [[True, True]]
+
+
+def nonsense(data: bytes) -> Any:
+    return {0: object(), 1: None, 2: {"a": [b"bytes"]}, 3: {1: 2}}[len(data)]
+
+
+def twice(data: bytes) -> int:
+    return data[0] + data[1]
+
+
+def broken(value: Any) -> Any:
+    return "no bytes"
+
+
+@pytest.mark.parametrize(
+    ("node", "data", "note"),
+    [
+        (ADDRESS, "03010203", "ValueError: "),
+        (Custom(uint8, parse=twice, build=bytes), "01ff", "IndexError: "),
+        *((Custom(uint8, parse=nonsense, build=bytes), f"0{size}" + "00" * size, "it gave") for size in range(4)),
+        (Custom(uint8, parse=bytes.hex, build=broken), "0107", "it gave a str instead of bytes"),
+    ],
+)
+def test_a_function_that_fails_is_a_bad_check_with_its_path(node: Custom, data: str, note: str) -> None:
+    """A function sees its own bytes alone: one that reads past them fails on its own, and not on its neighbours."""
+    with own(Struct("value" / node, "behind" / uint8)) as key:
+        whole = bytes.fromhex(data) + b"\x09"
+        decoded = agree(key, whole, {})
+        (check,) = decoded.checks
+        assert (check.path, check.status) == ("value", "bad")
+        assert check.note.startswith(note)
+        assert (decoded.value.value, decoded.value.behind) == (data[2:], 9)
+        assert wirekit.columns(key, whole)["value.ok"].to_pylist() == [False]
+
+
+def test_bytes_that_would_be_built_in_another_way_are_kept() -> None:
+    with own(Struct("value" / Custom(uint8, parse=len, build=bytes))) as key:
+        decoded = agree(key, b"\x02\x00\x07", {})
+        assert decoded.value.value == 2
+        assert wirekit.to_json(decoded.value) == {"value": 2, "$raw": {"value": 0x010007}}
+        assert wirekit.encode(key, wirekit.from_json(key, wirekit.to_json(decoded.value))) == b"\x02\x00\x07"
+        assert wirekit.encode(key, {"value": 2}) == b"\x02\x00\x00"
+
+
+def test_a_value_that_cannot_be_built_is_wrong_with_its_path() -> None:
+    with (
+        own(Struct("inner" / Struct("value" / ADDRESS))) as key,
+        pytest.raises(Wrong, match=r"inner\.value: .*address"),
+    ):
+        wirekit.encode(key, {"inner": {"value": "no address"}})
+
+
+def test_columns_are_not_built_from_yet() -> None:
+    with (
+        own(Struct("text" / String(2, encoding="ascii"))) as key,
+        pytest.raises(Misuse, match="text in another encoding"),
+    ):
+        wirekit.build_columns(key, wirekit.columns(key, b"ab"))
+
+
+def test_bytes_alone_have_no_coding() -> None:
+    assert Bytes(2).coding is String(2).coding is None

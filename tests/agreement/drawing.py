@@ -202,6 +202,8 @@ class Drawing:
         return Piece(f"Padding({self._amount()})", "bytes")
 
     def _delimited(self, end: bool) -> Piece:
+        if self._often(0.3):
+            return Piece("Delimited('\\0', lines=False)", "text")
         mark = self._one(("\\n", " ", "\\r\\n", "::", ",", "="))
         number = self._often(0.4)
         return Piece(f"Delimited('{mark}'{', number=True' if number else ''})", "int" if number else "text")

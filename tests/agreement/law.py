@@ -18,7 +18,7 @@ import wirekit
 from tests.agreement.walk import compare
 from tests.engines import same
 from wirekit.compiler import ir
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, Wrong
 from wirekit.program.show import shown
 from wirekit.registry import BUILT_IN
 
@@ -74,6 +74,8 @@ def _forgets(node: ir.Node, around: frozenset[str]) -> bool:
             return key not in around and _forgets(wirekit.registry[key].layout, around | {key})
         case ir.Number(real=real, groups=groups):
             return real or groups > 0
+        case ir.Coded():  # what stands for nothing is shown, and only a record keeps its bytes
+            return True
         case ir.Boolean() | ir.Bounded() | ir.Constant(fatal=False) | ir.WhenMore() | ir.WhenNext():
             return True
         case ir.Blob(null=null) | ir.Several(null=null) if null is not None:
@@ -172,7 +174,9 @@ def _again(key: str, data: bytes, context: Mapping[str, Any]) -> bytes | None:
     decoded = wirekit.decode(data, key, context=context, engine="reference")
     if decoded.error is not None:
         return None
-    return wirekit.encode(key, decoded.value, context=context, engine="reference") + data[decoded.consumed :]
+    with contextlib.suppress(Wrong):
+        return wirekit.encode(key, decoded.value, context=context, engine="reference") + data[decoded.consumed :]
+    return None  # shown without a record that keeps the bytes: what stands for nothing
 
 
 def agree(
@@ -199,11 +203,11 @@ def agree(
     """
     usual = not forgetful(key) or _is_usual(key, data, context)
     decoded = same(key, data, dict(context), used=used and generated(key) and usual)
-    if decoded.error is None:
+    if decoded.error is None and (usual or _again(key, data, context) is not None):
         written = wirekit.encode(key, decoded.value, context=context, engine="reference")
         assert written == data[: decoded.consumed] or (not usual and _again(key, written, context) in (written, None))
         assert wirekit.encode(key, decoded.value, context=context, engine="rows") == written
-    else:
+    elif decoded.error is not None:
         assert decoded.error.offset is not None
     scanned = columns and not context and columnar(key)
     if scanned:

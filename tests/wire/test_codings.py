@@ -11,7 +11,7 @@ import wirekit
 from tests.agreement.law import agree
 from tests.own import own
 from wirekit.errors import Misuse, Wrong
-from wirekit.wire import Array, Bytes, Custom, Length, String, Struct, int16, uint8, uint16
+from wirekit.wire import Array, Bytes, Custom, Delimited, Length, String, Struct, int16, uint8, uint16
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,18 @@ def test_a_text_that_does_not_fit_is_not_built(node: String, value: str, text: s
 def test_a_text_that_makes_no_sense_is_refused(make: Any, text: str) -> None:
     with pytest.raises(Misuse, match=text):
         make()
+
+
+def test_a_text_ends_with_a_zero() -> None:
+    with own(Struct("a" / Delimited("\0", lines=False), "b" / Delimited("\0"), "c" / uint8)) as key:
+        data = "two\nlines ä\0\0\7".encode()
+        assert agree(key, data, {}).value.a == "two\nlines ä"
+        assert wirekit.encode(key, {"a": "two\nlines ä", "b": "", "c": 7}) == data
+        assert wirekit.build_columns(key, wirekit.columns(key, data * 2)) == data * 2
+        for wrong in (data[:5], b"a\0b\nc\0\7", b"\xff\0\0\7"):
+            agree(key, wrong, {})
+        with pytest.raises(Wrong, match="a: expected text without"):
+            wirekit.encode(key, {"a": "x\0", "b": "", "c": 7})
 
 
 def address(data: bytes) -> str:

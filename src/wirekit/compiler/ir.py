@@ -127,10 +127,11 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    """Text, or an integer in decimal, with ``end`` behind it; none goes beyond its line."""
+    """Text, or an integer in decimal, with ``end`` behind it; if ``lines``, none goes beyond its line."""
 
     end: bytes
     decimal: bool
+    lines: bool = True
 
 
 @dataclass(frozen=True, slots=True)

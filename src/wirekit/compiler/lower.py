@@ -112,7 +112,7 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
 
 
 def _delimited(source: blobs.Delimited, path: str) -> ir.Node:
-    return ir.Delimited(source.end, source.number)
+    return ir.Delimited(source.end, source.number, source.lines)
 
 
 def _struct(source: composite.Struct, path: str) -> ir.Node:

@@ -178,7 +178,7 @@ class _Writer:
                 return self._bits(number, fields, path, name)
             case ir.Blob():
                 return self._blob(node, path, name)
-            case ir.Delimited(end=end, decimal=decimal):
+            case ir.Delimited(end=end, decimal=decimal, lines=True):
                 return f"delimited({self.field(path, name, 'string')}, {text(end)}, {boolean(decimal)})"
             case ir.Structure():
                 return self._structure(node, path, name, element)

@@ -322,7 +322,7 @@ class _Reader(Lists):
         """Text up to a delimiter, or an integer."""
         start, length, value = self.fresh(), self.fresh(), self.fresh()
         short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
-        line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none")
+        line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none") if node.lines else None
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
         self.put(Find(node.end, node.decimal, limit, start, length, value, short, line, wrong))
         if node.decimal:

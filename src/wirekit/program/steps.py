@@ -356,10 +356,10 @@ class Slice(Step):
 
 @dataclass(slots=True)
 class Find(Step):
-    """Text up to a delimiter in the same line, which is passed; an integer if it is ``decimal``.
+    """Text up to a delimiter, which is passed; an integer if it is ``decimal``.
 
     Attributes:
-        short, line, wrong: faults for no delimiter, one in another line, and what is no integer.
+        short, line, wrong: faults for no delimiter, one in another line (None if it may be), and what is no integer.
         value: register for the integer.
     """
 
@@ -370,7 +370,7 @@ class Find(Step):
     length: int
     value: int
     short: Fault
-    line: Fault
+    line: Fault | None
     wrong: Fault
 
     def reads(self) -> Iterator[int]:

@@ -353,8 +353,8 @@ class Fields(Choices):
         step = self.bytes(column)
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
         self.put(step)
-        text = f"expected text without {node.end!r} in one line"
-        self.put(OneLine(column, step.start, step.length, node.end, self.refusal(path, text)))
+        text = f"expected text without {node.end!r}{' in one line' if node.lines else ''}"
+        self.put(OneLine(column, step.start, step.length, node.end, node.lines, self.refusal(path, text)))
         self.put(CopyBytes(column, step.start, step.length))
         self.put(Text(node.end))
         return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")

@@ -202,12 +202,13 @@ class CopyBytes(WriteStep):
 
 @dataclass(slots=True)
 class OneLine(WriteStep):
-    """Refuses bytes of a column that hold a delimiter, a part of it at their end, or another line."""
+    """Refuses bytes of a column that hold a delimiter, a part of it at their end, or if ``lines`` another line."""
 
     column: Column
     start: int
     length: int
     end: bytes
+    lines: bool
     fault: Fault
 
     def reads(self) -> Iterator[int]:

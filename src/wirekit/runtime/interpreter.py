@@ -427,7 +427,7 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     end = _found(t, p, limit, code, pc + NINE)
     if end < 0:
         return _fail(reg, word(code, pc + SIX)), p
-    if _has_line(t, p, end):
+    if word(code, pc + SEVEN) != NONE and _has_line(t, p, end):
         return _fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), p)
     put(reg, word(code, pc + FOUR), end - p)

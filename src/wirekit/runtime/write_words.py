@@ -86,6 +86,7 @@ class _Encoder(words.Encoder):
                 self.put(op.COPY_BYTES, self.place(step.column), step.start, step.length)
             case steps.OneLine():
                 self.put(op.ONE_LINE, self.place(step.column), step.start, step.length, self.fault(step.fault))
+                self.put(0x0A if step.lines else NONE)
                 self.text(step.end)
             case steps.Text():
                 self.put(op.TEXT)

@@ -294,10 +294,12 @@ def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
-    """Whether text holds another line, or with the delimiter behind it, that delimiter earlier."""
+    """Whether text holds a byte that it must not, or with the delimiter behind it, that delimiter earlier."""
+    wrong = word(code, pc)
+    pc += ONE
     size = np.int64(word(code, pc))
     for at in range(length):
-        if data[start + at] == 0x0A:
+        if U(data[start + at]) == wrong:
             return True
         same = True
         for index in range(size):
@@ -405,7 +407,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         data = uint8_on(get(t, c + COLUMN_DATA), get(t, c + COLUMN_DATA_SIZE))
         if _has_line(code, pc + FIVE, data, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))):
             return _fail(reg, word(code, pc + FOUR)), p
-        return pc + SIX + word(code, pc + FIVE), p
+        return pc + SEVEN + word(code, pc + SIX), p
     if step == TEXT:
         size, out = np.int64(word(code, pc + ONE)), uint8_on(get(t, OUT), get(t, OUT_SIZE))
         if size > get(t, OUT_SIZE) - p:

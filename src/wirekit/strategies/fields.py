@@ -143,7 +143,7 @@ class Fields(Drawing):
         elif node.decimal:
             value = self.choices.integer(-DECIMAL, DECIMAL)
         else:
-            value = self.choices.text().replace("\n", "").replace(node.end.decode(), "")
+            value = self.choices.text().replace("\n", "" if node.lines else "\n").replace(node.end.decode(), "")
         self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
         return value
 

@@ -302,17 +302,22 @@ def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
 
 
 class Delimited(Node):
-    """Text with a delimiter behind it, which files of lines are made of. No text goes beyond its line.
+    """UTF-8 with a delimiter behind it, which files of lines are made of, and which C's strings are.
 
     Args:
         end: the delimiter.
         number: whether the text is an integer in decimal, without leading zeros.
+        lines: whether a text with another line in it is Wrong; False for a text that a zero ends.
+
+    >>> Delimited("\0", lines=False).end
+    b'\x00'
     """
 
-    def __init__(self, end: str, *, number: bool = False) -> None:
+    def __init__(self, end: str, *, number: bool = False, lines: bool = True) -> None:
         super().__init__()
         self.end = end.encode()
         self.number = number
+        self.lines = lines
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
@@ -323,7 +328,7 @@ class Delimited(Node):
         stream.span(start, "number" if self.number else "text")
         stream.take(len(self.end))
         stream.span(found, "delimiter", "$delimiter")
-        if b"\n" in data:
+        if self.lines and b"\n" in data:
             raise stream.wrong(f"{self.end!r} in the line", "none", start)
         if not self.number:
             return decode_text(data, stream, start)
@@ -338,8 +343,8 @@ class Delimited(Node):
         data = b"%d" % obj if isinstance(obj, int) else encode_text(obj, stream)
         if self.number and not DECIMAL.fullmatch(data):
             raise stream.wrong("an integer of at most 19 digits", obj)
-        if b"\n" in data or self.end in data + self.end[:-1]:
-            raise stream.wrong(f"text without {self.end!r} in one line", shown(obj))
+        if (self.lines and b"\n" in data) or self.end in data + self.end[:-1]:
+            raise stream.wrong(f"text without {self.end!r}{' in one line' if self.lines else ''}", shown(obj))
         stream.write(data + self.end)
         return obj
 

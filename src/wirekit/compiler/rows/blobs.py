@@ -69,7 +69,8 @@ class Blobs(Numbers):
             code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({value}): raise Unusual")
             code.put(f"{value} = int({value})")
         else:
-            code.put(f"if b'\\n' in {value}: raise Unusual")
+            if node.lines:
+                code.put(f"if b'\\n' in {value}: raise Unusual")
             code.put(f"{value} = {value}.decode()")
         code.put(f"p = {after} + {len(node.end)}")
         return value

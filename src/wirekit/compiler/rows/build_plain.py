@@ -122,7 +122,8 @@ class Plain(Generator):
             code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({data}): raise Unusual")
         else:
             code.put(f"{data} = {x}.encode()")
-            code.put(f"if b'\\n' in {data} or {node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
+            other = f"b'\\n' in {data} or " if node.lines else ""
+            code.put(f"if {other}{node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
         code.append(f"{data} + {node.end!r}")
 
     def _prefixed(self, code: Building, node: ir.Blob, number: ir.Number, x: str) -> None:

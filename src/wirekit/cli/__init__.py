@@ -37,6 +37,7 @@ COMMANDS = {
     "schemas": "The layouts: all keys, or the fields of one.",
     "explain": "The code that is generated for a layout.",
     "pipeline": "Captures to Parquet tables, on Spark or in this process.",
+    "warm": "Compile ahead what big captures need.",
 }
 
 PAGED = ("decode", "example", "explain", "frames", "inspect", "messages", "schemas", "sql")

@@ -90,10 +90,23 @@ def command(
 
 def _here(job: Job, output: str) -> Result:
     need("the pipeline", "pyarrow")
+    from wirekit.compiler.cache import listening
     from wirekit.pipeline import serial
 
-    with _progress("reading", size_text) as progress:
+    with _progress("reading", size_text) as progress, listening(_Compiling()):
         return serial.run(job, output, progress)
+
+
+class _Compiling:
+    """Says once, on a terminal, why a first run takes longer."""
+
+    def __init__(self) -> None:
+        self._quiet = not sys.stderr.isatty()
+
+    def __call__(self, name: str) -> None:
+        if not self._quiet:
+            say("compiling, once a machine; `wirekit warm` does it ahead")
+        self._quiet = True
 
 
 def _on_spark(job: Job, output: str, master: str | None, *, debug: bool) -> Result:

@@ -32,6 +32,7 @@ from typing import Any
 VARIABLE = "WIREKIT_CACHE_DIR"
 
 _lock = threading.Lock()
+_listeners: list[Callable[[str], object]] = []
 _modules: dict[tuple[str, str], ModuleType] = {}
 
 
@@ -48,6 +49,16 @@ def directory() -> Path | None:
         return Path(base).expanduser() / "wirekit"
     except RuntimeError:  # no home
         return None
+
+
+@contextlib.contextmanager
+def listening(listener: Callable[[str], object]) -> Iterator[None]:
+    """Has a listener told the name of each function that this machine has not compiled yet, before it is compiled."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def module_text(source: str, offsets: str) -> str:
@@ -239,6 +250,13 @@ def _keep(module: ModuleType) -> None:
 
     class Cache(FunctionCache):
         _impl_class = Beside
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if found is None:
+                for each in list(_listeners):
+                    each(self._name)
+            return found
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:

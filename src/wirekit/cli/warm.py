@@ -1,0 +1,45 @@
+"""``wirekit warm``: compiles ahead what reading captures by columns needs."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+
+import click
+
+from wirekit.cli.common import COLUMNS, need, plural, say
+
+
+@click.command("warm")
+def command() -> int:
+    """Compile what big captures need, once a machine, so that no later run waits for it: in a Dockerfile, or on each
+    worker of a cluster. What is compiled already takes no time."""
+    need("compiling ahead", *COLUMNS)
+    from wirekit.compiler.cache import listening
+    from wirekit.pipeline.inputs import Job, find_inputs
+    from wirekit.pipeline.summary import Summary
+    from wirekit.road.sample import sample
+    from wirekit.road.tables import captured
+    from wirekit.tables.columns import FROM_INPUTS
+
+    compiled: list[str] = []
+
+    def compiling(name: str) -> None:
+        compiled.append(name)
+        if sys.stderr.isatty():
+            click.echo(f"\r\x1b[Kcompiling, once a machine: {name} ({len(compiled)})", nl=False, err=True)
+
+    start = time.monotonic()
+    with tempfile.NamedTemporaryFile(suffix=".pcap") as file, listening(compiling):
+        file.write(sample())
+        file.flush()
+        job = Job(find_inputs([file.name]), road="columns")
+        found = captured(job.inputs, job, Summary(), FROM_INPUTS)
+        for _ in found or ():
+            pass
+    if sys.stderr.isatty() and compiled:
+        click.echo("\r\x1b[K", nl=False, err=True)
+    took = time.monotonic() - start
+    say(f"compiled {plural(len(compiled), 'function')} in {took:.1f} s" if compiled else "all is compiled already")
+    return 0

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import wirekit
+from tests.agreement.law import agree
 from tests.own import own
 from wirekit.wire import (
     Bit,
@@ -24,10 +25,12 @@ from wirekit.wire import (
     Switch,
     int8,
     int16,
+    len_,
     rest,
     this,
     uint8,
     uint16,
+    uint32,
 )
 
 Layouter = Callable[[Node], str]
@@ -143,3 +146,13 @@ def test_a_choice_by_a_field_that_was_left_out(key: Layouter) -> None:
     bits = Bits(uint8, "kind" / Bit(4), "other" / Bit(4), order="msb")
     node = Struct("head" / Default(bits, 0x10), "a" / Switch(this.head.kind, {0: int8, 1: Bytes(2)}))
     assert wirekit.encode(key(node), {"a": "0102"}) == b"\x10\1\2"
+
+
+def test_what_fills_up_to_a_boundary_is_an_expression() -> None:
+    node = Struct("name" / Bytes(uint8), "fill" / Padding(-(1 + len_(this.name)) % 4), "number" / uint32)
+    with own(node) as key:
+        for size in range(6):
+            data = wirekit.encode(key, {"name": b"x" * size, "number": 7})
+            assert len(data) == 4 * (size // 4 + 1) + 4
+            assert agree(key, data, {}).clean
+        assert wirekit.columns(key, data * 2)["number"].to_pylist() == [7, 7]

@@ -17,6 +17,7 @@ from wirekit.wire import (
     Bits,
     Bytes,
     Checked,
+    Const,
     Flag,
     If,
     Integer,
@@ -210,3 +211,24 @@ def test_a_layout_that_a_varint_makes_no_sense_in_is_refused(node: Node, text: s
 def test_columns_are_not_built_from_yet() -> None:
     with own(Struct("n" / varint32)) as key, pytest.raises(Misuse, match="n is a varint"):
         wirekit.build_columns(key, wirekit.columns(key, b"\x05"))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Array(varint32, uint24),
+        Array(zigzag32, uint24, null=-1),
+        Struct("size" / Length(varint32), "list" / RecordsToEnd(uint24)),
+        Struct("mark" / Const(varint32, 300), "list" / Array(varint32, uint24)),
+    ],
+)
+def test_a_varint_may_stand_in_front_of_all_records(node: Node) -> None:
+    with own(node) as key:
+        value: Any = [1, 2, 3] if isinstance(node, Array) else {"list": [1, 2, 3]}
+        data = wirekit.encode(key, value)
+        for end in range(len(data) + 1):
+            agree(key, data[:end], {})
+        agree(key, b"\xff" * 9, {})
+        agree(key, b"\xac\x02\xff\xff\xff\xff\x7f", {})
+        with pytest.raises(Misuse, match="is a varint"):
+            wirekit.build_columns(key, wirekit.columns(key, data))

@@ -141,6 +141,10 @@ def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any
         Misuse: as ``build_columns``.
     """
     made, ahead = _led(key, batch, context)
+    for lead in made.plan.lead:
+        if lead.number is not None and lead.number.groups:
+            where = lead.path or "its layout"
+            raise Misuse(f"{key} is not built from columns: {where} is a varint; build it with wirekit.encode")
     builder = _builder(key, made)
     batch = record_batch(key, batch, made)
     rows: Rows = first

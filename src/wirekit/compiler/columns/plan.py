@@ -23,6 +23,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse, Short
 from wirekit.program.unfit import unfit
+from wirekit.varints import LONG, SHORT, from_zigzag, read_varint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -200,10 +201,21 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             continue
         number = lead.number
         assert number is not None
-        if limit - position < number.size:
+        if number.groups:
+            value, behind = read_varint(buffer, position, limit, number.groups, number.bits)
+            if behind == SHORT:
+                return wrong(lead, "short", f"needs {limit - position + 1} bytes, {limit - position} available")
+            if behind == LONG:
+                found = bytes(buffer[position : min(position + number.groups, limit)]).hex()
+                wanted = f"a varint of at most {number.bits} bits in {number.groups} bytes"
+                return wrong(lead, "wrong", f"expected {wanted}, found {found}")
+            value, width = from_zigzag(value) if number.signed else value, behind - position
+        elif limit - position < number.size:
             return wrong(lead, "short", f"needs {number.size} bytes, {limit - position} available")
-        order = "little" if number.little else "big"
-        value = int.from_bytes(buffer[position : position + number.size], order, signed=number.signed)  # type: ignore[arg-type]
+        else:
+            order = "little" if number.little else "big"
+            data, width = buffer[position : position + number.size], number.size
+            value = int.from_bytes(data, order, signed=number.signed)  # type: ignore[arg-type]
         if lead.role == "constant":
             if value != lead.value:
                 return wrong(lead, "wrong", f"expected {lead.value}, found {value}")
@@ -213,18 +225,18 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             if value < 0:
                 return wrong(lead, "wrong", f"expected a count of at least 0, found {value}")
             count = value
-            if count * max(ir.minimum(plan.element), 1) > limit - position - number.size:
-                return wrong(lead, "short", f"{count} records do not fit into {limit - position - number.size} bytes")
+            if count * max(ir.minimum(plan.element), 1) > limit - position - width:
+                return wrong(lead, "short", f"{count} records do not fit into {limit - position - width} bytes")
         elif lead.measure is not None:
             measure = lead.measure
             if value < measure.least:
                 return wrong(lead, "wrong", f"expected a length of at least {measure.least}, found {value}")
             if measure.frame and value > frame:
                 return wrong(lead, "limit", f"{value} exceeds the limit frame of {frame}")
-            after = position + number.size
+            after = position + width
             size, left = value - measure.add, limit - after
             if size > left:
                 cut = cut or (lead.path, "short", after, left, Short(size, left).reason)
             limit = min(after + size, limit)
-        position += number.size
+        position += width
     return Start(position, limit, count, cut)

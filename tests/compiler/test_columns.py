@@ -61,7 +61,8 @@ from wirekit.wire import (
 # below has started it, with all by ``make test-boundscheck``.
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 FEW = os.environ.get("WIREKIT_TEST_FEW") == "1"
-CASES = 150 if FEW else 1500
+EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
+CASES = 150 if FEW else 1500 if EXHAUSTIVE else 400
 
 COLOURS = SymbolTable("colour", {1: ("RED", "red"), 2: ("GREEN", "green"), 7: ("BLUE", "blue")})
 
@@ -735,14 +736,15 @@ def test_with_bounds_checked() -> None:
             "-p",
             "no:cacheprovider",
             __file__,
+            str(Path(__file__).with_name("test_columns_lists.py")),
             "-k",
-            "samples or grow or mutated or random or every_length",
+            "samples or grow or mutated or random or length",
         ],
         check=False,
         env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "WIREKIT_TEST_FEW": "1"},
         stdout=subprocess.PIPE,
         text=True,
-        timeout=250,
+        timeout=290,
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stdout

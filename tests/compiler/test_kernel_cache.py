@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
+import resource
+import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,12 +31,59 @@ def run(script: str, *arguments: str, **environment: str) -> str:
 
 
 SOURCE = "from numba import njit\n@njit(cache=True)\ndef scan(x): return x + 1\n"
-ADDS = f"""
-from wirekit.compiler import cache as columns_cache
-function = columns_cache.function({SOURCE!r}, "int32")
-print(function(1), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
-"""
 IN_THE_PROCESS, FROM_THE_CACHE = "2 compiled", "2 from the cache"
+ANEW = "kernels are compiled in each process anew"
+
+
+class Adding:
+    """A process that compiles ``SOURCE``, or takes it from the cache, and calls it.
+
+    It is a copy of this one, which has imported all that takes time, and knows of no kernel yet.
+
+    Args:
+        most: bytes that a file may have.
+    """
+
+    def __init__(self, most: int = -1, **environment: str) -> None:
+        columns_cache.module_text(SOURCE, "int32")  # imports it
+        self._read, write = os.pipe()
+        self._process = os.fork()
+        if self._process:
+            os.close(write)
+            return
+        try:
+            os.write(write, self._added(most, environment).encode())
+        finally:
+            os._exit(0)  # whoever started it misses the words of one that failed
+
+    @staticmethod
+    def _added(most: int, environment: dict[str, str]) -> str:
+        os.environ.update(environment)
+        columns_cache._modules.clear()
+        columns_cache._warned.clear()
+        if most >= 0:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most,) * 2)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            function = columns_cache.function(SOURCE, "int32")
+            value = function(1)
+        how = "from the cache" if sum(function.stats.cache_hits.values()) else "compiled"  # type: ignore[attr-defined]
+        return f"{value} {how}\0" + "\n".join(str(each.message) for each in found)
+
+    def said(self) -> tuple[str, str]:
+        """What it came to, and its warnings."""
+        with open(self._read, encoding="utf-8") as pipe:
+            out, _, warning = pipe.read().partition("\0")
+        os.waitpid(self._process, 0)
+        return out, warning
+
+
+def said(**environment: str) -> tuple[str, str]:
+    """What such a process says."""
+    return Adding(**environment).said()
+
+
 SCANS = """
 import struct, wirekit
 from wirekit.compiler import cache as columns_cache
@@ -49,20 +99,16 @@ def test_importing_wirekit_needs_neither_numba_nor_pyarrow() -> None:
 
 
 def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
-    environment = os.environ | {columns_cache.VARIABLE: str(tmp_path / "new" / "cache")}
-    started = [
-        subprocess.Popen([sys.executable, "-c", ADDS], env=environment, stdout=subprocess.PIPE, text=True)
-        for _ in range(4)
-    ]
-    for process in started:
-        out, _ = process.communicate(timeout=200)
-        assert process.returncode == 0
-        assert out.startswith("2 ")
+    environment = {columns_cache.VARIABLE: str(tmp_path / "new" / "cache")}
+    for process in [Adding(**environment) for _ in range(4)]:
+        out, warning = process.said()
+        assert out in (IN_THE_PROCESS, FROM_THE_CACHE)
+        assert not warning
     folder = tmp_path / "new" / "cache"
     assert len(list(folder.glob("*.py"))) == 1
     assert not list(folder.glob("*.tmp"))
     assert folder.stat().st_mode & 0o077 == 0
-    assert run(ADDS, **{columns_cache.VARIABLE: str(folder)}) == FROM_THE_CACHE
+    assert said(**environment) == (FROM_THE_CACHE, "")
 
 
 def test_the_interpreter_is_kept() -> None:
@@ -73,55 +119,30 @@ def test_the_interpreter_is_kept() -> None:
 
 def test_a_damaged_module_in_the_cache_is_written_anew(tmp_path: Path) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path)}
-    assert run(ADDS, **environment) == IN_THE_PROCESS
+    assert said(**environment) == (IN_THE_PROCESS, "")
     (path,) = tmp_path.glob("*.py")
     path.write_text("half of")
-    assert run(ADDS, **environment).startswith("2 ")
+    assert said(**environment)[0] in (IN_THE_PROCESS, FROM_THE_CACHE)
     assert path.read_text() == columns_cache.module_text(SOURCE, "int32")
-
-
-ANEW = "kernels are compiled in each process anew"
-
-
-def said(script: str, **environment: str) -> tuple[str, str]:
-    """What a fresh interpreter prints, and says on standard error."""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        check=False,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip(), done.stderr
 
 
 @pytest.mark.parametrize("variable", [columns_cache.VARIABLE, "XDG_CACHE_HOME"])
 def test_a_directory_that_cannot_be_written_is_not_needed(tmp_path: Path, variable: str) -> None:
     (tmp_path / "file").touch()
-    out, warning = said(ADDS, **{columns_cache.VARIABLE: "", variable: str(tmp_path / "file")})
+    out, warning = said(**{columns_cache.VARIABLE: "", variable: str(tmp_path / "file")})
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
     assert "cannot be written" in warning
 
 
-FULL = """
-import resource, signal, sys
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
-"""
-
-
 @pytest.mark.parametrize("most", [0, 300, 600, 3000])
 def test_a_full_disk_costs_compilation_and_nothing_else(tmp_path: Path, most: int) -> None:
     """No file may grow beyond so many bytes: the module is not written, or its machine code, or its index."""
-    script = FULL.replace("sys.argv[1]", str(most)) + ADDS
-    out, warning = said(script, **{columns_cache.VARIABLE: str(tmp_path)})
+    out, warning = Adding(most, **{columns_cache.VARIABLE: str(tmp_path)}).said()
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
-    assert said(ADDS, **{columns_cache.VARIABLE: str(tmp_path)}) == (IN_THE_PROCESS, "")
-    assert said(ADDS, **{columns_cache.VARIABLE: str(tmp_path)}) == (FROM_THE_CACHE, "")
+    assert said(**{columns_cache.VARIABLE: str(tmp_path)}) == (IN_THE_PROCESS, "")
+    assert said(**{columns_cache.VARIABLE: str(tmp_path)}) == (FROM_THE_CACHE, "")
 
 
 class Planted:
@@ -164,12 +185,12 @@ def test_what_others_may_have_written_is_not_run(tmp_path: Path, change: Callabl
         pytest.skip("only root gives files away")
     folder, mark = tmp_path / "around" / "cache", tmp_path / "mark"
     environment = {columns_cache.VARIABLE: str(folder)}
-    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
+    assert said(**environment) == (IN_THE_PROCESS, "")
     for path in (folder / "__pycache__").glob("*.nbi"):
         version = pickle.loads(path.read_bytes())  # just written
         path.write_bytes(pickle.dumps(version) + pickle.dumps(Planted(mark)))
     change(folder)
-    out, warning = said(ADDS, **environment)
+    out, warning = said(**environment)
     assert not mark.exists()
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
@@ -180,14 +201,14 @@ def test_a_directory_that_anybody_may_write_without_taking_what_is_there_may_be_
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     environment = {columns_cache.VARIABLE: str(tmp_path / "tmp" / "mine")}
-    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
-    assert said(ADDS, **environment) == (FROM_THE_CACHE, "")
+    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert said(**environment) == (FROM_THE_CACHE, "")
 
 
 def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     environment = {columns_cache.VARIABLE: str(tmp_path / "mine"), "NUMBA_CACHE_DIR": str(elsewhere)}
-    assert said(ADDS, **environment) == (IN_THE_PROCESS, "")
+    assert said(**environment) == (IN_THE_PROCESS, "")
     assert not elsewhere.exists()
     assert list((tmp_path / "mine" / "__pycache__").glob("*.nbc"))
 
@@ -195,9 +216,9 @@ def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ending", "left"), [("nbi", 0), ("nbc", 0.5)])
 def test_machine_code_that_was_cut_is_compiled_anew(tmp_path: Path, ending: str, left: float) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path)}
-    assert run(ADDS, **environment) == IN_THE_PROCESS
+    assert said(**environment) == (IN_THE_PROCESS, "")
     for path in (tmp_path / "__pycache__").glob(f"*.{ending}"):
         data = path.read_bytes()
         path.write_bytes(data[: int(left * len(data))].rstrip(b"."))
-    assert run(ADDS, **environment) == IN_THE_PROCESS
-    assert run(ADDS, **environment) == FROM_THE_CACHE
+    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert said(**environment) == (FROM_THE_CACHE, "")

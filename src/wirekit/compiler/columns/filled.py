@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = (1 << 63) - 1
-EAGER = 96  # columns up to which all get room at once
+EAGER = 32  # columns up to which all get room at once
 SPARE = 3  # how many times what is used an array may take
 SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
 _SHORT, _LONG, _BYTE = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8)

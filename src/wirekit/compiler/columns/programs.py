@@ -52,6 +52,7 @@ class Columnar:
         fields: of the schema, by name.
         types: of the columns, by slot.
         times: which columns of the schema are times.
+        verdicts: the columns that tell what was verified.
     """
 
     plan: Records
@@ -67,10 +68,12 @@ class Columnar:
     fields: dict[str, pa.Field] = field(init=False)
     types: list[pa.DataType] = field(init=False)
     times: list[int] = field(init=False)
+    verdicts: list[Column] = field(init=False)
 
     def __post_init__(self) -> None:
         self.fields = {each.name: each for each in self.schema}
         self.types = [self.fields[each.path].type for each in self.program.columns]
+        self.verdicts = [each for each in self.program.columns if each.is_verdict]
         pairs = zip(self.schema, self.dated, strict=True)
         self.times = [at for at, (plain, dated) in enumerate(pairs) if plain.type != dated.type]
 

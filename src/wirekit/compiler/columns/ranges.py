@@ -170,8 +170,8 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) ->
 def _doubtful(made: Columnar, level: Level) -> NDArray[Any]:
     """Of each row, whether a verdict on something in it is bad."""
     doubtful = np.zeros(level.rows, bool)
-    for column in made.program.columns:
-        if not column.is_verdict or f"c{column.slot}" not in level.arrays:
+    for column in made.verdicts:
+        if f"c{column.slot}" not in level.arrays:
             continue
         count = level.elements(column.within)
         bad = level.arrays[f"c{column.slot}"][:count] == 0

@@ -118,6 +118,20 @@ class Follower:
         if link.protocol:
             self._begin(link.protocol)
 
+    @property
+    def quiet(self) -> bool:
+        """Whether the protocol is known and nothing is pending, see ``Conversation.quiet``."""
+        return self._conversation is not None and self._sides is SAME_SIDES and self._conversation.quiet
+
+    def skip(self, sizes: Mapping[str, int]) -> Dialogue:
+        """Says that so many bytes of each side were frames that somebody else has followed; gives the dialogue."""
+        assert self._conversation is not None
+        for side, size in sizes.items():
+            self._conversation.skip(side, size)
+            self.link.bytes[side, "captured"] += size
+            self.link.bytes[side, "frames"] += size
+        return self._conversation.dialogue
+
     def take(self, event: tcp.Event) -> list[Item]:
         """The items that a TCP event completes."""
         if isinstance(event, tcp.Data):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation.events import Description, Frame, Message
@@ -108,6 +108,19 @@ class Dialogue:
         request = None if frame.request is None else frame.request.value
         frames = Frames(frame.value, request, self.names)
         return records(self.protocol.name).declared_messages(frame, frames)
+
+    @property
+    def usual(self) -> bool:
+        """Whether frames may come next of which ``skipped`` says all that matters; if not, each is to be observed."""
+        return False
+
+    def skipped(self, clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
+        """Takes note of frames that were followed elsewhere, as the protocol's pairing declares them.
+
+        Args:
+            clients: what the client called itself in them.
+            calls: API and version of the requests, all of which were answered.
+        """
 
     def summary(self) -> dict[str, Any]:
         """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""

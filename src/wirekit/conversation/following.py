@@ -97,6 +97,20 @@ class Conversation:
         """The requests that wait for their response."""
         return list(self.dialogue.requests.values())
 
+    @property
+    def quiet(self) -> bool:
+        """Whether somebody else may follow the next frames: both sides are at the begin of one, no request waits."""
+        pending = any(each.buffer or each.lost or not each.headed for each in self._directions.values())
+        dialogue = self.dialogue
+        return not pending and not dialogue.requests and dialogue.frame_limit is None and dialogue.usual
+
+    def skip(self, side: str, size: int) -> None:
+        """Says that the next ``size`` bytes of a direction were whole clean frames, followed by somebody else."""
+        direction = self._direction(side)
+        direction.offset += size
+        direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
+        direction.short = 0 if size else direction.short
+
     def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
         """Takes the next bytes of a direction; gives what they complete.
 

@@ -84,6 +84,17 @@ class Calls:
             outcome = "one_way" if about.role == "request" else "event"
         return call_id, [*emitted, *self._completed(call, outcome)]
 
+    def add(self, number: int, errors: int, facts: Row) -> None:
+        """Takes note of calls whose rows somebody else gives.
+
+        Args:
+            number, errors: how many there are, and how many of them have an error.
+            facts: columns of the connection that they say.
+        """
+        self._number += number
+        self._errors += errors
+        self._facts = {**facts, **self._facts}
+
     def end(self) -> Iterator[Emitted]:
         """The calls without an answer, and the connection."""
         for call in self._waiting.values():

@@ -95,6 +95,13 @@ class Writer:
         for link, item in items:
             yield from self._item(name, link, item)
 
+    def calls_of(self, name: str, link: Link) -> Calls:
+        """The calls of a connection of the named capture."""
+        calls = self._calls.get(id(link))
+        if calls is None:
+            calls = self._calls[id(link)] = Calls(name, link)
+        return calls
+
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
         """Takes bytes of a connection that nobody could decode, and nothing else of it."""
         self.summary.file(name).count(link, piece)
@@ -164,9 +171,7 @@ class Writer:
         self._add("quarantine", row, len(payload))
 
     def _take(self, name: str, link: Link, item: Item | None) -> None:
-        calls = self._calls.get(id(link))
-        if calls is None:
-            calls = self._calls[id(link)] = Calls(name, link)
+        calls = self.calls_of(name, link)
         if isinstance(item, Frame):
             call_id, emitted = calls.frame(item)
             for table, row, size in emitted:

@@ -5,7 +5,8 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.contents import NOT_THERE, Contents
-from wirekit.road.index import Index
+from wirekit.road.index import Begun, Index
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
@@ -34,7 +35,7 @@ from wirekit.tables.columns import (
     OFFSETS,
     SIDES,
 )  # fmt: skip
-from wirekit.tables.records import records
+from wirekit.tables.records import Row, records
 from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
@@ -48,6 +49,28 @@ OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 ERROR = ("error_code", "error")
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Frames of a begun connection that are in the tables.
+
+    Attributes:
+        flow: the connection.
+        places: of each side, where they end in ``Streams.stream``.
+        calls, errors: how many calls they are, and how many of these have an error.
+        facts: columns of the table ``connections``.
+        clients: what the client calls itself in them.
+        answered: (API, version) of the calls.
+    """
+
+    flow: int
+    places: tuple[int, int]
+    calls: int
+    errors: int
+    facts: Row
+    clients: list[str | None]
+    answered: list[tuple[str, int]]
+
+
 class Assembly:
     """The tables of the connections that are usual.
 
@@ -55,14 +78,25 @@ class Assembly:
         file: the capture, as it was named to the run.
         streams, index, contents: what was read of it.
         address: of each endpoint's number the text.
+        begun: connections of which objects give the other frames, and the row of ``connections``.
     """
 
-    def __init__(self, file: str, streams: Streams, index: Index, contents: Contents, address: Any) -> None:
+    def __init__(
+        self,
+        file: str,
+        streams: Streams,
+        index: Index,
+        contents: Contents,
+        address: Any,
+        begun: Mapping[int, Begun] | None = None,
+    ) -> None:
         self.file, self.streams, self.index, self.contents = file, streams, index, contents
         self.facts = contents.facts
         self.flows = np.flatnonzero(~contents.odd)
         self._address = address
-        kept = ~contents.odd[index.connection]
+        self.begun = {flow: each for flow, each in (begun or {}).items() if not contents.odd[flow]}
+        self.whole = np.array([flow for flow in self.flows.tolist() if flow not in self.begun], np.int64)
+        kept = ~contents.odd[index.connection] & contents.kept
         self.frames = np.flatnonzero(kept)
         self.first = np.flatnonzero(kept & (index.request < 0))
         self.call_of = np.full(index.connection.size, -1, np.int64)
@@ -101,12 +135,41 @@ class Assembly:
             summary.calls[facts.protocols[protocol], name, known, facts.roles[role]] += count
         for each in self.messages:
             summary.messages[each[2].partition(".")[0]] += each[0].size
-        for flow in self.flows.tolist():
+        for flow in self.whole.tolist():
             summary.connections[self.index.protocols[flow]] += 1
         for fate, sizes in self._bytes().items():
-            size = int(sizes[self.flows].sum())
+            size = int(sizes[self.whole].sum())
             if size:
                 summary.bytes[fate] += size
+
+    def followed(self) -> Iterator[Followed]:
+        """What objects have to know of the frames of begun connections that are in the tables."""
+        calls, index, facts = self._calls[0], self.index, self.facts
+        flows = np.array(sorted(self.begun), np.int64)
+        told = self._declared_of_connections(flows)
+        columns = {name: column.to_pylist() for name, column in told.items()}
+        connection, failed = index.connection[self.first], np.asarray(calls.column("error").is_valid())
+        order = np.argsort(connection, kind="stable")
+        bounds = np.searchsorted(connection[order], [flows, flows + 1])
+        clients = calls.column("client")
+        for number, flow in enumerate(flows.tolist()):
+            rows = order[bounds[0, number] : bounds[1, number]]
+            first = self.first[rows]
+            pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
+            frames = np.arange(index.begins[flow], index.begins[flow + 1])
+            frames = frames[self.contents.kept[frames]]
+            ends = list(self.begun[flow].places)
+            for side in range(2):
+                ends[side] = int(index.stop[frames[index.side[frames] == side]].max(initial=ends[side]))
+            yield Followed(
+                flow,
+                (ends[0], ends[1]),
+                rows.size,
+                int(failed[rows].sum()),
+                {name: values[number] for name, values in columns.items() if values[number] is not None},
+                clients.take(pa.array(rows)).unique().to_pylist(),
+                [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
+            )
 
     # Ids, and what all rows of a connection or call have
 
@@ -121,7 +184,8 @@ class Assembly:
         """Of all flows; null for odd ones."""
         found: list[str | None] = [None] * self.index.odd.size
         for flow, client, server in zip(self.flows.tolist(), *self._ends, strict=True):
-            found[flow] = connection_id(self.file, client, server, 0)
+            ordinal = self.begun[flow].ordinal if flow in self.begun else 0
+            found[flow] = connection_id(self.file, client, server, ordinal)
         return pa.array(found, pa.string())
 
     @cached_property
@@ -133,6 +197,12 @@ class Assembly:
             columns[f"{side}_address"] = pa.array([host.strip("[]") for host, _, _ in parts], pa.string())
             columns[f"{side}_port"] = pa.array([int(port) for _, _, port in parts], pa.int32())
         return columns
+
+    def _addresses_of(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
+        place = np.zeros(self.index.odd.size, np.int64)
+        place[self.flows] = np.arange(self.flows.size)
+        take = pa.array(place[flows])
+        return {name: column.take(take) for name, column in self._addresses.items()}
 
     @cached_property
     def _frame_ids(self) -> pa.Array:
@@ -146,7 +216,8 @@ class Assembly:
     def _positions(self) -> NDArray[Any]:
         """Of ``frames``, where in their direction they begin."""
         index, frames = self.index, self.frames
-        return index.start[frames] - self.streams.starts[index.connection[frames], index.side[frames]]
+        of_side = index.connection[frames], index.side[frames]
+        return index.start[frames] - self.streams.starts[of_side] + self.streams.offsets[of_side]
 
     @cached_property
     def _place(self) -> NDArray[Any]:
@@ -229,8 +300,6 @@ class Assembly:
         asked_at, answered_at = index.time[first], index.time[response]
         sizes = index.stop - index.start
         flow = index.connection[first]
-        place = np.zeros(index.odd.size, np.int64)
-        place[self.flows] = np.arange(self.flows.size)
         columns = {
             "call_id": self._call_ids,
             "connection_id": self._connection_ids.take(pa.array(flow)),
@@ -239,7 +308,7 @@ class Assembly:
             "protocol": self._protocols(first),
             **self._described(first),
             "outcome": OUTCOMES.take(pa.array(outcome)),
-            **{name: column.take(pa.array(place[flow])) for name, column in self._addresses.items()},
+            **self._addresses_of(flow),
             "request_time": _times(asked_at),
             "response_time": _times(answered_at, ~answered),
             "latency_us": pa.array(answered_at - asked_at, mask=~answered),
@@ -387,7 +456,7 @@ class Assembly:
         )
 
     def _connection_table(self) -> pa.Table:
-        flows, streams = self.flows, self.streams
+        flows, streams = self.whole, self.streams
         count = flows.size
         calls, columns = self._calls[0], {}
         of_call = self.index.connection[self.first]
@@ -407,7 +476,7 @@ class Assembly:
                 "file": pa.repeat(self.file, count),
                 "date": _days(opened),
                 "protocol": pa.array(self.index.protocols, pa.string()).take(pa.array(flows)),
-                **self._addresses,
+                **self._addresses_of(flows),
                 "ordinal": pa.repeat(pa.scalar(0, pa.int32()), count),
                 "opened": _times(opened),
                 "closed": _times(closed),
@@ -416,11 +485,11 @@ class Assembly:
                 "calls": pa.array(np.bincount(of_call, minlength=self.index.odd.size)[flows]),
                 "errors": pa.array(np.bincount(failed, minlength=self.index.odd.size)[flows]),
                 **columns,
-                **self._declared_of_connections(),
+                **self._declared_of_connections(flows),
             },
         )
 
-    def _declared_of_connections(self) -> dict[str, pa.Array]:
+    def _declared_of_connections(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
         """The declared columns of ``connections``: the first value that is not null."""
         pieces = [(frames, each) for frames, each in self.contents.rows if each.table == CONNECTIONS.name]
         found = {}
@@ -432,7 +501,7 @@ class Assembly:
             there = there[np.argsort(frames[there], kind="stable")[::-1]]
             winner = np.full(self.index.odd.size, -1, np.int64)
             winner[self.index.connection[frames[there]]] = there
-            winner = winner[self.flows]
+            winner = winner[flows]
             found[name] = values.take(pa.array(winner, mask=winner < 0))
         return found
 

@@ -7,6 +7,7 @@ has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Igno
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
 from wirekit.pipeline.ids import connection_id
+from wirekit.road.index import Begun
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, STATE, Streams, word
 from wirekit.road.windows import Window
@@ -27,6 +29,11 @@ from wirekit.road.windows import Window
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from wirekit.pipeline.calls import Calls
+    from wirekit.road.assembly import Followed as FollowedFrames
+
+MOST_BEGINNING = 64
+"""Pieces of a connection in a window that objects get before they get all of them."""
 SIDES: tuple[Side, Side] = ("client", "server")
 Followed = tuple[Link, Item | None]
 """An item of a connection, None for its end."""
@@ -81,6 +88,7 @@ class Connections:
         self._choice = choice
         self._settings = settings
         self._files = files
+        self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
         self._flows: dict[tuple[int, int], Flow] = {}
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
 
@@ -118,16 +126,61 @@ class Connections:
             if known.state is not None and known.state[STATE.index("over")] >= 0:
                 self._ending[streams.between(flow)] = int(known.state[STATE.index("over")])
 
-    def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
-        """A plain connection of a window, of which a follower gets the bytes."""
+    def begin(self, streams: Streams, flow: int) -> tuple[list[Followed], Begun | None]:
+        """The first frames of a plain connection in a window, up to a point at which nothing is pending, if any.
+
+        ``followed`` goes on from there, or from where ``skip`` says.
+        """
         known = self._flow(streams, flow)
-        told = known.link is None and known.count > 0  # all of it, in an earlier window
+        if known.link is None and known.count > 0:
+            return [], None
+        self._link_of(streams, flow, known)
+        places, items = list(map(int, streams.starts[flow])), list[Followed]()
+        for count, (_, event) in enumerate(_events(streams, flow)):
+            if known.follower is not None and known.follower.quiet:
+                break
+            if not isinstance(event, Data) or count >= MOST_BEGINNING:
+                self._places[flow] = places[0], places[1]
+                return items, None
+            items += self._told(known, [event])
+            places[SIDES.index(event.direction)] += len(event.data)
+        self._places[flow] = begun = places[0], places[1]
+        link = known.link
+        if link is None or known.follower is None or not known.follower.quiet:
+            return items, None
+        return items, Begun(link.protocol, link.ordinal, begun)
+
+    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> None:
+        """Says which frames of a begun connection others have told of."""
+        known = self._flow(streams, flow)
+        assert known.follower is not None
+        begins, ends = self._places[flow], frames.places
+        sizes = {str(side): ends[number] - begins[number] for number, side in enumerate(SIDES)}
+        known.follower.skip(sizes).skipped(frames.clients, frames.answered)
+        calls.add(frames.calls, frames.errors, frames.facts)
+        self._places[flow] = frames.places
+
+    def link(self, streams: Streams, flow: int) -> Link:
+        """A connection that is begun."""
+        link = self._flow(streams, flow).link
+        assert link is not None
+        return link
+
+    def _link_of(self, streams: Streams, flow: int, known: Flow) -> None:
+        """Makes the link of a connection of which nothing was told so far."""
         size = streams.stops[flow] - streams.starts[flow]
-        if known.link is None and not told and (streams.known[flow] or size.any() or streams.final[flow]):
+        if known.link is None and (streams.known[flow] or size.any() or streams.final[flow]):
             known.opened, known.known = int(streams.opened[flow]), bool(streams.known[flow])
             known.client, known.server = int(streams.client[flow]), int(streams.server[flow])
             known.link = self._link(known)
-        for _, event in sorted(_events(streams, flow), key=itemgetter(0)):
+
+    def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
+        """A plain connection of a window, of which a follower gets the bytes that nobody has taken yet."""
+        known = self._flow(streams, flow)
+        told = known.link is None and known.count > 0  # all of it, in an earlier window
+        if not told:
+            self._link_of(streams, flow, known)
+        for _, event in _events(streams, flow, self._places.pop(flow, None)):
             yield from self._told(known, [event])
         again = streams.duplicates[flow].tolist()
         yield from self._told(
@@ -324,17 +377,29 @@ def _segment(packets: Packets, row: int, files: list[int]) -> Segment:
     )
 
 
-def _events(streams: Streams, flow: int) -> Iterator[tuple[int, Event]]:
-    """Bytes and ends of both sides of a plain connection, each with its rank."""
-    for side, name in enumerate(SIDES):
-        first = begin = int(streams.starts[flow, side])
-        before = int(streams.offsets[flow, side])
-        stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
-        while begin < stop:
-            end, time_us = int(streams.ends[piece]), int(streams.times[piece])
-            data = streams.stream[begin:end].tobytes()
-            yield int(streams.ranks[piece]), Data(name, data, before + begin - first, time_us, 0, 0)
-            begin, piece = end, piece + 1
-        rank, time_us = streams.ended[flow, side].tolist()
-        if rank >= 0:
-            yield rank, Closed(name, "fin", time_us)
+def _events(streams: Streams, flow: int, places: tuple[int, int] | None = None) -> Iterator[tuple[int, Event]]:
+    """Bytes and ends of both sides of a plain connection in the order of their ranks, which are with them.
+
+    Args:
+        places: of each side, where in ``Streams.stream`` what is wanted begins; by default where its bytes do.
+    """
+    begins = streams.starts[flow].tolist() if places is None else places
+    sides = [_events_of(streams, flow, side, begins[side]) for side in range(2)]
+    return heapq.merge(*sides, key=itemgetter(0))
+
+
+def _events_of(streams: Streams, flow: int, side: int, begin: int) -> Iterator[tuple[int, Event]]:
+    """Those of one side."""
+    name, first = SIDES[side], int(streams.starts[flow, side])
+    before = int(streams.offsets[flow, side])
+    stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
+    if begin > first:
+        piece = int(np.searchsorted(streams.ends, begin, side="right"))
+    while begin < stop:
+        end, time_us = int(streams.ends[piece]), int(streams.times[piece])
+        data = streams.stream[begin:end].tobytes()
+        yield int(streams.ranks[piece]), Data(name, data, before + begin - first, time_us, 0, 0)
+        begin, piece = end, piece + 1
+    rank, time_us = streams.ended[flow, side].tolist()
+    if rank >= 0:
+        yield rank, Closed(name, "fin", time_us)

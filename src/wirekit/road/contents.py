@@ -6,6 +6,7 @@ objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,7 @@ class Contents:
     Attributes:
         facts: of all frames.
         odd: of each connection, whether it is left to objects.
+        kept: of each frame, whether it is not behind the last point at which nothing of a begun connection is pending.
         rows: declared rows, with the frame of each.
         messages: the messages.
         holders: the frames of which messages are declared.
@@ -89,19 +91,21 @@ class Contents:
 
     facts: Facts
     odd: NDArray[Any]
+    kept: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
     holders: list[NDArray[Any]] = field(default_factory=list)
 
 
-def read_contents(stream: NDArray[Any], index: Index) -> Contents:
+def read_contents(stream: NDArray[Any], index: Index, begun: Iterable[int] = ()) -> Contents:
     """Decodes the frames of an index.
 
     Args:
         stream: the bytes that the index is about.
         index: the frames; those of odd connections are not looked at.
+        begun: flows of which objects follow what comes before and after.
     """
-    return _Reader(stream, index).read()
+    return _Reader(stream, index).read(begun)
 
 
 class _Reader:
@@ -113,14 +117,16 @@ class _Reader:
         self.row_of = np.zeros(index.kind.size, np.int64)
         self.names: dict[str, _Names] = {}
 
-    def read(self) -> Contents:
+    def read(self, begun: Iterable[int]) -> Contents:
         """All of them."""
         index = self.index
         facts = _facts(index)
-        contents = Contents(facts, self.odd)
+        contents = Contents(facts, self.odd, np.ones(index.kind.size, bool))
         for members in _alike(facts, index):
             self._scan(members, facts)
         self._silence(facts)
+        for flow in begun:
+            self._cut(flow, facts, contents.kept)
         self._name()
         for group in self.groups:
             try:
@@ -214,6 +220,16 @@ class _Reader:
         asked = self.index.request
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
+
+    def _cut(self, flow: int, facts: Facts, kept: NDArray[Any]) -> None:
+        """Leaves to objects what comes after the last frame behind which no request waits."""
+        begin, end = self.index.begins[flow], self.index.begins[flow + 1]
+        asks = facts.answered[begin:end].astype(np.int64)
+        waiting = np.cumsum(asks - (self.index.request[begin:end] >= 0))
+        none = np.flatnonzero(waiting == 0)
+        last = int(none[-1]) + 1 if none.size else 0
+        kept[begin + last : end] = False
+        self.odd[flow] |= not last
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])

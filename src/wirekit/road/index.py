@@ -68,22 +68,45 @@ class Index:
     tails: NDArray[Any]
 
 
-def index_frames(streams: Streams, choice: Choice, address: Callable[[int], str]) -> Index:
-    """The frame index of the plain connections that are whole in a window, from their handshake to their end.
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A connection that objects have followed to a point at which nothing is pending.
+
+    Attributes:
+        protocol: its name.
+        ordinal: its number among those of its endpoints.
+        places: of each side, where the next frame begins in ``Streams.stream``.
+    """
+
+    protocol: str
+    ordinal: int
+    places: tuple[int, int]
+
+
+def index_frames(
+    streams: Streams, choice: Choice, address: Callable[[int], str], begun: Mapping[int, Begun] | None = None
+) -> Index:
+    """The frame index of the plain connections that are whole in a window, and of those that are begun.
 
     Args:
         streams: the flows.
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
+        begun: connections that objects have followed so far, by flow.
     """
+    begun = begun or {}
     odd = streams.odd | ~streams.known | streams.resumed | ~streams.final
+    odd[list(begun)] = True
     protocols = recognised(streams, choice, address, odd)
+    starts = streams.starts.copy()
+    for flow, each in begun.items():
+        odd[flow], protocols[flow], starts[flow] = False, each.protocol, each.places
     names = sorted({name for name in protocols if name})
     pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}
     for flow, name in enumerate(protocols):
         if name and name not in pairings:
             odd[flow] = True
-    (connection, side, start, stop, time), tails = cut_frames(streams, protocols, odd)
+    (connection, side, start, stop, time), tails = cut_frames(streams, protocols, odd, starts)
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -154,9 +177,15 @@ def _asked(
 
 
 def cut_frames(
-    streams: Streams, protocols: list[str], odd: NDArray[Any]
+    streams: Streams, protocols: list[str], odd: NDArray[Any], begins: NDArray[Any] | None = None
 ) -> tuple[tuple[NDArray[Any], ...], NDArray[Any]]:
-    """Connection, side, start, stop and time of each frame, by connection and arrival; and the tails."""
+    """Connection, side, start, stop and time of each frame, by connection and arrival; and the tails.
+
+    Args:
+        streams, protocols, odd: of each flow.
+        begins: (flow, side) where the first frame begins; by default where the side's bytes do.
+    """
+    begins = streams.starts if begins is None else begins
     flows = np.array([flow for flow, name in enumerate(protocols) if name and not odd[flow]], np.int64)
     lengths = {
         (name, side): _length(name, side) for name in {protocols[flow] for flow in flows.tolist()} for side in SIDES
@@ -164,7 +193,7 @@ def cut_frames(
     each = [lengths[protocols[flow], side] for flow in flows.tolist() for side in SIDES]
     framed = np.array([length is not None for length in each], bool)
     told = np.array([length or (0, 1, 0, 0, 0, -1) for length in each], np.int64).reshape(-1, 6)
-    starts, stops, pieces = (array[flows].ravel() for array in (streams.starts, streams.stops, streams.pieces))
+    starts, stops, pieces = (array[flows].ravel() for array in (begins, streams.stops, streams.pieces))
     fits, tails = np.zeros(starts.size, bool), starts.copy()
     room = 1024 + streams.stream.size // 64
     while True:

@@ -26,7 +26,7 @@ from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.connections import SIDES, Connections
 from wirekit.road.contents import read_contents
-from wirekit.road.index import Index, index_frames
+from wirekit.road.index import Begun, Index, index_frames
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
@@ -109,21 +109,31 @@ def _of_window(
     name: str, window: Window, streams: Streams, connections: Connections, job: Job, writer: Writer, tables: Set[str]
 ) -> Iterator[Batch]:
     """The tables of what the connections of a window carry."""
-    index = index_frames(streams, job.choice, window.packets.endpoints.text)
-    contents = read_contents(streams.stream, index)
+    begun: dict[int, Begun] = {}
+    reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
+    for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
+        beginning, each = connections.begin(streams, flow)
+        yield from writer.items(name, beginning)
+        if each is not None:
+            begun[flow] = each
+    index = index_frames(streams, job.choice, window.packets.endpoints.text, begun)
+    contents = read_contents(streams.stream, index, begun)
     if job.values:
         contents.odd[:] = True
-    assembly = Assembly(name, streams, index, contents, window.packets.endpoints.text)
+    assembly = Assembly(name, streams, index, contents, window.packets.endpoints.text, begun)
     yield from assembly.batches(tables)
     assembly.count(writer.summary.file(name))
+    for frames in assembly.followed():
+        calls = writer.calls_of(name, connections.link(streams, frames.flow))
+        connections.skip(frames.flow, streams, calls, frames)
     plain = _Plain(streams, index, window.packets)
     for flow in range(streams.odd.size):
-        if not contents.odd[flow]:
+        if not contents.odd[flow] and flow not in begun:
             for link, piece in plain.tails(flow):
                 yield from writer.piece(name, link, piece)
             connections.assembled(window, streams, flow)
             continue
-        found = None if index.odd[flow] else plain.connection(flow)
+        found = None if index.odd[flow] or flow in begun else plain.connection(flow)
         if found is not None:
             items = connections.whole(window, streams, flow, *found)
         elif streams.odd[flow]:

@@ -17,7 +17,7 @@ Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -271,6 +271,18 @@ class KafkaDialogue(Dialogue):
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
             for request in self.requests.forget_before(frame.request.offset):
                 self._pass(request.description)
+
+    @property
+    def usual(self) -> bool:
+        """Whether requests and responses follow whose layouts are those of the versions asked for."""
+        plain = all(layout == version for (_, version), layout in self.layouts.items())
+        return plain and set(self.expects.values()) == {"frames"}
+
+    def skipped(self, clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
+        """Takes note of client ids, and that the broker answers in the versions asked for."""
+        self.client_ids.update(clients)
+        for api, version in calls:
+            self.layouts.setdefault((api, version), version)
 
     def _pass(self, request: Description) -> None:
         """Notes that a request will not be answered any more, if the broker keeps to the order."""

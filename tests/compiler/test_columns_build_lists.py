@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import wirekit
 from tests.agreement.law import LISTS, rebuild
 from tests.compiler.test_columns_lists import PROTOCOL, SAMPLES
-from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.building import source
 from wirekit.compiler.columns import program, scan
 from wirekit.compiler.columns.front import is_told
@@ -89,14 +88,12 @@ PROTOCOLS = (PROTOCOL, OWN)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The layouts, and kernels of their own, are there for these tests only."""
+def registered() -> Iterator[None]:
+    """The layouts are there for these tests only."""
     registry = wirekit.registry
     for protocol in PROTOCOLS:
         register(protocol)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(columns_cache.VARIABLE, str(tmp_path_factory.mktemp("kernels")))
-        yield
+    yield
     for protocol in PROTOCOLS:
         for name in protocol.layouts:
             del registry._schemas[protocol.key(name)]

@@ -26,7 +26,22 @@ from wirekit.program.values import LONGEST, Picked, Scope, Value
 from wirekit.program.values import Place as Source
 from wirekit.program.write_branches import UNREAD, Branches
 from wirekit.program.write_fields import Refusal, known
-from wirekit.program.write_steps import CHOOSING, Ask, Finish, Message, Note, Reserve, Store, Sum, Tell, Unread
+from wirekit.program.write_steps import (
+    CHOOSING,
+    Ask,
+    Bytes,
+    Each,
+    Finish,
+    Join,
+    Message,
+    Note,
+    Reserve,
+    Store,
+    Sum,
+    Take,
+    Tell,
+    Unread,
+)
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.protobuf import Message as Type
 
@@ -61,6 +76,7 @@ class WriteProgram:
         element: by the number of a list, the register with the index of its element.
         watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of what
             nothing may have read; the register has the index of the value that was read last.
+        fixed: bytes that all numbers outside of lists take, for a first guess of the room.
         registers: how many there are; ``constants`` has those of numbers, ``stamps`` those that begin with -1.
     """
 
@@ -72,6 +88,7 @@ class WriteProgram:
     messages: list[Built]
     element: dict[int, int]
     watched: dict[int, list[tuple[int, int, int]]]
+    fixed: int
     registers: int
     constants: dict[int, int]
     stamps: list[int]
@@ -535,10 +552,26 @@ def write(
         writer.built,
         writer.element,
         watched,
+        _fixed(writer.body),
         writer.registers,
         writer.constants,
         list(writer.stamps.values()),
     )
+
+
+def _fixed(body: Body) -> int:
+    """Bytes that numbers take, those of lists left out."""
+    size = 0
+    for step in body:
+        match step:
+            case Take(number=ir.Number() as number) | Bytes(number=ir.Number() as number) | Join(number=number):
+                size += number.size
+            case Store(number=number):
+                size += number.size
+            case Each():
+                continue
+        size += sum(_fixed(inner) for inner in step.bodies())
+    return size
 
 
 def _unfit(key: str, error: Unfit) -> Misuse:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEAST = 4096  # bytes of room for a first guess
-A_ROW = 64  # bytes for numbers without a column, for a first guess
+A_ROW = 256  # bytes of numbers in a row that room is made for at once
 
 
 @dataclass(eq=False, slots=True)
@@ -96,12 +96,13 @@ def run(
         values = (known or {}).get(name)
         inputs[column.slot] = Input(op.WHOLE, np.full(batch.num_rows, -1) if values is None else values, NOTHING)
     tables = [table(key, message, batch, rows) for message in program.messages]
-    room = front + LEAST + A_ROW * batch.num_rows
-    room += sum(each.total + each.values.nbytes for each in inputs.values()) + sum(each.total for each in tables)
-    output, registers, code = Output(room), words.registers.copy(), words.code.copy()
+    room = front + LEAST + min(program.fixed, A_ROW) * batch.num_rows
+    room += sum(each.total for each in inputs.values()) + sum(each.total for each in tables)
+    room += sum(inputs[column.slot].values.nbytes for column in program.columns if column.within is not None)
+    registers, code = words.registers.copy(), words.code.copy()
     described, alive = _table(program, inputs, tables, ends)
     state = np.array([front, 0, batch.num_rows, choosing], np.int64)
-    function = cache.builder()
+    output, function = Output(room), cache.builder()
     while True:
         described[op.OUT], described[op.OUT_SIZE] = _address(output.array), output.array.size
         fault = int(function(code, registers, described, state))

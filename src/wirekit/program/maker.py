@@ -191,7 +191,7 @@ class Maker:
         if path in self.paths:
             if not any(column.path == path for column in self.merging):
                 raise unfit(self.key, path, "a second column of that name")
-            return self.column(f"{path}:{dtype or (coding.name if coding else kind)}", kind, dtype, table, unit, coding)
+            return self.column(f"{path}:{dtype or kind}", kind, dtype, table, unit, coding)
         slot = len(self.columns)
         column = Column(path, kind, dtype, self.maybe, table, slot, unit, self.around, self.maybe, coding)
         self.columns.append(column)

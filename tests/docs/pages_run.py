@@ -23,7 +23,7 @@ from typing import Any
 
 BLOCK = re.compile(r"^(?P<head>```(?P<language>\w+)(?P<rest>[^\n]*))\n(?P<text>.*?)^```$", re.M | re.S)
 ALONE = re.compile(
-    r"(?P<command>wirekit (?:[^|<>;&$`\"]|\"[^\"]*\")*?)(?: \| head -(?P<lines>\d+)| > (?P<file>\S+)(?: 2>&1)?)?"
+    r"(?P<command>wirekit (?:[^|<>;&$`\"]|\"[^\"]*\")*?)(?: \| head -(?P<lines>\d+)| > (?P<file>\S+)(?P<both> 2>&1)?)?"
 )
 """A command of wirekit alone, the first lines of its output, or its output in a file."""
 
@@ -72,10 +72,10 @@ def _printed(command: str) -> str:
         return ""
     alone = ALONE.fullmatch(command)
     if alone is not None and "PYTHONPATH" not in os.environ:
-        printed = _in_process(shlex.split(alone["command"])[1:])
+        printed, said = _in_process(shlex.split(alone["command"])[1:], apart=bool(alone["file"]) and not alone["both"])
         if alone["file"]:
             Path(alone["file"]).write_text(printed, encoding="utf-8")
-            return ""
+            return said
         return "".join(printed.splitlines(keepends=True)[: int(alone["lines"])]) if alone["lines"] else printed
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     run = subprocess.run(
@@ -89,15 +89,18 @@ def _printed(command: str) -> str:
     return run.stdout
 
 
-def _in_process(arguments: list[str]) -> str:
+def _in_process(arguments: list[str], *, apart: bool) -> tuple[str, str]:
+    """What a command prints, and what it says on standard error if that is wanted apart."""
     from wirekit.cli import main
 
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    error = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) if apart else out
     threshold = gc.get_threshold()
-    with redirect_stdout(out), redirect_stderr(out), suppress(SystemExit):
+    with redirect_stdout(out), redirect_stderr(error), suppress(SystemExit):
         main(arguments)
     gc.set_threshold(*threshold)
-    return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode() for stream in (out, error)]  # type: ignore[attr-defined]
+    return texts[0], texts[1] if apart else ""
 
 
 def _python(text: str, names: dict[str, Any], page: str) -> Iterator[Wrong]:

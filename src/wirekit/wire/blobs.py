@@ -172,7 +172,7 @@ class Padding(Bytes):
 
 
 class String(Bytes):
-    """Text, UTF-8 by default.
+    r"""Text, UTF-8 by default.
 
     Bytes that are not UTF-8 are kept as lone surrogates (Python's ``surrogateescape``), with a bad ``utf-8`` check.
     What is no text in another encoding is U+FFFD, with a bad check of that name, and ``$raw`` keeps the bytes.
@@ -243,7 +243,7 @@ class Custom(Bytes):
 
     >>> def parse(data): return [byte / 10 for byte in data]
     >>> def build(value): return bytes(round(10 * each) for each in value)
-    >>> Custom(2, parse=parse, build=build, name="tenths").coding.decode(b"\x05\x0a")
+    >>> Custom(2, parse=parse, build=build, name="tenths").coding.decode(bytes([5, 10]))
     [0.5, 1.0]
     """
 
@@ -302,7 +302,7 @@ def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
 
 
 class Delimited(Node):
-    """UTF-8 with a delimiter behind it, which files of lines are made of, and which C's strings are.
+    r"""UTF-8 with a delimiter behind it, which files of lines are made of, and which C's strings are.
 
     Args:
         end: the delimiter.

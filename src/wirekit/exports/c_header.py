@@ -117,7 +117,7 @@ class _Writer:
 
     def _field(self, node: ir.Node, name: str, path: str, offset: int, size: int) -> str:
         note = ""
-        while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields)):
+        while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields, ir.Coded)):
             if isinstance(node, ir.Named):
                 table = self._tables.setdefault(id(node.table), (node.table, self._unique(node.table.name)))
                 note = f", enum {table[1]}"
@@ -158,6 +158,8 @@ def fixed(node: ir.Node) -> int | None:
         case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
             return fixed(inner)
         case ir.Constant(node=inner) | ir.Optional(node=inner):
+            return fixed(inner)
+        case ir.Coded(blob=inner):
             return fixed(inner)
         case ir.Blob(length=Literal(value=int(size))):
             return size

@@ -277,6 +277,9 @@ class _Writer:
                 return [{"id": name, "type": self._bits(node, name)}]
             case ir.Blob():
                 return self._blob(name, node, kind)
+            case ir.Coded(blob=blob):
+                self.note("what bytes stand for (an encoding, a function) is read as bytes")
+                return self._blob(name, blob, kind)
             case ir.Delimited(end=end):
                 if len(end) != 1:
                     raise Unsaid("text up to more than one byte")

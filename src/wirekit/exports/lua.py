@@ -178,6 +178,9 @@ class _Writer:
                 return self._bits(number, fields, path, name)
             case ir.Blob():
                 return self._blob(node, path, name)
+            case ir.Coded(blob=blob):
+                self.notes.add(f"{self.key}.{path}", "what bytes stand for (an encoding, a function) is shown as bytes")
+                return self.node(blob, path)
             case ir.Delimited(end=end, decimal=decimal, lines=True):
                 return f"delimited({self.field(path, name, 'string')}, {text(end)}, {boolean(decimal)})"
             case ir.Structure():

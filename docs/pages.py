@@ -163,8 +163,10 @@ def commands() -> str:
         for name in COMMANDS:
             command = group.get_command(outer, name)
             assert command is not None
-            context = click.Context(command, outer, info_name=name, terminal_width=110, max_content_width=110)
-            lines += [f"## wirekit {name}", "", "```text", *command.get_help(context).splitlines(), "```", ""]
+            # A command keeps the names of its help option from its first call, which may have been without the group.
+            fresh = click.Command(name, params=command.params, help=command.help, epilog=command.epilog)
+            context = click.Context(fresh, outer, info_name=name, terminal_width=110, max_content_width=110)
+            lines += [f"## wirekit {name}", "", "```text", *fresh.get_help(context).splitlines(), "```", ""]
     return "\n".join(line.rstrip() for line in "\n".join(lines).splitlines()).rstrip() + "\n"
 
 

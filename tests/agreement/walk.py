@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from wirekit.compiler.columns.plan import start
 from wirekit.compiler.columns.programs import Program, led_program, program
 from wirekit.compiler.columns.reference import of_held
 from wirekit.compiler.columns.run import as_array
+from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.engine import Params
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import Record
@@ -256,7 +257,9 @@ def closed(batch: pa.RecordBatch, error: Error) -> bool:
 
 def compare(key: str, data: bytes, limits: Limits | None = None) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Columns against the walk over the records, and their first error against that of the schema as a whole."""
-    limits = limits or wirekit.registry[key].limits
+    if limits is None:  # what is left for values is about the same then; columns count their libraries, too
+        limits = wirekit.registry[key].limits
+        limits = replace(limits, memory=limits.memory + LIBRARIES)
     batch, errors = scan(key, data, limits=limits)
     batch.validate(full=True)
     errors.validate(full=True)

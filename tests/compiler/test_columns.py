@@ -693,7 +693,8 @@ def test_explain_prints_the_program_that_a_beginning_or_context_tells() -> None:
     with pytest.raises(Misuse, match="--front"):
         source("net.pcap")
     front = ["--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")]
-    assert "def build" in CliRunner().invoke(command, ["net.pcap", "--engine", "build-columns", *front]).output
+    building = CliRunner().invoke(command, ["net.pcap", "--engine", "build-columns", *front]).output
+    assert "take r7 = seconds as uint32 little\n" in building
 
 
 @pytest.mark.parametrize(

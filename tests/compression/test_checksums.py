@@ -83,15 +83,17 @@ def test_the_internet_checksum_of_rfc_1071() -> None:
 
 
 def test_an_unknown_name_is_the_callers_fault_and_the_known_ones_are_listed() -> None:
-    with pytest.raises(Misuse, match="no checksum is called 'md5'; known are crc32, crc32c"):
-        checksum("md5")
+    with pytest.raises(Misuse, match=r"no checksum is called 'md7'; \d+ are known, among them md5"):
+        checksum("md7")
 
 
 def test_an_algorithm_of_another_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checksums, "_CHECKSUMS", dict(checksums._CHECKSUMS))
     checksums.register(Checksum("sum8", 8, lambda data: sum(data) & 0xFF, "sum of all bytes"))
     assert checksum("sum8")(b"\x01\x02") == 3
-    assert checksums.names() == ("crc32", "crc32c", "internet", "sum8")
+    known = checksums.names()
+    assert known[:3] == ("crc32", "crc32c", "internet")
+    assert known.index("sum8") == len(checksums._CHECKSUMS) - 1, "what is registered stands in front of the catalogue"
     with pytest.raises(Misuse, match="'sum8' exists already"):
         checksums.register(checksum("sum8"))
 

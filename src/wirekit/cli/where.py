@@ -176,13 +176,13 @@ def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:
     A frame comes late if the protocol of its connection was recognised later, or segments before it were.
     """
     held: list[tuple[int, int, Numbered]] = []
-    latest = 0
+    latest = -(1 << 63)
     for number, each in enumerate(items):
         time_us = each.item.time_us if each.item is not None else None
         time_us = latest if time_us is None else time_us
         latest = max(latest, time_us)
         heapq.heappush(held, (time_us, number, each))
-        while len(held) > MOST_HELD or held[0][0] < latest - LATE_US:
+        while held and (len(held) > MOST_HELD or held[0][0] < latest - LATE_US):
             yield heapq.heappop(held)[2]
     while held:
         yield heapq.heappop(held)[2]

@@ -13,7 +13,7 @@ from wirekit.capture.files import open_capture
 from wirekit.capture.tcp import ACK, SYN, Segment
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.packets import segment_row
+from wirekit.pipeline.packet_rows import segment_row
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS, OUTPUTS, PACKETS
 

@@ -13,7 +13,8 @@ from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import find_inputs
-from wirekit.pipeline.packets import OTHER_PORT, Note, flow_of, packet_batches
+from wirekit.pipeline.packet_rows import OTHER_PORT, Note, flow_of
+from wirekit.pipeline.packets import packet_batches
 from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"

@@ -145,6 +145,13 @@ def is_compiled(source: str) -> bool:
     return folder is not None and next((folder / "__pycache__").glob(f"{name}.*.nbc"), None) is not None
 
 
+def interpreter_is_compiled() -> bool:
+    """Whether the interpreter of programs can be had without compiling it."""
+    from wirekit.runtime.loop import module_text as loop
+
+    return is_compiled(loop())
+
+
 def kernel(source: str) -> Callable[..., Any]:
     """What scans by a table, compiled when it is called first."""
     return function(source, BY_TABLE)

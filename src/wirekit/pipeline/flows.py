@@ -19,7 +19,7 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.calls import Calls
 from wirekit.pipeline.ids import frame_id
 from wirekit.pipeline.inputs import Job
-from wirekit.pipeline.packets import Note
+from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.pipeline.values import frame_value

@@ -11,7 +11,7 @@ import pyarrow as pa
 from wirekit.capture.files import open_capture
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.packets import flow_of, note_rows
+from wirekit.pipeline.packet_rows import flow_of, note_rows
 from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
 from wirekit.road.compiled import loop
 from wirekit.road.packets import PORT_BITS, Packets, numbered_flows, read_packets

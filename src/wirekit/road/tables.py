@@ -20,7 +20,7 @@ from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame,
 from wirekit.errors import WireError
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.packets import note_rows
+from wirekit.pipeline.packet_rows import note_rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly

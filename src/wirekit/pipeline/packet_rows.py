@@ -1,0 +1,150 @@
+"""Rows of the table ``packets``, made one by one: TCP segments, and notes on all that is none.
+
+Bad data never raises here: a capture that cannot be read, or not to its end, becomes a note.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
+from wirekit.capture.tcp import Segment
+from wirekit.errors import WireError
+from wirekit.pipeline.inputs import Input
+from wirekit.values import json_text
+
+MOST_RAW = 1 << 20
+OTHER_PORT = "TCP on a port that was not asked for"
+_LATEST = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a row of ``packets`` says that is no segment.
+
+    Attributes:
+        kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one, or a block, that
+            does not decode), or ``skipped`` (how many hold no segment).
+        reason: what is wrong, in words, without where.
+        path, error_offset: the field and the byte of the file.
+        text: reason and where together, for readers.
+        packets: for ``skipped``, how many by reason.
+    """
+
+    kind: str
+    reason: str = ""
+    path: str = ""
+    error_offset: int | None = None
+    text: str = ""
+    packets: dict[str, int] = field(default_factory=dict)
+
+    def dumps(self) -> str:
+        """As the column holds it."""
+        return json_text({name: getattr(self, name) for name in self.__slots__})
+
+    @classmethod
+    def loads(cls, text: str) -> Note:
+        """The inverse of ``dumps``."""
+        return cls(**json.loads(text))
+
+
+def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """Each row with the bytes of its payload."""
+    try:
+        capture = open_capture(file.path)
+    except WireError as error:
+        note = Note("unreadable", error.reason, error.path, error.offset, str(error))
+        yield _note(file, note, 0, file.size, _head(file.path))
+        return
+    except OSError as error:
+        reason = error.strerror or str(error)
+        yield _note(file, Note("unreadable", reason, text=reason), 0, file.size, b"")
+        return
+    with capture:
+        others: Counter[str] = Counter()
+        for found in segments(capture, file.number):
+            if isinstance(found, Damaged):
+                yield _damaged(file, capture, found)
+            elif isinstance(found, Skipped):
+                if found.detail:
+                    yield _undecoded(file, capture, found)
+            elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
+                others[OTHER_PORT] += 1
+            else:
+                yield segment_row(found, file.capture), len(found.payload)
+        others.update(capture.skipped)
+        yield from _counted(file, others)
+        damage = capture.damage
+        if damage is not None:
+            start = damage.offset or 0
+            note = Note("damaged", damage.reason, damage.path, damage.offset, str(damage))
+            yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
+
+
+def note_rows(
+    file: Input, capture: Capture, skipped: Iterable[Skipped], other_ports: int = 0
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows on packets that hold no segment, and on those of other ports, each with the bytes that it keeps."""
+    counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
+    for packet in skipped:
+        counts[packet.reason] += 1
+        if packet.detail:
+            yield _undecoded(file, capture, packet)
+    yield from _counted(file, counts)
+
+
+def _counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    if counts:
+        yield _note(file, Note("skipped", packets=dict(sorted(counts.items()))), 0, 0, b"")
+
+
+def segment_row(segment: Segment, capture: int) -> tuple[Any, ...]:
+    """The row of a segment of a capture, of which the number is given."""
+    time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
+    time_us = min(max(time_us, -_LATEST), _LATEST)
+    flow = flow_of(capture, source, target)
+    return flow, time_us, file, offset, source, target, sequence, acknowledgment, flags, length, payload, None
+
+
+def _undecoded(file: Input, capture: Capture, packet: Skipped) -> tuple[tuple[Any, ...], int]:
+    """The note on a packet whose headers do not decode."""
+    note = Note("packet", f"{packet.reason} packet: {packet.detail}", error_offset=packet.offset)
+    return _note(file, note, packet.offset, packet.length, capture.read(packet.offset, min(packet.length, MOST_RAW)))
+
+
+def _damaged(file: Input, capture: Capture, part: Damaged) -> tuple[tuple[Any, ...], int]:
+    """The note on a part of the file that was passed over."""
+    note = Note("packet", part.error.reason, part.error.path, part.error.offset)
+    return _note(file, note, part.offset, part.length, capture.read(part.offset, min(part.length, MOST_RAW)))
+
+
+def _note(file: Input, note: Note, start: int, length: int, raw: bytes) -> tuple[tuple[Any, ...], int]:
+    row = (flow_of(file.number, "", ""), 0, file.number, start, None, None, 0, 0, 0, length, raw, note.dumps())
+    return row, len(raw)
+
+
+def _head(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MOST_RAW)
+    except OSError:
+        return b""  # the note says that the file cannot be read
+
+
+@lru_cache(maxsize=65536)
+def flow_of(capture: int, one: str, other: str) -> int:
+    """The same for both directions, and in every process: Python's own ``hash`` is not."""
+    first, second = sorted((one, other))
+    digest = blake2b(f"{capture}\0{first}\0{second}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@lru_cache(maxsize=65536)
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])

@@ -28,7 +28,7 @@ STORED = "00000000000000000000.log"
 
 @pytest.fixture
 def known(spark: SparkSession) -> SparkSession:
-    from wirekit.spark.registering import register
+    from wirekit.spark.source import register
 
     register(spark)
     return spark

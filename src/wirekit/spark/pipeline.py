@@ -30,7 +30,7 @@ from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.spark.registering import register
+from wirekit.spark.source import register
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -32,12 +33,21 @@ from wirekit.registry import registry
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
+
+
+def register(spark: SparkSession) -> None:
+    """Makes ``spark.read.format("wirekit")`` known to a session.
+
+    Spark finds an installed package by itself, by its name, but not one that is installed as editable.
+    """
+    spark.dataSource.register(import_module("pyspark_wirekit").DefaultSource)
 
 
 @dataclass

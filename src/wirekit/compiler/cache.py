@@ -18,7 +18,6 @@ import hashlib
 import linecache
 import os
 import pickle
-import re
 import stat
 import sys
 import tempfile
@@ -84,7 +83,6 @@ def module_text(source: str, offsets: str) -> str:
         f"arrays {arrays.FINGERPRINT}, interpreters {loop.FINGERPRINT} {writing.FINGERPRINT}",
         f"offsets {offsets}",
     ]
-    source = re.sub(r"\bint32_(\w+) as offsets_", rf"{offsets}_\1 as offsets_", source)
     return "".join(f"# {line}\n" for line in told) + source
 
 

@@ -572,6 +572,35 @@ def test_rows_of_hex_are_no_dump_unless_the_first_words_count_bytes() -> None:
     assert read_input(b"0000  01 02\n0002  03 04") == Input(bytes.fromhex("01020304"), "wireshark")
 
 
+# Several dumps
+
+
+OTHER = bytes(range(256)) + b"a tail"
+TITLE = "12:00:00.000001 IP 10.0.0.1.4000 > 10.0.0.2.9092: Flags [P.], length 5\n"
+
+
+@pytest.mark.parametrize("dump", [xxd, tcpdump, wireshark, hexdump])
+@pytest.mark.parametrize("between", ["", "\n\n", TITLE])
+def test_each_dump_begins_at_offset_zero(dump: Callable[[bytes], str], between: str) -> None:
+    found = read_input((dump(FRAME) + between + dump(OTHER) + between + dump(FRAME)).encode())
+    assert found.dumps == (FRAME, OTHER, FRAME)
+    assert found.data == FRAME + OTHER + FRAME
+
+
+def test_titles_of_dumps_are_said_to_be_skipped() -> None:
+    found = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
+    assert (found.dumps, found.note) == ((FRAME, OTHER), "lines 1, 8 are no part of a dump and were skipped")
+
+
+def test_one_dump_is_not_several() -> None:
+    assert read_input(XXD.encode()).dumps == ()
+
+
+def test_counts_that_tcpdump_prints_at_its_end_are_no_damage() -> None:
+    text = tcpdump(FRAME) + "^C1 packet captured\n2 packets received by filter\n0 packets dropped by kernel\n"
+    assert read_input(text.encode()).data == FRAME
+
+
 # Dumps: what is odd is noted
 
 
@@ -658,8 +687,9 @@ def test_a_dump_that_lost_a_digit_is_never_read(
     ("text", "place"),
     [
         (XXD.replace("00000020:", "0000002O:"), "line 3, column 1: no line of a dump"),
-        (XXD.replace("00000020:", "00000000:"), "line 3, column 1: the offset goes back"),
-        (XXD + XXD, "line 7, column 1: the offset goes back"),
+        (XXD.replace("00000020:", "00000000:"), "line 3, column 1: bytes are missing after the line"),
+        (XXD.replace("00000020:", "00000010:"), "line 3, column 1: the offset goes back"),
+        (XXD + XXD[68:], "line 7, column 1: the offset goes back"),
         (XXD.replace("2031", "2g31"), "line 6, column 20: neither hex nor the text column"),
         (XXD.replace("2031 ", "2031  "), "line 6, column 25: neither hex nor the text column"),
         (XXD + "$ \n", "line 7, column 1: no line of a dump"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,17 +12,21 @@ from wirekit.cli.arguments import KeyType, schema_and_file
 from wirekit.cli.common import (
     console,
     on_terminal,
+    plural,
     print_json,
     read_bytes,
     say,
     strict_option,
 )
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.cli.input import read_input
+from wirekit.cli.input import Input, read_input
 from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry, variants
 from wirekit.values import Check
+
+if TYPE_CHECKING:
+    from wirekit.cli.packets import Payload, Piece
 
 PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than IP can have
 
@@ -85,9 +90,67 @@ def command(
         return 1
     if schema is not None:
         check_context(schema, context)
-    data = given.data
-    if len(data) in PACKET and not _is_frame(data, schema, context):
-        data = _unwrapped(data)
+    form = output or ("tree" if on_terminal() else "json")
+    if form == "json":
+        return _decode(given, schema, context, lambda each: print_json(each.to_json(spans=spans)), strict)
+    from wirekit.display.render import show
+
+    screen = console()
+    draw = partial(show, console=screen, form=form, complete=complete, indent_json=indent_json)
+    return _decode(given, schema, context, draw, strict)
+
+
+Show = Callable[[Decoded], None]
+
+
+def _decode(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
+    """Shows the frames of a dump, of packets, or of several dumps one after the other."""
+    if not given.dumps:
+        return _decode_one(given.data, schema, context, show, strict)
+    payloads = [_payload(dump, number, schema, context) for number, dump in enumerate(given.dumps, 1)]
+    if any(payloads):
+        return _decode_packets(payloads, schema, context, show, strict)
+    status = 0
+    for number, dump in enumerate(given.dumps, 1):
+        say(f"dump {number} of {len(given.dumps)}: {plural(len(dump), 'byte')}")
+        status |= _decode_one(dump, schema, context, show, strict)
+    return status
+
+
+def _decode_packets(
+    payloads: list[Payload | None], schema: str | None, context: dict[str, Any], show: Show, strict: bool
+) -> int:
+    """Shows the frames in packets, each behind the packet with its last byte."""
+    from wirekit.cli.packets import followed, joined
+
+    segments = [payload.segment for payload in payloads if payload is not None]
+    follows = schema is None or schema in registry.protocols()
+    pieces = followed(segments, schema or "") if follows else joined(segments, str(schema), context)
+    status = 0
+    for number, payload in enumerate(payloads, 1):
+        say(f"packet {number}{' is no TCP packet and was skipped' if payload is None else f', {payload.text}'}")
+        for piece in pieces:
+            if piece.number == number:
+                status |= _show_piece(piece, show, strict)
+    return status
+
+
+def _show_piece(piece: Piece, show: Show, strict: bool) -> int:
+    status = 1 if piece.text else 0
+    if piece.text:
+        say(piece.text)
+    if piece.decoded is not None:
+        show(piece.decoded)
+        status |= _complain(piece.decoded, strict)
+    return status
+
+
+def _decode_one(data: bytes, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
+    """Shows the frames of one dump, of its payload if it is a packet."""
+    payload = _payload(data, 1, schema, context)
+    if payload is not None:
+        say(f"the input is a packet {payload.text}")
+        data = payload.segment.payload
     if not data:
         return 1
     if schema is None:
@@ -95,14 +158,7 @@ def command(
         if schema is None:
             return 1
         check_context(schema, context)
-    values = frames(schema, data, context=context)
-    form = output or ("tree" if on_terminal() else "json")
-    if form == "json":
-        return _print(values, lambda decoded: print_json(decoded.to_json(spans=spans)), strict)
-    from wirekit.display.render import show
-
-    screen = console()
-    return _print(values, lambda each: show(each, screen, form, complete=complete, indent_json=indent_json), strict)
+    return _print(frames(schema, data, context=context), show, strict)
 
 
 def _form(form: str, hex_text: str | None) -> str:
@@ -118,15 +174,13 @@ def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
     return schema.startswith("net.") or next(frames(schema, data, context=context)).error is None
 
 
-def _unwrapped(data: bytes) -> bytes:
-    """The payload of a whole packet, said on standard error; other bytes as they are."""
+def _payload(data: bytes, number: int, schema: str | None, context: dict[str, Any]) -> Payload | None:
+    """The payload of a whole packet; None for other bytes."""
+    if len(data) not in PACKET or _is_frame(data, schema, context):
+        return None
     from wirekit.cli.packets import payload_of
 
-    payload = payload_of(data)
-    if payload is None:
-        return data
-    say(payload.text)
-    return payload.data
+    return payload_of(data, number)
 
 
 def _guess(data: bytes) -> str | None:
@@ -160,7 +214,7 @@ def _is_capture(data: bytes) -> bool:
     return is_capture(data)
 
 
-def _print(values: Iterator[Decoded], show: Callable[[Decoded], None], strict: bool) -> int:
+def _print(values: Iterator[Decoded], show: Show, strict: bool) -> int:
     status = 0
     for decoded in values:
         show(decoded)

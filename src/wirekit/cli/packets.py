@@ -1,43 +1,49 @@
-"""A network packet that was pasted whole: what stands in front of its payload is taken off, and said."""
+"""Network packets that were pasted whole: the headers in front of their payload are removed, with a message."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from wirekit.capture import tcp
 from wirekit.capture.files import Packet, dissect
-from wirekit.capture.tcp import Segment
+from wirekit.capture.follow import Choice, Missing, follow
 from wirekit.cli.common import plural
-from wirekit.engine import Decoded, decode
+from wirekit.conversation import Frame, Quarantined
+from wirekit.engine import Decoded, decode, frames
 from wirekit.schemas.net.link import LINKS
 
 PADDED = 64  # bytes that Ethernet fills up a packet to, with its checksum
 
 
 class Payload(NamedTuple):
-    """What a packet carries.
+    """A TCP packet.
 
     Attributes:
-        data: the bytes behind the TCP header.
-        text: what was in front of them, for readers.
+        segment: the addresses, the sequence number and the bytes behind the TCP header.
+        text: the headers in front of the payload, for readers.
     """
 
-    data: bytes
+    segment: tcp.Segment
     text: str
 
 
-def payload_of(data: bytes) -> Payload | None:
+def payload_of(data: bytes, number: int = 1) -> Payload | None:
     """The payload if the bytes are one TCP packet, beginning with its link layer or with IP; None for others.
 
     The lengths of IP must cover the bytes, but for what Ethernet fills up, and the checksum of IPv4 be right, or 0 as
     where the network card computes it. A packet of which the end is missing counts if its checksum is right.
+
+    Args:
+        data: the bytes.
+        number: the place of the packet among others, which stands for its time.
     """
     for link_type in {name: number for number, name in LINKS.items()}.values():
         decoded = decode(data, f"net.{LINKS[link_type]}")
         if not _fits(decoded):
             continue
-        segment = dissect(Packet(0, 0, link_type, data, 0, len(data), 1))
-        if isinstance(segment, Segment):
-            return Payload(segment.payload, _text(decoded, segment))
+        segment = dissect(Packet(number, number * 1000, link_type, data, 0, len(data), number))
+        if isinstance(segment, tcp.Segment):
+            return Payload(segment, _text(decoded, segment))
     return None
 
 
@@ -51,7 +57,7 @@ def _fits(decoded: Decoded) -> bool:
     return checksum.status == "ok" or (checksum.stored == 0 and not cut)
 
 
-def _text(decoded: Decoded, segment: Segment) -> str:
+def _text(decoded: Decoded, segment: tcp.Segment) -> str:
     layers, layer = [], decoded.value
     while hasattr(layer, "payload"):
         layers.append(type(layer).__name__)
@@ -59,7 +65,76 @@ def _text(decoded: Decoded, segment: Segment) -> str:
     front = ", ".join(name for name in layers if name != "IP")
     missing = segment.length - len(segment.payload)
     cut = f" ({plural(missing, 'byte')} more are missing)" if missing else ""
-    return (
-        f"the input is a packet from {segment.source} to {segment.target} ({front}); decoded are the "
-        f"{plural(len(segment.payload), 'byte')} of its payload, from byte {segment.offset} on{cut}"
-    )
+    payload = f"{plural(len(segment.payload), 'byte')} of payload from byte {segment.offset} on{cut}"
+    return f"from {segment.source} to {segment.target} ({front}): {payload if segment.length else 'no payload'}"
+
+
+class Piece(NamedTuple):
+    """A frame of a connection, or bytes that are none.
+
+    Attributes:
+        number: of the packet with its last byte.
+        decoded: the frame; None for other bytes.
+        text: why the bytes are not decoded, else "".
+    """
+
+    number: int
+    decoded: Decoded | None
+    text: str = ""
+
+
+def followed(segments: list[tcp.Segment], protocol: str) -> list[Piece]:
+    """The frames of the connections that packets belong to, in the order of the packets.
+
+    Args:
+        segments: of ``payload_of``.
+        protocol: of the connections; "" to recognise it.
+    """
+    pieces = _follow(segments, protocol, frozenset())
+    if protocol and not all(map(_clean, pieces)):  # the server may have the higher port
+        turned = _follow(
+            segments, protocol, frozenset(max(_port(each.source), _port(each.target)) for each in segments)
+        )
+        pieces = max(pieces, turned, key=lambda each: sum(map(_clean, each)))
+    return pieces
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+def _clean(piece: Piece) -> bool:
+    return piece.decoded is not None and piece.decoded.clean
+
+
+def _follow(segments: list[tcp.Segment], protocol: str, server_ports: frozenset[int]) -> list[Piece]:
+    pieces = []
+    for link, item in follow(segments, Choice(protocol), tcp.Settings(server_ports=server_ports)):
+        if isinstance(item, Frame):
+            pieces.append(Piece(item.time_us or 0, item.decoded, item.wrong or ""))
+        elif isinstance(item, Quarantined):
+            text = f"{plural(len(item.data), 'byte')} from {link.addresses(item.side)[0]} not decoded: {item.reason}"
+            pieces.append(Piece(item.time_us or 0, None, text))
+        elif isinstance(item, Missing):
+            text = f"{plural(item.length, 'byte')} from {link.addresses(item.side)[0]} missing: {item.reason}"
+            pieces.append(Piece(item.time_us, None, text))
+    return sorted(pieces, key=lambda piece: piece.number)
+
+
+def joined(segments: list[tcp.Segment], schema: str, context: dict[str, Any]) -> list[Piece]:
+    """The bytes of each direction in the order of their sequence numbers, decoded by one schema up to a gap."""
+    connections = tcp.Connections()
+    runs: list[tuple[tcp.Data, bytearray]] = []  # the last event of a run and all its bytes
+    last: dict[tuple[int, str], int] = {}  # the run of a direction
+    for number, event in [*connections.read(segments), *connections.finish()]:
+        if not isinstance(event, tcp.Data):
+            continue
+        direction = number, event.direction
+        run = last.get(direction, -1)
+        if run >= 0 and runs[run][0].stream_offset + len(runs[run][0].data) == event.stream_offset:
+            runs[run] = event, runs[run][1] + event.data
+        else:
+            last[direction] = len(runs)
+            runs.append((event, bytearray(event.data)))
+    runs.sort(key=lambda run: run[0].time_us)
+    return [Piece(event.time_us, each) for event, data in runs for each in frames(schema, bytes(data), context=context)]

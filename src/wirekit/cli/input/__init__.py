@@ -47,7 +47,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     6. raw, with a note saying why.
 
     Leading white space and ``> `` quoting are ignored in each line. Offsets may start anywhere; where they leave bytes
-    out, the data has them left out too and the note says so.
+    out, the data has them left out too and the note says so. Where offsets begin at 0 again another dump begins; lines
+    between two dumps are skipped, and in several dumps no bytes may be left out.
 
     >>> read_input(b"0x0a, 0x0B")
     Input(data=b'\n\x0b', form='hex', note=None)

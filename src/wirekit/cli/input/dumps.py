@@ -1,41 +1,50 @@
-"""A dump as a whole: line after line, each as long as its offsets tell."""
+"""Dumps as a whole: line after line, each as long as its offsets tell."""
 
 from __future__ import annotations
 
 from wirekit.cli.input.cutting import contradicts, cut, cut_last, damaged, offset_of
-from wirekit.cli.input.lines import Layout, Line, lines_of, paired
+from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, paired
 from wirekit.cli.input.text import Input
 from wirekit.errors import Limit
 
 
 def read_dump(text: str, layout: Layout, limit: int) -> Input:
-    data = bytearray()
+    """The bytes of a dump, or of several, each of which begins at offset 0 and has no gap."""
+    dumps = [bytearray()]
     notes = _Notes()
     last = b""  # the bytes of the last data line
     at = 0  # the offset behind them
+    before = 0  # bytes of the dumps before this one
     for line, after in paired(text):
         if line.kind == "star" and last:
             span = _span(line, after, at, last, layout)
-            if len(data) + span > limit:
-                raise Limit("input_size", limit, len(data) + span, path=f"line {line.number}")
-            data += last * (span // len(last))
+            size = before + len(dumps[-1]) + span
+            if size > limit:
+                raise Limit("input_size", limit, size, path=f"line {line.number}")
+            dumps[-1] += last * (span // len(last))
             at += span
             notes.repeated += span
         elif line.kind == "data":
             here = offset_of(line, layout)
+            if begins_dump(line) and dumps[-1]:
+                before += len(dumps[-1])
+                dumps.append(bytearray())
             step = _step(line, here, after, layout)
             last = cut_last(line, layout) if step is None else cut(line, step, layout)
             at = here + len(last)
-            if not data:
+            if not before and not dumps[-1]:
                 notes.begin(line, here, last, layout)
-            data += last
+            dumps[-1] += last
             if step is not None and step > len(last):
                 notes.leave_out(step - len(last), at, line)
-        elif line.kind == "other" and not data and _starts_at_zero(text, layout):
-            notes.notes.append(f"line {line.number} is no part of the dump and was skipped")
+        elif line.kind == "other" and (before or dumps[-1] or _starts_at_zero(text, layout)):
+            notes.skipped.append(line.number)
         elif line.kind != "offset" or after is not None:
             raise damaged(line, 0, "no line of a dump")
-    return Input(bytes(data), layout.form, notes.text())
+    if len(dumps) > 1 and notes.gap:
+        raise damaged(notes.gap, 0, "bytes are missing after the line, which is allowed in a single dump only,")
+    several = tuple(map(bytes, dumps)) if len(dumps) > 1 else ()
+    return Input(b"".join(dumps), layout.form, notes.text(), several)
 
 
 def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | None:
@@ -48,11 +57,7 @@ def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | No
         raise damaged(after, 0, "no line of a dump")
     step = offset_of(after, layout) - here
     if step <= 0:
-        raise damaged(
-            after,
-            0,
-            "the offset goes back (one dump or packet at a time; of several, save a capture for `wirekit frames`)",
-        )
+        raise damaged(after, 0, "the offset goes back, and not to 0 as where another dump begins,")
     return step
 
 
@@ -80,6 +85,8 @@ class _Notes:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.gaps = self.missing = self.repeated = 0
+        self.gap: Line | None = None  # the first line after which bytes are missing
+        self.skipped: list[int] = []
 
     def begin(self, line: Line, offset: int, data: bytes, layout: Layout) -> None:
         """Look at the first data line."""
@@ -95,12 +102,18 @@ class _Notes:
     def leave_out(self, count: int, offset: int, line: Line) -> None:
         """Note that bytes are missing after a line; the first gaps one by one, the others in the total."""
         self.gaps += 1
+        self.gap = self.gap or line
         self.missing += count
         if self.gaps <= 3:
             self.notes.append(f"{count} bytes are missing at offset 0x{offset:x}, after line {line.number}")
 
     def text(self) -> str | None:
         """All notes as one sentence."""
+        if self.skipped:
+            numbers = ", ".join(map(str, self.skipped[:3])) + (", …" if len(self.skipped) > 3 else "")
+            one = len(self.skipped) == 1
+            skipped = "is no part of the dump and was" if one else "are no part of a dump and were"
+            self.notes.insert(0, f"line{'' if one else 's'} {numbers} {skipped} skipped")
         if self.gaps > 3:
             self.notes.append(f"{self.missing} bytes are missing in {self.gaps} places in all")
         if self.repeated:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 LONGEST_LINE = 1 << 16  # characters; a longer line is no line of a dump
 _LINE = re.compile(
     r"[ \t]*(?:(?P<star>\*)$"
-    r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16})(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2})|$))"
+    r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16})(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2,}(?!\S))|$))"
 )
+_TCPDUMP_END = re.compile(r"\s*(?:\^C)?\d+ packets? (?:captured|received by filter|dropped by \w+)")
 
 
 class Line(NamedTuple):
@@ -51,14 +52,31 @@ def lines_of(text: str) -> Iterator[Line]:
         begin = end + 1
 
 
+def begins_dump(line: Line) -> bool:
+    """Whether the line is the first of a dump: its offset is 0."""
+    return line.kind == "data" and not line.offset.strip("0")
+
+
 def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
-    """Each line with the next one."""
-    lines = lines_of(text)
-    line = next(lines)
-    for after in lines:
-        yield line, after
+    """Each line with the next one of its dump; None behind the last, and behind a title in front of a dump.
+
+    A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins behind them,
+    or if tcpdump prints them at its end.
+    """
+    line: Line | None = None
+    titles: list[Line] = []
+    for after in lines_of(text):
+        if after.kind == "other":
+            titles.append(after)
+            continue
+        if line is not None:
+            yield line, None if begins_dump(after) else next(iter(titles), after)
+        yield from ((title, None) for title in titles)
+        titles = []
         line = after
-    yield line, None
+    if line is not None:
+        yield line, next((title for title in titles if not _TCPDUMP_END.match(title.text)), None)
+    yield from ((title, None) for title in titles)
 
 
 def word_size(line: Line) -> int:

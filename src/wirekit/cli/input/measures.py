@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from wirekit.cli.input.cutting import bytes_of, ends_of, fitted, framing, is_column, shows
-from wirekit.cli.input.lines import Layout, Line, lines_of, word_size
+from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, word_size
 from wirekit.cli.input.text import DIGITS
 
 _HEAD = 32  # lines that are measured to recognise a dump
@@ -80,7 +80,7 @@ def _steps(head: list[Line], layout: Layout) -> list[_Step]:
     for at, line in enumerate(head):
         star = [after.kind for after in head[at + 1 : at + 2]] == ["star"]
         after = next(iter(head[at + 1 + star :]), None)
-        if line.kind == "data" and after and after.kind in ("data", "offset"):
+        if line.kind == "data" and after and after.kind in ("data", "offset") and not begins_dump(after):
             steps.append(_Step(line, after, star, ends_of(line, layout)))
     return steps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirekit.errors import Misuse
 
@@ -16,14 +16,16 @@ class Input:
     """Bytes, and how they were written.
 
     Attributes:
-        data: the bytes.
+        data: the bytes; of several dumps, one behind the other.
         form: what the input was: raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a sentence for a human if something was ambiguous or odd, else None.
+        dumps: the bytes of each dump where there are several, else empty.
     """
 
     data: bytes
     form: str
     note: str | None = None
+    dumps: tuple[bytes, ...] = field(default=(), repr=False)
 
 
 def encoding_of(raw: bytes) -> str:

@@ -228,3 +228,71 @@ def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.Monke
     monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
     by_columns(next(path for path in CAPTURES if path.stem == "kafka-0.10.2.2-2-produce"), window=1 << 26)
     assert sum(calls) > 50
+
+
+def undeclared(api_key: int, version: int, number: int, body: bytes = b"") -> bytes:
+    """A Kafka request of an API's version that is not declared."""
+    return wirekit.encode(
+        "kafka.request",
+        {"api_key": api_key, "api_version": version, "correlation_id": number, "client_id": "new", "body": body},
+    )
+
+
+def answer(layout: str, number: int, error_code: int, **body: Any) -> bytes:
+    return wirekit.encode(f"kafka.{layout}", {"correlation_id": number, "body": {"error_code": error_code, **body}})
+
+
+REFUSED = answer("api_versions.response.v0", 1, 35, api_versions=[])
+METADATA = undeclared(3, 19, 2, b"\0\1\2"), wirekit.encode("kafka.response", {"correlation_id": 2, "body": b"abcd"})
+HANDSHAKE = wirekit.encode(
+    "kafka.sasl_handshake.request.v0", {"correlation_id": 3, "client_id": "new", "body": {"mechanism": "PLAIN"}}
+)
+
+
+def handshake(error_code: int) -> bytes:
+    return answer("sasl_handshake.response.v0", 3, error_code, enabled_mechanisms=["GSSAPI"])
+
+
+def test_kafka_versions_that_are_not_declared_go_by_columns(tmp_path: Path) -> None:
+    """Their frames have a gap behind the header; ApiVersions is refused in v0, a handshake in its own version."""
+    path = capture(
+        tmp_path / "new.pcap",
+        (0, undeclared(18, 3, 1, b"\x08librdkafka\x012")),
+        (1, REFUSED),
+        (0, METADATA[0]),
+        (1, METADATA[1]),
+        (0, HANDSHAKE),
+        (1, handshake(33)),
+        (0, undeclared(3, 20, 4)),
+    )
+    assert left_to_objects(path) == (1, 0)
+    assert_same(path)
+    frames = wirekit.read(path, "frames", ["api", "version", "role", "length", "gaps"]).read_all().to_pylist()
+    assert [
+        (row["api"], row["version"], row["role"][:3], [gap["length"] for gap in row["gaps"]]) for row in frames
+    ] == [
+        ("api_versions", 3, "req", [13]),
+        ("api_versions", 0, "res", []),
+        ("metadata", 19, "req", [3]),
+        ("metadata", 19, "res", [4]),
+        ("sasl_handshake", 0, "req", []),
+        ("sasl_handshake", 0, "res", []),
+        ("metadata", 20, "req", []),
+    ]
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, undeclared(18, 3, 1)), (1, answer("api_versions.response.v0", 1, 0, api_versions=[]))],
+        [(0, undeclared(18, 3, 1)), (1, REFUSED[:3] + bytes([REFUSED[3] + 1]) + REFUSED[4:] + b"\0")],
+        [(0, HANDSHAKE), (1, handshake(0))],
+        [(0, HANDSHAKE), (1, handshake(0)), (0, b"\0\0\0\4user"), (1, b"\0\0\0\0")],
+    ],
+    ids=["a newer broker", "a refusal with more behind it", "a handshake", "tokens"],
+)
+def test_kafka_answers_that_are_left_to_objects(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
+    path = capture(tmp_path / "new.pcap", *pieces)
+    indexed, left = left_to_objects(path)
+    assert left == indexed
+    assert_same(path)

@@ -120,8 +120,8 @@ def test_layouts_that_pairings_name_are_there(name: str) -> None:
     protocol = registry.protocol(name)
     for side in ("client", "server"):
         heads = pairing.heads(side)
-        layouts = {heads.layout, *(layout for kind in heads.kinds.values() for layout in (kind.layout, kind.answer))}
+        layouts = {heads.layout, *(layout for kind in heads.every for layout in (kind.layout, kind.answer))}
         assert layouts - {""} <= protocol.layouts.keys()
-        assert all(kind.role in ("request", "response", "event") for kind in heads.kinds.values())
+        assert all(kind.role in ("request", "response", "event") for kind in heads.every)
         others = {kind.api for kind in pairing.heads(OTHER[side]).kinds.values() if kind.role == "response"}
         assert {name for kind in heads.kinds.values() for name in kind.answers} <= others

@@ -34,13 +34,17 @@ class Kind:
         answer: of a request, the layout of the response.
         answers: of a request, the APIs of the kinds of the other side that answer it, where these have names of their
             own.
-        refusal: (path in ``answer``, value) of the answer to a request of a version that is not declared, or None where
-            there is no such answer.
+        answer_version: of a request, the version of the response where that is not the request's own.
+        refusal: (path in ``answer``, value) that the response has, or None; a connection with another one is left to
+            the dialogue.
+        unusual_answer: (path in ``answer``, value) of responses that are left to the dialogue, or None.
         silent: (path in ``layout``, value) of requests that get no response, or None where all do.
         unusual: (path, value) of frames that are left to the dialogue, or None.
         without: what a frame is that does not have ``number``; None where that is unusual.
         most: path in ``layout`` of a number of bytes that no frame of the connection may exceed, where it is above 0; a
             connection with a larger frame is left to the dialogue.
+        headed: whether ``layout`` and ``answer`` describe no body: the bytes behind their fields are a gap. An answer
+            with a ``refusal`` has its body.
         context: what the context is called by which the layout asks for the request's version, "" for none.
     """
 
@@ -53,12 +57,20 @@ class Kind:
     link: str = ""
     answer: str = ""
     answers: tuple[str, ...] = ()
+    answer_version: int | None = None
     refusal: tuple[Path, int] | None = None
+    unusual_answer: tuple[Path, int] | None = None
     silent: tuple[Path, int] | None = None
     unusual: tuple[Path, int] | None = None
     without: Kind | None = None
     most: Path = ""
+    headed: bool = False
     context: str = ""
+
+    @property
+    def particular(self) -> bool:
+        """Whether its answers have to be looked at, or have no body."""
+        return self.headed or self.refusal is not None or self.unusual_answer is not None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -76,11 +88,27 @@ class Heads:
         layout: what they begin with (rest of the key); what is behind it in the frame is not looked at.
         fields: paths of the numbers that tell the kind, none where there is one kind alone.
         kinds: {these numbers: kind}.
+        undeclared: {the first of these numbers: kind} of frames that ``kinds`` does not have.
+        most: the other numbers of such frames are from 0 to this.
     """
 
     layout: str
     fields: tuple[Path, ...] = ()
     kinds: Mapping[tuple[int, ...], Kind] = field(default_factory=dict)
+    undeclared: Mapping[int, Kind] = field(default_factory=dict)
+    most: int = 0
+
+    def kind(self, numbers: tuple[int, ...]) -> Kind | None:
+        """The kind of a frame with these numbers, None for a frame that is left to the dialogue."""
+        kind = self.kinds.get(numbers)
+        if kind is None and self.undeclared and all(0 <= each <= self.most for each in numbers[1:]):
+            kind = self.undeclared.get(numbers[0])
+        return kind
+
+    @property
+    def every(self) -> tuple[Kind, ...]:
+        """All kinds."""
+        return *self.kinds.values(), *self.undeclared.values()
 
 
 @dataclass(frozen=True, slots=True)

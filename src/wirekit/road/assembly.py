@@ -263,7 +263,12 @@ class Assembly:
         time, flow = index.time[frames], pa.array(index.connection[frames])
         schema = pa.array(facts.schemas, pa.string())
         count = frames.size
-        nothing = np.zeros(count + 1, np.int32)
+        checks, sizes = FRAMES.schema.field("checks").type.value_type, index.stop[frames] - index.start[frames]
+        gaps = self.contents.gaps[frames]
+        unexplained = np.flatnonzero(gaps)
+        ranges = pa.StructArray.from_arrays(
+            [(self._positions + sizes - gaps)[unexplained], gaps[unexplained]], ["position", "length"]
+        )
         return _table(
             FRAMES.name,
             count,
@@ -280,12 +285,10 @@ class Assembly:
                 **self._described(frames),
                 "role": pa.array(facts.roles).take(pa.array(facts.role[frames])),
                 "position": pa.array(self._positions),
-                "length": pa.array(index.stop[frames] - index.start[frames]),
+                "length": pa.array(sizes),
                 "checks_bad": pa.repeat(pa.scalar(0, pa.int32()), count),
-                **{
-                    name: pa.ListArray.from_arrays(nothing, pa.nulls(0, FRAMES.schema.field(name).type.value_type))
-                    for name in ("checks", "gaps")
-                },
+                "checks": pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), pa.nulls(0, checks)),
+                "gaps": pa.ListArray.from_arrays(np.append(0, np.cumsum(gaps > 0)).astype(np.int32), ranges),
             },
         )
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
+from wirekit.conversation.pairing import Kind
 from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -83,6 +84,7 @@ class Contents:
     Attributes:
         facts: of all frames.
         odd: of each connection, whether it is left to objects.
+        gaps: of each frame, bytes at its end that no field explains.
         kept: of each frame, whether it is not behind the last point at which nothing of a begun connection is pending.
         rows: declared rows, with the frame of each.
         messages: the messages.
@@ -91,6 +93,7 @@ class Contents:
 
     facts: Facts
     odd: NDArray[Any]
+    gaps: NDArray[Any]
     kept: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
@@ -121,9 +124,9 @@ class _Reader:
         """All of them."""
         index = self.index
         facts = _facts(index)
-        contents = Contents(facts, self.odd, np.ones(index.kind.size, bool))
+        contents = Contents(facts, self.odd, np.zeros(index.kind.size, np.int64), np.ones(index.kind.size, bool))
         for members in _alike(facts, index):
-            self._scan(members, facts)
+            self._scan(members, contents)
         self._silence(facts)
         for flow in begun:
             self._cut(flow, facts, contents.kept)
@@ -146,9 +149,9 @@ class _Reader:
     def _doubt(self, frames: NDArray[Any]) -> None:
         self.odd[self.index.connection[frames]] = True
 
-    def _scan(self, members: NDArray[Any], facts: Facts) -> None:
+    def _scan(self, members: NDArray[Any], contents: Contents) -> None:
         """Decodes frames that are all of one layout and kind."""
-        index, first = self.index, int(members[0])
+        index, facts, first = self.index, contents.facts, int(members[0])
         kind = index.kinds[int(index.kind[first])]
         protocol, key = facts.protocols[int(facts.protocol[first])], facts.schemas[int(facts.schema[first])]
         context = {}
@@ -157,7 +160,11 @@ class _Reader:
             context = {kind.context: int(facts.version[asked])}
         plan = Plan(protocol, key.partition(".")[2], kind.api)
         refusals = refusals_of(key)
-        more = [*([kind.silent[0]] if kind.silent else []), *([kind.most] if kind.most else [])]
+        question = index.kinds[int(index.kind[asked])] if asked >= 0 else None
+        answers = [] if question is None else [each for each in (question.refusal, question.unusual_answer) if each]
+        headed = kind.headed or (question is not None and question.headed and not question.refusal)
+        more = [path for path, _ in answers]
+        more += [*([kind.silent[0]] if kind.silent else []), *([kind.most] if kind.most else [])]
         more += paths_of_refusals(refusals)
         try:
             fields = plan.fields(key, more, context)
@@ -174,8 +181,12 @@ class _Reader:
         )
         good = states == CLEAN
         rows = np.flatnonzero(states < REFUSED)
-        for row in np.flatnonzero(np.asarray(batch.column("@gap"))).tolist() if "@gap" in batch.schema.names else ():
-            good[rows[row]] &= self._explained(int(members[rows[row]]), key, batch, context)
+        gaps = np.asarray(batch.column("@gap")) if "@gap" in batch.schema.names else np.zeros(rows.size, np.int64)
+        if headed:
+            contents.gaps[members[rows]] = gaps
+        else:
+            for row in np.flatnonzero(gaps).tolist():
+                good[rows[row]] &= self._explained(int(members[rows[row]]), key, batch, context)
         if not good.all():
             self._doubt(members[~good])
             batch = batch.filter(pa.array(good[states < REFUSED]))
@@ -184,6 +195,8 @@ class _Reader:
         try:
             plan.check(frames)
             self._doubt(members[refused(refusals, frames)])
+            if question is not None:
+                self._doubt(members[_unusual_answers(question, frames)])
         except Unfit:
             self._doubt(members)
             return
@@ -341,6 +354,16 @@ class _Names:
         return Values(values.take(pa.array(found, mask=found < 0)))
 
 
+def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
+    """Which of the answers to requests of a kind are left to the dialogue."""
+    unusual = np.zeros(frames.numbers.size, bool)
+    for said, usual in ((asked.refusal, True), (asked.unusual_answer, False)):
+        if said is not None:
+            found = fitted(Scope(frames).path(said[0]), "bigint")
+            unusual |= np.asarray(pc.fill_null(pc.equal(found, said[1]), not usual)) != usual
+    return unusual
+
+
 def _facts(index: Index) -> Facts:
     """What each frame is."""
     kinds, kind, asked = index.kinds, index.kind, index.request
@@ -363,6 +386,9 @@ def _facts(index: Index) -> Facts:
     inherits = np.array([each.version is None and not each.api for each in kinds] + [False])
     version = np.where(by_path[kind], index.version, fixed[kind])
     version = np.where(has & inherits[kind], version[asked], version)
+    of_answer = [NOT_THERE if each.answer_version is None else each.answer_version for each in kinds]
+    answered_in = np.array([*of_answer, NOT_THERE], np.int64)[kind_asked]
+    version = np.where(has & inherits[kind] & (answered_in != NOT_THERE), answered_in, version)
     roles = ["event", "request", "response"]
     role = np.array([roles.index(each.role) for each in kinds] + [0], np.int64)[kind]
     numbered = np.array([bool(each.number) for each in kinds] + [False])[kind]
@@ -373,13 +399,16 @@ def _facts(index: Index) -> Facts:
 
 
 def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
-    """Frames that are decoded together: of one kind, layout and, where that matters, version of the request."""
+    """Frames that are decoded together: of one kind, layout and, where that matters, kind or version of the request."""
     rows = np.flatnonzero(~index.odd[index.connection])
     if not rows.size:
         return []
     context = np.array([bool(each.context) for each in index.kinds], bool)[index.kind[rows]]
     version = np.where(context, facts.version[index.request[rows]], 0)
-    codes = np.stack([index.kind[rows], facts.schema[rows], version])
+    particular = np.array([each.particular for each in index.kinds], bool)
+    asked = np.where(index.request[rows] >= 0, index.kind[index.request[rows]], -1)
+    asked = np.where(particular[asked], asked, -1)
+    codes = np.stack([index.kind[rows], facts.schema[rows], version, asked])
     _, which = np.unique(codes, axis=1, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     return np.split(rows[order], np.flatnonzero(np.diff(which.ravel()[order])) + 1)

@@ -240,22 +240,22 @@ class _Heads:
         self._heads = pairing.heads(side)
         self._key = registry.protocol(protocol).key(self._heads.layout)
         self._places = {}
-        for values, each in self._heads.kinds.items():
-            self._places[values] = len(kinds)
+        for each in self._heads.every:
+            self._places[id(each)] = len(kinds)
             kinds += [each] if each.without is None else [each, each.without]
         self._kind, self._numbers = kind, numbers
 
     def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
         """Fills in the kind and the numbers of frames; those that have none keep the kind -1."""
         heads = self._heads
-        paths = sorted({*heads.fields, *(path for kind in heads.kinds.values() for path in kind.paths)})
+        paths = sorted({*heads.fields, *(path for kind in heads.every for path in kind.paths)})
         batch, states = scan_ranges(self._key, stream, starts, stops, fields=paths, prefix=True)
         rows = rows[states < REFUSED]
         for values, mine in self._by_kind(batch):
-            place = self._places.get(values)
-            if place is None or not rows.size:
+            kind = heads.kind(values)
+            if kind is None or not rows.size:
                 continue
-            kind = heads.kinds[values]
+            place = self._places[id(kind)]
             wanted = [(name, path) for name, path in _wanted(kind) if path]
             usual = np.ones(mine.size, bool)
             for path in kind.paths:

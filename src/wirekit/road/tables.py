@@ -188,10 +188,12 @@ class _Plain:
     def connection(self, flow: int) -> tuple[Link, list[Item]] | None:
         """A connection and what it carries; None where a frame does not decode, or is answered without asking."""
         streams, index = self._streams, self._index
+        begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
+        if any(index.kinds[kind].particular for kind in np.unique(index.kind[begin:end]).tolist()):
+            return None
         link = self._link(flow)
         link.protocol = index.protocols[flow]
         link.closed_us, link.closed = int(streams.closed[flow]), REASONS[streams.reason[flow]]
-        begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
         frames = self._frames(flow, begin, end)
         if len(frames) < end - begin:
             return None

@@ -175,8 +175,8 @@ class Exchange:
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
         if asked is None:
-            kinds_of_api = self.pairing.heads(request.side).kinds.values()
-            asked = next((each for each in kinds_of_api if each.api == request.description.api and each.refusal), None)
+            others = self.pairing.heads(request.side).undeclared.values()
+            asked = next((each for each in others if each.api == request.description.api and each.refusal), None)
             refusal = asked.refusal if asked is not None else None
         if asked is None or request.value is None:
             return None

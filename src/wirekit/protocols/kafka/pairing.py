@@ -1,6 +1,6 @@
 """Which Kafka response answers which request, as data; ``dialogue`` has the same and what is unusual.
 
-SASL, and versions that no layout is known of, are left to the dialogue.
+The tokens of SASL are left to the dialogue, and with them connections that a broker lets begin them.
 """
 
 from __future__ import annotations
@@ -9,28 +9,43 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirekit.conversation.pairing import Heads, Kind, Pairing
-from wirekit.protocols.kafka.dialogue import UNSUPPORTED_VERSION
+from wirekit.protocols.kafka.dialogue import HIGHEST, UNSUPPORTED_VERSION
+from wirekit.protocols.kafka.tables import NONE
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import PRODUCE
 
 NUMBER = "correlation_id"
+ERROR = "body.error_code"
 
 
 def _requests() -> Iterator[tuple[tuple[int, int], Kind]]:
     for api in APIS:
-        if api is SASL_HANDSHAKE:
-            continue
         for version in range(len(api.versions)):
             layout, answer = (f"{api.name}.{half}.v{version}" for half in ("request", "response"))
             silent = ("body.acks", 0) if api is PRODUCE else None
-            refusal = ("body.error_code", UNSUPPORTED_VERSION) if api is API_VERSIONS else None
-            kind = Kind(api.name, layout, "request", version, NUMBER, (NUMBER,), answer=answer, silent=silent)
-            yield (api.key, version), replace(kind, refusal=refusal)
+            accepted = (ERROR, NONE) if api is SASL_HANDSHAKE else None
+            yield (
+                (api.key, version),
+                Kind(
+                    api.name, layout, "request", version, NUMBER, (NUMBER,),
+                    answer=answer, silent=silent, unusual_answer=accepted,
+                ),
+            )  # fmt: skip
+
+
+def _undeclared() -> Iterator[tuple[int, Kind]]:
+    """Requests of versions without a layout. Brokers answer ApiVersions of such a version in v0, with an error."""
+    for api in APIS:
+        plain = Kind(api.name, "request", "request", "api_version", NUMBER, (NUMBER,), answer="response", headed=True)
+        if api is API_VERSIONS:
+            answer = f"{api.name}.response.v0"
+            plain = replace(plain, answer=answer, answer_version=0, refusal=(ERROR, UNSUPPORTED_VERSION))
+        yield api.key, plain
 
 
 PAIRING = Pairing(
-    client=Heads("request_header", ("api_key", "api_version"), dict(_requests())),
+    client=Heads("request_header", ("api_key", "api_version"), dict(_requests()), dict(_undeclared()), HIGHEST),
     server=Heads("response_header", kinds={(): Kind("", "", "response", None, NUMBER, (NUMBER,))}),
     in_order=True,
 )

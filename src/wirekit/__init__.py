@@ -1,9 +1,39 @@
 """wirekit: wire formats of Kafka 0.8-0.10, Pulsar and JMQ4, each layout declared once.
 
-``decode`` and ``encode`` turn bytes into values and back by schema key, ``frames`` walks a byte string,
-``Conversation`` follows both directions of a connection, ``columns`` turns a buffer of many records into an Arrow
-batch and ``build_columns`` turns it back, ``rows`` walks over a batch, ``example`` gives a value to start from,
-``read`` gives a table of captures as Arrow batches, ``registry`` holds the layouts.
+``help(wirekit.decode)`` and so on explain each name. ``docs/reference/library.md`` has them on one page.
+
+Bytes and values
+    decode, frames          bytes to a value by schema key; all frames of a byte string
+    encode                  a value to bytes
+    from_json, to_json      values from and to plain JSON data
+    example                 a small valid value of a layout
+    Decoded                 the result of decode: value, checks, gaps, error
+    Record, Symbol          the value of a structure; a number with a name
+    Check, Gap, Span        a verdict on a checksum or a length; undecoded bytes; the bytes of a field
+
+Connections and captures
+    Conversation, NEED_DATA follows both directions of a connection
+    read                    a table of captures or segments as Arrow batches
+
+Many records
+    columns, build_columns  a buffer of records to an Arrow batch, and back
+    rows                    the records of a batch one by one
+
+Layouts
+    wirekit.wire            the vocabulary of layouts
+    Protocol, Layout        a protocol, and a layout in it
+    register, registry      adds a protocol; all protocols and schemas
+    Schema, SymbolTable     a registered layout; names of numbers
+
+Errors and limits
+    WirekitError            the base class of all errors
+    Misuse                  a wrong argument
+    WireError               bytes that do not decode: Short (cut), Wrong (not as declared), Limit (a limit is exceeded)
+    Limits                  bounds on memory and depth for hostile bytes
+
+>>> import wirekit
+>>> wirekit.decode(bytes.fromhex("0000000a00000007000000000000"), "kafka.list_groups.response.v0").value.correlation_id
+7
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 from hypothesis.errors import Unsatisfiable
 
@@ -65,7 +64,7 @@ class Drawn:
         Raises:
             Misuse: where a node itself refuses what it is given.
         """
-        names: dict[str, Any] = {name: getattr(wire, name) for name in wire.__all__}
+        names = dict(vars(wire))
         names |= {"SymbolTable": SymbolTable, "zlib": zlib}
         layouts = {name: Layout(eval(text, names)) for name, text in self.texts.items()}
         return Protocol(self.protocol, "Drawn at random", layouts)

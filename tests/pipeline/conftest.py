@@ -1,14 +1,16 @@
-"""A folder of captures with all that can be wrong with them."""
+"""A folder of captures with all that can be wrong with them, and an object store."""
 
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import keep_packets
+from tests.pipeline.object_store import ObjectStore, object_store
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +27,17 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sub" / "notes.cap").write_bytes(b"not a capture\n" * 10)
     (folder / "sub" / "readme.txt").write_bytes(b"not read")
     return folder
+
+
+@pytest.fixture(scope="session")
+def object_store_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    with object_store(tmp_path_factory.mktemp("moto") / "log") as store:
+        yield store
+
+
+@pytest.fixture
+def store(object_store_server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    """An object store that the environment names."""
+    for name, value in object_store_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return object_store_server

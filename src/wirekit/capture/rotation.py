@@ -21,6 +21,7 @@ from wirekit.capture.files import open_capture
 from wirekit.capture.files.unpacking import PACKINGS
 from wirekit.capture.tcp import Settings
 from wirekit.errors import WireError
+from wirekit.storage import in_parallel, is_remote
 
 _PACKED = rf"\.(?:{'|'.join(packing.ending for packing in PACKINGS)})"
 CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNORECASE | re.DOTALL)
@@ -80,18 +81,27 @@ def _numbered(path: str) -> str:
 class _Spans(dict[str, Span | None]):
     """The span of each file, None for one without packets; found when it is first asked for."""
 
+    def ask(self, paths: Iterable[str]) -> None:
+        """Finds those of files that will be asked for: of object stores several at once."""
+        wanted = [path for path in paths if path not in self]
+        self.update(zip(wanted, in_parallel(_span, wanted), strict=True))
+
     def __missing__(self, path: str) -> Span | None:
-        times: list[int] = []
-        try:
-            if not os.path.isfile(path):
-                raise OSError  # a pipe can be read only once
-            with open_capture(path) as capture:
-                for packet in capture.packets():
-                    times[1:] = [packet.time_us]
-        except (WireError, OSError):
-            times = []
-        self[path] = (times[0], times[-1]) if times else None
+        self[path] = _span(path)
         return self[path]
+
+
+def _span(path: str) -> Span | None:
+    times: list[int] = []
+    try:
+        if not (is_remote(path) or os.path.isfile(path)):
+            raise OSError  # a pipe can be read only once
+        with open_capture(path) as capture:
+            for packet in capture.packets():
+                times[1:] = [packet.time_us]
+    except (WireError, OSError):
+        times = []
+    return (times[0], times[-1]) if times else None
 
 
 def _joined(group: list[Parts], spans: _Spans, longest_pause_us: int | None) -> Iterator[Parts]:
@@ -100,6 +110,7 @@ def _joined(group: list[Parts], spans: _Spans, longest_pause_us: int | None) -> 
         yield group[0]
         return
     timed: list[tuple[Span, Parts]] = []
+    spans.ask(path for parts in group for path in (parts[0], parts[-1]))
     for parts in group:
         first, last = spans[parts[0]], spans[parts[-1]]
         if first is None or last is None:

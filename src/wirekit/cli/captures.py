@@ -17,9 +17,10 @@ from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
-from wirekit.errors import WireError
-from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, stored_kind
+from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.registry import registry
+from wirekit.storage import is_remote, local
 
 LARGEST_PORT = 1 << 16
 PROTOCOL_HELP = "The protocol of every connection. Real JMQ4 is joyqueue; jmq4 is its document read literally."
@@ -58,12 +59,25 @@ separate_option = click.option(
 
 
 def captures_of(paths: Sequence[str], *, separate: bool) -> list[Parts]:
-    """The captures that files are parts of; says on standard error which files are read as one."""
-    parted: list[Parts] = [(path,) for path in paths] if separate else rotations(paths)
+    """The captures that files are parts of; says on standard error which files are read as one.
+
+    A URI may be a pattern, or the prefix of many objects.
+    """
+    named = [each for path in paths for each in _named(path)]
+    parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
     for parts in parted:
         if len(parts) > 1:
             say_joined(parts)
     return parted
+
+
+def _named(path: str) -> list[str]:
+    if not is_remote(path):
+        return [local(path)]
+    found = [each.name for each in objects_of(path)]
+    if not found:
+        raise Misuse(f"nothing to read in {path}; pass an object, or a prefix of captures")
+    return found
 
 
 def say_joined(parts: Parts) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from wirekit.errors import lacking
+from wirekit.storage import is_remote
 from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ def read_bytes(path: str | None) -> bytes:
 
 def piped(path: str) -> BufferedReader | None:
     """What can be read only once: standard input, or an open pipe; None for a regular file."""
+    if is_remote(path):
+        return None
     if path == STANDARD_INPUT:
         source = _standard_input()
         return None if stat.S_ISREG(os.fstat(source.fileno()).st_mode) else source

@@ -67,8 +67,8 @@ def command(
     connections, frames, and what was not decoded or captured.
 
     INPUT is a capture (- is standard input) or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng,
-    *.cap and segment files are read. DIR gets a directory of Parquet files per table and manifest.json; what an
-    earlier run put there is replaced when this one is complete.
+    *.cap and segment files are read, a pattern of these, or a URI (s3://bucket/prefix/). DIR gets a directory of
+    Parquet files per table and manifest.json; what an earlier run put there is replaced when this one is complete.
 
     \b
     wirekit pipeline captures/ --output tables

@@ -41,8 +41,8 @@ def run_id(configuration: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]
 
     Args:
         configuration: what ``Job.configuration`` gives.
-        inputs: ``file`` and ``sha256`` of each.
+        inputs: ``file`` and ``sha256`` of each; where that is null, ``size`` and ``mtime`` tell files apart.
     """
-    files = [[each["file"], each["sha256"]] for each in inputs]
+    files = [[each["file"], each["sha256"] or [each["size"], each["mtime"]]] for each in inputs]
     text = json.dumps([configuration, files], sort_keys=True, ensure_ascii=True)
     return blake2b(text.encode("ascii"), digest_size=ID_BYTES).hexdigest()

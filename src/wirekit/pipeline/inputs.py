@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import hashlib
 import os
 import re
@@ -19,6 +20,7 @@ from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
+from wirekit.storage import Status, in_parallel, is_remote, local, objects, status
 
 CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
@@ -32,7 +34,7 @@ class Input:
     Attributes:
         number: its ordinal in the run, from 0.
         name: as it was named, for readers.
-        path: absolute.
+        path: absolute, or a URI.
         size: bytes when the run began.
         mtime_ns: time of its last change then, nanoseconds since the epoch.
         kind: ``CAPTURE``, or the key of a stored file's layout.
@@ -112,52 +114,55 @@ class Job:
 def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:
     """The captures of files and directories, and then the files that brokers store.
 
-    Files are taken whatever they are called; of a directory, and those in it, all ``*.pcap``, ``*.pcapng`` and
-    ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those
+    Files are taken whatever they are called; of a directory or a prefix, and those in it, all ``*.pcap``, ``*.pcapng``
+    and ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those
     whose names are of a protocol's stored files. A file that is reached twice is taken once. The files of one rotation
     stand together, in the order of their times.
 
     Args:
-        paths: files and directories.
+        paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
 
     Raises:
         Misuse: a path is no file (a pipe can be read only once), or there is nothing to read at all.
         OSError: a path does not exist, or a directory cannot be read.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Status] = {}
     named = [os.fspath(path) for path in paths]
     for name in named:
         for each in _captures(name):
-            found.setdefault(os.path.realpath(each), each)
+            found.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not found:
         kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments"
         raise Misuse(
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
-    kinds_of = {name: stored_kind(name) for name in found.values()}
+    kinds_of = {each.name: stored_kind(each.name) for each in found.values()}
     files = [name for name, kind in kinds_of.items() if kind == CAPTURE]
     parted = [(name,) for name in files] if separate else rotations(files)
     parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
-    return joined_inputs(parted, kinds_of)
+    return _inputs(parted, {each.name: each for each in found.values()}, kinds_of)
 
 
-def joined_inputs(captures: Iterable[Sequence[str]], kinds: Mapping[str, str] | None = None) -> tuple[Input, ...]:
-    """The files of captures that are known already.
+def joined_inputs(captures: Iterable[Sequence[str]]) -> tuple[Input, ...]:
+    """The captures of which the names of the files are known, in order."""
+    parted = [[local(name) for name in names] for names in captures]
+    names = [name for names in parted for name in names]
+    return _inputs(parted, dict(zip(names, in_parallel(status, names), strict=True)), {})
 
-    Args:
-        captures: the names of the files of each, in order.
-        kinds: their kinds by name; by default all are captures.
-    """
+
+def _inputs(
+    parted: Iterable[Sequence[str]], statuses: Mapping[str, Status], kinds: Mapping[str, str]
+) -> tuple[Input, ...]:
     inputs: list[Input] = []
-    for names in captures:
+    for names in parted:
         first = len(inputs)
         for name in names:
-            status = os.stat(name)
-            kind = (kinds or {}).get(name, CAPTURE)
+            about = statuses[name]
             beginning = first if len(inputs) > first else None
-            about = (name, os.path.abspath(name), status.st_size, status.st_mtime_ns, kind, beginning)
-            inputs.append(Input(len(inputs), *about))
+            path = name if is_remote(name) else os.path.abspath(name)
+            kind = kinds.get(name, CAPTURE)
+            inputs.append(Input(len(inputs), name, path, about.size, about.mtime_ns, kind, beginning))
     return tuple(inputs)
 
 
@@ -176,11 +181,22 @@ def stored_kind(name: str) -> str:
     return CAPTURE
 
 
-def _captures(name: str) -> Iterator[str]:
+def _captures(name: str) -> Iterator[Status]:
+    if is_remote(name):
+        yield from objects_of(name)
+        return
+    name = local(name)
+    if not os.path.exists(name) and glob.has_magic(name):
+        matching = sorted(glob.glob(name, recursive=True))
+        if not matching:
+            raise Misuse(f"nothing matches {name}")
+        for each in matching:
+            yield from _captures(each)
+        return
     if not os.path.exists(name):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     if os.path.isfile(name):
-        yield name
+        yield status(name)
         return
     if not os.path.isdir(name):
         raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
@@ -188,8 +204,21 @@ def _captures(name: str) -> Iterator[str]:
         folders.sort()
         for file in sorted(files):
             path = os.path.join(folder, file)
-            if (CAPTURE_NAME.fullmatch(file) or stored_kind(file) != CAPTURE) and os.path.isfile(path):
-                yield path
+            if is_input(file) and os.path.isfile(path):
+                yield status(path)
+
+
+def objects_of(uri: str) -> list[Status]:
+    """The object of a URI, or those that match it as a pattern; of a prefix, those that are read unless named."""
+    found = objects(uri)
+    asked = glob.has_magic(uri) or [each.name for each in found] == [uri]
+    return [each for each in found if asked or is_input(each.name)]
+
+
+def is_input(name: str) -> bool:
+    """Whether a file is read where only its directory is named."""
+    base = os.path.basename(name)
+    return CAPTURE_NAME.fullmatch(base) is not None or stored_kind(base) != CAPTURE
 
 
 def _raise(error: OSError) -> None:
@@ -213,7 +242,10 @@ class Identification:
         self._pool.shutdown(cancel_futures=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """For the manifest, a file each: file, capture, size in bytes, mtime, sha256 (null when it cannot be read)."""
+        """For the manifest, a file each: file, capture, size in bytes, mtime, sha256.
+
+        ``sha256`` is null of a file that cannot be read, and of an object of an object store: it would be read twice.
+        """
         return [
             {
                 "file": each.name,
@@ -227,11 +259,15 @@ class Identification:
 
     def changed(self) -> list[str]:
         """The names of the captures that are not what they were when the run began."""
-        return [each.name for each in self._inputs if not _unchanged(each)]
+        paths = {each.path: each for each in self._inputs}
+        unchanged = in_parallel(lambda path: _unchanged(paths[path]), paths)
+        return [each.name for each, same in zip(paths.values(), unchanged, strict=True) if not same]
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:
     digest = hashlib.sha256()
+    if is_remote(path):
+        return None
     try:
         with open(path, "rb") as file:
             while not stop.is_set() and (piece := file.read(_PIECE)):
@@ -243,7 +279,7 @@ def _digest(path: str, stop: threading.Event) -> str | None:
 
 def _unchanged(each: Input) -> bool:
     try:
-        status = os.stat(each.path)
+        now = status(each.path)
     except OSError:
         return False
-    return (status.st_size, status.st_mtime_ns) == (each.size, each.mtime_ns)
+    return (now.size, now.mtime_ns) == (each.size, each.mtime_ns)

@@ -17,6 +17,7 @@ from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segme
 from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
+from wirekit.storage import open_binary
 from wirekit.values import json_text
 
 MOST_RAW = 1 << 20
@@ -131,7 +132,7 @@ def _note(file: Input, note: Note, start: int, length: int, raw: bytes) -> tuple
 
 def _head(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_binary(path) as file:
             return file.read(MOST_RAW)
     except OSError:
         return b""  # the note says that the file cannot be read

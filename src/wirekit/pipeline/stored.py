@@ -15,6 +15,7 @@ from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
+from wirekit.storage import open_binary
 from wirekit.stored import Piece
 from wirekit.tables.columns import FROM_INPUTS, MESSAGES
 from wirekit.tables.records import records
@@ -124,7 +125,7 @@ def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Ite
         count.quarantined(reason, path, length)
         raw = None
         if job.raw:
-            with open(each.path, "rb") as file:
+            with open_binary(each.path) as file:
                 file.seek(start)
                 raw = file.read(min(length, LARGEST_RAW))
         yield {

@@ -1,9 +1,9 @@
 """The Spark data source ``wirekit``: captures as rows, capture by capture.
 
 Options: ``table`` (``packets`` by default, or one of those that docs/tables.md lists, but for ``runs`` and ``inputs``),
-``path`` or ``paths`` (a JSON list) of files, directories and globs, ``protocol``, ``ports`` (``9092=kafka,6650``: only
-segments from or to these ports are read, and those with a protocol have that one), and ``separate`` (``true``: each
-file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
+``path`` or ``paths`` (a JSON list) of files, directories, URIs and globs, ``protocol``, ``ports`` (``9092=kafka,6650``:
+only segments from or to these ports are read, and those with a protocol have that one), and ``separate`` (``true``:
+each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
 ``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
 functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
@@ -13,10 +13,8 @@ functions: the packets of one capture are held in memory, and no table is writte
 from __future__ import annotations
 
 import difflib
-import glob
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -100,7 +98,7 @@ class CaptureReader(DataSourceReader):
         """The files that have rows of the table."""
         plain = [path for path in self._paths if isinstance(path, str)]
         found = (
-            find_inputs(_matching(plain), separate=self._separate)
+            find_inputs(plain, separate=self._separate)
             if plain
             else joined_inputs(path for path in self._paths if not isinstance(path, str))
         )
@@ -168,18 +166,6 @@ def _flag(options: Mapping[str, str], name: str) -> bool:
     if text not in ("true", "false"):
         raise Misuse(f"option {name} is true or false, not {text!r}")
     return text == "true"
-
-
-def _matching(paths: Iterable[str]) -> Iterator[str]:
-    """The paths, and instead of a glob the files and directories that match it."""
-    for path in paths:
-        if os.path.exists(path) or not glob.has_magic(path):
-            yield path
-            continue
-        found = sorted(glob.glob(path, recursive=True))
-        if not found:
-            raise Misuse(f"nothing matches {path}")
-        yield from found
 
 
 def _table(options: Mapping[str, str]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from io import BufferedReader
 from typing import IO, Protocol
@@ -70,6 +72,41 @@ class MappedContent:
         if self._map is not None:
             with contextlib.suppress(BufferError):  # as long as somebody has a view, the map stays
                 self._map.close()
+        self._file.close()
+
+
+class RangedContent:
+    """An object of an object store, which is read by ranges; one that is viewed becomes a temporary file."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self.error: WireError | None = None
+        self.size = file.seek(0, os.SEEK_END)
+        self._file = file
+        self._copy: MappedContent | None = None
+
+    def read(self, offset: int, least: int, most: int) -> bytes:
+        if self._copy is not None:
+            return self._copy.read(offset, least, most)
+        self._file.seek(offset)
+        return self._file.read(most)
+
+    def forget(self, offset: int) -> None:
+        """Nothing: of what is not copied only a few ranges are held."""
+        if self._copy is not None:
+            self._copy.forget(offset)
+
+    def view(self) -> memoryview:
+        if self._copy is None:
+            target = tempfile.TemporaryFile(prefix="wirekit_")  # noqa: SIM115  # closed with the content
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, target, _KEPT)
+            target.flush()
+            self._copy = MappedContent(target)
+        return self._copy.view()
+
+    def close(self) -> None:
+        if self._copy is not None:
+            self._copy.close()
         self._file.close()
 
 

@@ -12,7 +12,7 @@ from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
-from wirekit.capture.files.content import Content, MappedContent, PipedContent, cut_short
+from wirekit.capture.files.content import Content, MappedContent, PipedContent, RangedContent, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
@@ -20,6 +20,7 @@ from wirekit.engine import decode
 from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
 from wirekit.registry import registry
 from wirekit.schemas.net import pcap
+from wirekit.storage import is_remote, open_binary
 from wirekit.wire import Limits
 
 _HEAD = 64  # bytes; enough to recognise a format
@@ -202,10 +203,11 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
     """Opens a pcap or pcapng file, compressed by gzip, zstd, xz, bzip2 or lz4, or not.
 
     What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
-    the capture itself, decompressed.
+    the capture itself, decompressed. An object of an object store is read by ranges, and copied when all of it is
+    wanted at once (``Capture.view``).
 
     Args:
-        path: the file.
+        path: the file, or the URI of an object.
         limits: ``frame`` is the most that a record may announce, ``decompressed`` the most that a copy may grow to,
             both in bytes; by default those of the protocol ``net``.
         name: what errors call the file, if not by its path.
@@ -217,11 +219,13 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
         OSError: it cannot be read.
     """
     limits = limits or registry.protocol("net").limits
-    source = open(path, "rb")  # noqa: SIM115  # closed with the capture
+    source = open_binary(path)  # closed with the capture
     file: IO[bytes] = source
     try:
         packing = packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC])
         unpacking = None
+        if is_remote(path) and not packing:
+            return Capture(name or os.fspath(path), RangedContent(source), limits)
         if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             file, unpacking = _copied(source, packing, limits.decompressed)
         return Capture(name or os.fspath(path), MappedContent(file, unpacking), limits)

@@ -29,6 +29,7 @@ from wirekit.protocols.kafka.reading import (
 from wirekit.protocols.kafka.tables import SET_FIELDS
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
+from wirekit.storage import open_binary
 from wirekit.stored import Piece
 from wirekit.tables.batches import Frames, Scope
 from wirekit.tables.paths import parse
@@ -213,7 +214,7 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
     A piece in which something is not in order (a record that does not decode or decompress, bytes left over) is read
     by the layout, one by one: errors have one source. So is one without a single good checksum.
     """
-    with open(path, "rb") as file:
+    with open_binary(path) as file:
         segment = SegmentFile(path, file)
         more = True
         while more:

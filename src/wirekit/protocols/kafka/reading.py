@@ -28,6 +28,7 @@ from wirekit.engine import Decoded, decode
 from wirekit.errors import Damaged, Limit, WireError, Wrong
 from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
+from wirekit.storage import open_binary
 from wirekit.stored import Piece
 from wirekit.values import Check, Record
 from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
@@ -137,7 +138,7 @@ class SegmentFile:
         self.last = False
         self.search = Search(path, file)
         self._file = file
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = file.seek(0, os.SEEK_END)
         self._window = PIECE
         self._buffer = bytearray(min(PIECE, self._size))
 
@@ -267,7 +268,7 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
 
     Behind damage reading goes on at the next message, where there is one.
     """
-    with open(path, "rb") as file:
+    with open_binary(path) as file:
         segment = SegmentFile(path, file)
         more = True
         while more:

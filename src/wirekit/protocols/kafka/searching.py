@@ -44,7 +44,7 @@ class Search:
         named = LOG.fullmatch(Path(path).name)
         self.before: int | None = int(named[1]) - 1 if named is not None else None
         self._file = file
-        self._size = os.fstat(file.fileno()).st_size
+        self._size = file.seek(0, os.SEEK_END)
         self._most = registry[KEY].limits.frame
         self._begin = heading(KEY, self._most)
         self._left = _ALLOWANCE + 4 * self._size  # bytes that may be looked at to tell messages from others

@@ -1,0 +1,339 @@
+"""Files by name: paths of this machine, and URIs of object stores, which are read by ranges.
+
+The file systems of pyarrow reach object stores, with the credentials that their environment gives. pyarrow is loaded
+when the first URI comes; paths do not need it. A failure is an ``OSError`` with the URI as its ``filename`` and one
+line as its ``strerror``.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import lru_cache
+from io import BufferedReader
+from typing import Any, NamedTuple, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from wirekit.errors import Misuse, lacking
+
+SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
+"""Of URIs that object stores and distributed file systems have; ``file`` is a path."""
+CHUNK = 4 << 20
+"""Bytes of a request."""
+AHEAD = 6
+"""Requests under way or waiting in front of a reader that reads in order."""
+HELD = AHEAD + 4
+"""Chunks in memory, of a file."""
+REQUESTS = 16
+"""Files that are looked at at once."""
+CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 5
+_WITHOUT_BUCKETS = ("hdfs", "viewfs")
+_MAGIC = re.compile(r"[*?\[]")
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://", re.ASCII)
+_AWS = re.compile(
+    r"AWS Error (\w+)(?: \(HTTP status (\d+)\))? during (\w+) operation: (.*?)(?: \(Request ID.*)?$", re.DOTALL
+)
+_DENIED = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN_ID")
+_DENIED_STATUS = ("401", "403")
+_UNREACHABLE = ("NETWORK_CONNECTION", "REQUEST_TIMEOUT")
+Result = TypeVar("Result")
+
+
+class Status(NamedTuple):
+    """A file: its name, bytes, and the time of its last change in nanoseconds since the epoch."""
+
+    name: str
+    size: int
+    mtime_ns: int
+
+
+def is_remote(name: str | os.PathLike[str]) -> bool:
+    """Whether a name is a URI of an object store or a distributed file system.
+
+    Raises:
+        Misuse: for a URI of another scheme.
+    """
+    match = _URI.match(os.fspath(name))
+    if match is None or match[1].lower() == "file":
+        return False
+    if match[1].lower() not in SCHEMES:
+        raise Misuse(f"{os.fspath(name)}: no files are read by {match[1]}://; there are {', '.join(SCHEMES)} and file")
+    return True
+
+
+def local(name: str | os.PathLike[str]) -> str:
+    """A path as it is, and that of a ``file://`` URI.
+
+    >>> local("file:///tmp/a%20b.pcap"), local("a%20b.pcap")
+    ('/tmp/a b.pcap', 'a%20b.pcap')
+    """
+    text = os.fspath(name)
+    match = _URI.match(text)
+    if match is None or match[1].lower() != "file":
+        return text
+    parts = urlsplit(text)
+    if parts.netloc not in ("", "localhost"):
+        raise Misuse(f"{text} names the host {parts.netloc}; files of this machine are file:///PATH")
+    return unquote(parts.path)
+
+
+class _Place(NamedTuple):
+    """Where a URI points: a file system, the path in it, and which part of that path stands for which of the URI."""
+
+    system: Any
+    path: str
+    prefix: str
+    head: str
+
+    def name(self, path: str) -> str:
+        """The URI of another path of the same bucket."""
+        return self.head + path[len(self.prefix) :]
+
+
+def _place(uri: str) -> _Place:
+    """Where a URI points.
+
+    Raises:
+        Misuse: without pyarrow, or for a URI that names no bucket.
+        OSError: its bucket does not exist, or cannot be reached; not all file systems look for it.
+    """
+    scheme, _, remainder = uri.partition("://")
+    netloc, slash, key = remainder.partition("/")
+    scheme = scheme.lower()
+    if not netloc and scheme not in _WITHOUT_BUCKETS:
+        raise Misuse(f"{uri} names no bucket; pass {scheme}://BUCKET/PATH")
+    try:
+        with failures(uri):
+            system = _file_system(scheme, netloc, tuple(sorted(_settings().items())))
+    except ValueError as error:
+        raise Misuse(f"{uri}: {error}") from error
+    except ImportError as error:
+        raise (lacking(uri, error) if isinstance(error, ModuleNotFoundError) else Misuse(f"{uri}: {error}")) from error
+    # The file system of abfs://CONTAINER@ACCOUNT has the containers at its top, that of hdfs://HOST has files.
+    prefix = "" if scheme in _WITHOUT_BUCKETS else netloc.partition("@")[0]
+    return _Place(system, f"{prefix}{slash}{key}", prefix, uri[: len(scheme) + 3 + len(netloc)])
+
+
+def _settings() -> dict[str, str]:
+    """What the environment says of object stores: another environment is another file system."""
+    return {
+        name: value for name, value in os.environ.items() if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))
+    }
+
+
+@lru_cache(maxsize=64)
+def _file_system(scheme: str, place: str, settings: tuple[tuple[str, str], ...]) -> Any:
+    from pyarrow import fs
+
+    if scheme == "s3":
+        return _s3(fs, place, dict(settings))
+    if scheme in ("gs", "gcs"):
+        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=REQUEST_SECONDS))
+    return fs.FileSystem.from_uri(f"{scheme}://{place}/")[0]
+
+
+def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
+    endpoint = settings.get("AWS_ENDPOINT_URL_S3") or settings.get("AWS_ENDPOINT_URL")
+    region = settings.get("AWS_REGION") or settings.get("AWS_DEFAULT_REGION")
+    if region is None:
+        region = "us-east-1" if endpoint else fs.resolve_s3_region(bucket)
+    return fs.S3FileSystem(
+        region=region,
+        endpoint_override=endpoint,
+        connect_timeout=CONNECT_SECONDS,
+        request_timeout=REQUEST_SECONDS,
+        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+    )
+
+
+@contextmanager
+def failures(uri: str) -> Iterator[None]:
+    """Says in one line what failed at an object store, with the URI."""
+    try:
+        yield
+    except OSError as error:
+        raise _failure(error, uri) from error
+
+
+def _failure(error: OSError, uri: str) -> OSError:
+    text = " ".join(str(error.args[-1] if error.args else error).split())
+    match = _AWS.search(text)
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(errno.ENOENT, "no such object", uri)
+    if match is None:
+        if "Bucket" in text and "not found" in text:
+            return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
+        return OSError(error.errno or errno.EIO, text, uri)
+    name, status, operation, why = match.groups()
+    if name == "NO_SUCH_BUCKET":
+        return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
+    if name in _DENIED or status in _DENIED_STATUS:
+        return PermissionError(errno.EACCES, f"access denied ({operation}); see AWS_ACCESS_KEY_ID and AWS_PROFILE", uri)
+    if name in _UNREACHABLE:
+        return OSError(errno.EHOSTUNREACH, f"the object store does not answer: {why.partition(';')[0]}", uri)
+    return OSError(errno.EIO, f"{name} ({operation}): {why}", uri)
+
+
+def status(name: str) -> Status:
+    """The status of a file.
+
+    Raises:
+        OSError: it does not exist, or cannot be reached.
+    """
+    if not is_remote(name):
+        about = os.stat(local(name))
+        return Status(name, about.st_size, about.st_mtime_ns)
+    place = _place(name)
+    with failures(name):
+        info = place.system.get_file_info(place.path)
+        if not info.is_file:
+            raise FileNotFoundError
+    return Status(name, info.size, info.mtime_ns or 0)
+
+
+def in_parallel(function: Callable[[str], Result], names: Iterable[str]) -> list[Result]:
+    """What a function gives for each name: for URIs several at once, because each waits for an answer."""
+    names = list(names)
+    if not any(map(is_remote, names)):
+        return list(map(function, names))
+    with ThreadPoolExecutor(REQUESTS) as pool:
+        return list(pool.map(function, names))
+
+
+def objects(uri: str) -> list[Status]:
+    """The object of a URI, those that match it as a glob, or all those under it, in the order of their names.
+
+    Raises:
+        Misuse: nothing matches the glob.
+        OSError: there is nothing of that name, or it cannot be reached.
+    """
+    place = _place(uri)
+    path, magic = place.path, _MAGIC.search(place.path, len(place.prefix))
+    folder = path[: magic.start()].rpartition("/")[0] if magic else path.rstrip("/")
+    with failures(uri):
+        listed = [place.system.get_file_info(path)] if not magic and not path.endswith("/") else []
+        if not (listed and listed[0].is_file):
+            import pyarrow.fs
+
+            listed = place.system.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True))
+    fits = _matcher(path) if magic else None
+    found = [
+        Status(place.name(each.path), each.size, each.mtime_ns or 0)
+        for each in listed
+        if each.is_file and (fits is None or fits.fullmatch(each.path))
+    ]
+    if magic and not found:
+        raise Misuse(f"nothing matches {uri}")
+    return sorted(found)
+
+
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """A glob as a regular expression: ``*`` and ``?`` do not match ``/``, ``**`` matches folders."""
+    parts = re.split(r"(\*\*/?|\*|\?|\[!?\]?[^]]*\])", pattern)
+    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    text = ""
+    for part in parts:
+        if part in known:
+            text += known[part]
+        elif part.startswith("[") and part.endswith("]"):
+            text += "[" + part[1:-1].replace("!", "^", 1).replace("\\", "\\\\") + "]" if part[1] == "!" else part
+        else:
+            text += re.escape(part)
+    return re.compile(text, re.DOTALL)
+
+
+def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
+    """Opens a file for reading: of an object store by ranges, ahead of a reader that reads in order.
+
+    Raises:
+        OSError: it does not exist, or cannot be reached.
+    """
+    text = os.fspath(name)
+    if not is_remote(text):
+        return open(local(text), "rb")
+    place = _place(text)
+    with failures(text):
+        file = place.system.open_input_file(place.path)
+        return BufferedReader(RangedFile(text, file, file.size()), CHUNK)
+
+
+class RangedFile(io.RawIOBase):
+    """An object that is read by ranges of ``CHUNK`` bytes, of which at most ``HELD`` are in memory.
+
+    A reader that goes on where it has read to finds the next chunks under way already, several at once.
+
+    Args:
+        name: what errors call it.
+        file: a ``pyarrow.NativeFile``, which reads any range from any thread; closed with this.
+        size: bytes.
+    """
+
+    def __init__(self, name: str, file: Any, size: int) -> None:
+        super().__init__()
+        self.name = name
+        self.size = size
+        self._file = file
+        self._pool: ThreadPoolExecutor | None = None
+        self._chunks: dict[int, Future[bytes]] = {}
+        self._position = 0
+        self._last = -2  # so that a look at the beginning reads no more
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence not in (os.SEEK_SET, os.SEEK_CUR, os.SEEK_END):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), self.name)
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.size}[whence]
+        self._position = max(start + offset, 0)
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:
+        target = memoryview(buffer).cast("B")
+        chunk, begin = divmod(self._position, CHUNK)
+        size = min(len(target), CHUNK - begin, self.size - self._position)
+        if size <= 0:
+            return 0
+        data = memoryview(self._chunk(chunk))[begin : begin + size]
+        if len(data) < size:
+            raise OSError(errno.EIO, "became shorter while it was read", self.name)
+        target[:size] = data
+        self._position += size
+        return size
+
+    def _chunk(self, number: int) -> bytes:
+        in_order, self._last = number == self._last + 1, number
+        wanted = range(number, min(number + 1 + AHEAD, -(-self.size // CHUNK)) if in_order else number + 1)
+        for old in list(self._chunks):
+            if len(self._chunks) + len(wanted) > HELD and old not in wanted:
+                self._chunks.pop(old).cancel()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="wirekit-range")
+        for each in wanted:
+            if each not in self._chunks:
+                self._chunks[each] = self._pool.submit(self._fetch, each)
+        return self._chunks[number].result()
+
+    def _fetch(self, number: int) -> bytes:
+        with failures(self.name):
+            return cast(bytes, self._file.read_at(min(CHUNK, self.size - number * CHUNK), number * CHUNK))
+
+    def close(self) -> None:
+        if not self.closed:
+            if self._pool is not None:
+                self._pool.shutdown(cancel_futures=True)
+            self._chunks.clear()
+            self._file.close()
+        super().close()

@@ -1,0 +1,268 @@
+"""Captures and stored files by URI: an object store gives what local files give, and says in a line what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import wirekit
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import pcap_records, tables
+from tests.pipeline.object_store import BUCKET, MANY, MANY_KEYS, ObjectStore
+from wirekit import storage
+from wirekit.capture.files import open_capture
+from wirekit.cli import main
+from wirekit.errors import Misuse
+from wirekit.pipeline.inputs import Job, captures, find_inputs
+from wirekit.pipeline.serial import run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
+KAFKA = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+SEGMENT = FIXTURES / "kafka" / "disk" / "0.10.2.2-t-snappy-0.log"
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    """(exit status, standard output, standard error)."""
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def plain(found: Any, names: dict[str, str]) -> list[str]:
+    """A table's rows as text, with other names for their files; without ids, and what the segment's folder tells."""
+    texts = [
+        repr({name: row[name] for name in row if not name.endswith(("_id", "topic", "partition"))}) for row in found
+    ]
+    for uri, name in names.items():
+        texts = [text.replace(uri, name) for text in texts]
+    return sorted(texts)
+
+
+@pytest.fixture(scope="module")
+def objects(object_store_server: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """{URI: path} of captures of two kinds and a segment under one prefix; something else there is not read."""
+    folder = "some/captures"
+    segment = tmp_path_factory.mktemp("orders-") / f"{0:020}.log"
+    segment.write_bytes(SEGMENT.read_bytes())
+    files = {f"{folder}/{path.name}": path for path in (PULSAR, KAFKA)} | {f"{folder}/orders-3/{0:020}.log": segment}
+    object_store_server.put(f"{folder}/readme.txt", b"not read")
+    return {object_store_server.put(key, path): str(path) for key, path in files.items()}
+
+
+def test_the_tables_of_objects_are_those_of_files(store: ObjectStore, objects: dict[str, str], tmp_path: Path) -> None:
+    inputs = find_inputs([f"s3://{BUCKET}/some/captures"])
+    assert {each.name for each in inputs} == {*objects}
+    run(Job(inputs), tmp_path / "objects")
+    run(Job(find_inputs(objects.values())), tmp_path / "files")
+    remote, near = tables(tmp_path / "objects"), tables(tmp_path / "files")
+    for table in ("calls", "messages", "connections", "frames", "quarantine", "gaps"):
+        assert plain(remote[table], objects) == plain(near[table], {})
+    assert {(row["file"], row["size"], row["sha256"]) for row in remote["inputs"]} == {
+        (uri, os.path.getsize(path), None) for uri, path in objects.items()
+    }
+    assert {(row["topic"], row["partition"]) for row in remote["messages"] if row["direction"] == "stored"} == {
+        ("orders", 3)
+    }
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_a_rotation_is_found_among_objects(store: ObjectStore, tmp_path: Path, road: str) -> None:
+    header, packets = pcap_records(PULSAR)
+    cuts = [packets[:6], packets[6:15], packets[15:]]
+    parts = [header + b"".join(each) for each in cuts]
+    uris = [store.put(f"rotated/trace.pcap{number or ''}", part) for number, part in enumerate(parts)]
+    inputs = find_inputs([f"s3://{BUCKET}/rotated/*"])
+    assert [tuple(each.name for each in files) for files in captures(inputs)] == [tuple(uris)]
+    run(Job(inputs, road=road), tmp_path / "objects")
+    run(Job(find_inputs([PULSAR])), tmp_path / "file")
+    remote, near = tables(tmp_path / "objects"), tables(tmp_path / "file")
+    for table in ("messages", "connections"):
+        assert plain(remote[table], {uris[0]: str(PULSAR)}) == plain(near[table], {})
+
+
+def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
+    for key in ("globs/a/one.pcap", "globs/a/two.pcap", "globs/b/one.pcap", "globs/a/notes.txt"):
+        store.put(key, b"")
+    store.put("globs/c/packed.pcap.gz", gzip.compress(PULSAR.read_bytes()))
+
+    def found(pattern: str) -> list[str]:
+        names = [each.name for each in find_inputs([f"s3://{BUCKET}/{pattern}"], separate=True)]
+        return sorted(name.removeprefix(f"s3://{BUCKET}/globs/") for name in names)
+
+    assert found("globs/*/one.pcap") == ["a/one.pcap", "b/one.pcap"]
+    assert found("globs/[!b]/t?o.pcap") == ["a/two.pcap"]
+    assert found("globs/**/*.pcap") == ["a/one.pcap", "a/two.pcap", "b/one.pcap"]
+    assert found("globs/a/") == found("globs/a") == ["a/one.pcap", "a/two.pcap"]
+    assert found("globs/a/notes.txt") == found("globs/a/*.txt") == ["a/notes.txt"]
+    assert wirekit.read(f"s3://{BUCKET}/globs/c", "messages").read_all().num_rows == 10
+    with pytest.raises(Misuse, match=r"nothing matches s3://captures/globs/\*\.log"):
+        found("globs/*.log")
+
+
+def test_patterns_and_file_uris_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a b").mkdir()
+    for name in ("one.pcap", "two.pcap"):
+        (tmp_path / "a b" / name).symlink_to(PULSAR)
+    monkeypatch.chdir(tmp_path)
+    assert [each.name for each in find_inputs(["a b/t*.pcap"])] == ["a b/two.pcap"]
+    uri = (tmp_path / "a b" / "one.pcap").as_uri()
+    assert [each.path for each in find_inputs([uri])] == [str(tmp_path / "a b" / "one.pcap")]
+    assert "%20" in uri
+    with pytest.raises(Misuse, match="nothing matches"):
+        find_inputs(["no*.pcap"])
+    for wrong, text in (("ftp://host/a.pcap", "ftp://"), ("file://host/a", "host"), ("s3:///a", "no bucket")):
+        with pytest.raises(Misuse, match=text):
+            find_inputs([wrong])
+
+
+def test_commands_that_take_captures_take_uris(
+    store: ObjectStore, objects: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    uri = next(uri for uri in objects if uri.endswith(PULSAR.name))
+    segment = next(uri for uri in objects if uri.endswith(".log"))
+    for name, local, remote in (
+        ("frames", PULSAR, uri),
+        ("messages", PULSAR, uri),
+        ("messages", PULSAR, uri.replace("batch", "ba*")),
+        ("inspect", PULSAR, uri),
+    ):
+        expected = command(capsys, name, local)
+        assert command(capsys, name, remote) == (expected[0], expected[1].replace(str(PULSAR), uri), "")
+    status, out, _ = command(capsys, "messages", segment)
+    assert (status, out.count("\n")) == (0, command(capsys, "messages", SEGMENT)[1].count("\n"))
+    status, out, _ = command(capsys, "sql", "SELECT count(*) AS n FROM messages", f"s3://{BUCKET}/some/captures")
+    assert (status, '"n":' in out) == (0, True)
+
+
+def test_an_object_is_read_by_ranges_and_little_of_it_is_held(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "CHUNK", 1000)
+    content = random.Random(1).randbytes(100_500)
+    uri = store.put("ranges.bin", content)
+    with storage.open_binary(uri) as file:
+        raw = file.raw
+        assert isinstance(raw, storage.RangedFile)
+        assert file.peek(4)[:4] == content[:4]
+        assert len(raw._chunks) == 1
+        most = 0
+        read = b""
+        while piece := file.read(700):
+            read += piece
+            most = max(most, len(raw._chunks))
+        assert read == content
+        assert storage.AHEAD < most <= storage.HELD
+        for at in random.Random(2).sample(range(len(content)), 50):
+            file.seek(at)
+            assert file.read(2500) == content[at : at + 2500]
+        assert file.seek(-10, os.SEEK_END) == len(content) - 10
+        assert file.read() == content[-10:]
+    with open_capture(store.put("mapped.pcap", PULSAR)) as capture:
+        assert capture.read(24, 100) == PULSAR.read_bytes()[24:124]
+        assert bytes(capture.view()) == PULSAR.read_bytes()
+        assert capture.read(24, 100) == PULSAR.read_bytes()[24:124]
+
+
+COMMANDS = (("pipeline", "-o", "out"), ("frames",), ("messages",), ("inspect",), ("sql", "FROM calls"))
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [
+        ("s3://captures/nowhere.pcap", "no such object"),
+        ("s3://nowhere/a.pcap", "no such bucket"),
+        ("s3://nowhere/*.pcap", "no such bucket"),
+        ("s3://captures/nowhere/*.pcap", "no such object"),
+    ],
+)
+def test_what_is_not_there_is_a_line(
+    store: ObjectStore,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    uri: str,
+    text: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = command(capsys, *arguments, uri)
+    assert status in (1, 2)
+    assert (out, err.count("\n")) == ("", 1)
+    assert text in err
+    assert uri in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_ten_thousand_keys_are_listed_in_pages(
+    store: ObjectStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[storage.Status] = []
+
+    def listing(uri: str) -> list[storage.Status]:
+        listed.extend(storage.objects(uri))
+        return listed
+
+    monkeypatch.setattr("wirekit.pipeline.inputs.objects", listing)
+    status, out, err = command(capsys, "frames", f"s3://{MANY}/logs")
+    assert (status, out) == (2, "")
+    assert len(listed) == MANY_KEYS
+    assert err == f"wirekit: nothing to read in s3://{MANY}/logs; pass an object, or a prefix of captures\n"
+
+
+def test_no_permission_and_no_store_are_lines(
+    store: ObjectStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = store.put("denied/a.pcap", PULSAR)
+    with store.refusing():
+        for each in (uri, f"s3://{BUCKET}/denied/*"):
+            status, out, err = command(capsys, "frames", each)
+            assert (status, out, err.count("\n")) == (1, "", 1)
+            assert err.startswith(f"wirekit: {each}: access denied (")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
+        monkeypatch.setattr(storage, "ATTEMPTS", 1)
+        status, out, err = command(capsys, "frames", uri)
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith(f"wirekit: {uri}: the object store does not answer: ")
+
+
+def test_without_pyarrow_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['pyarrow'] = None; from wirekit.cli import main; main(['frames', 's3://b/a.pcap'])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "wirekit: s3://b/a.pcap needs pyarrow: pip install 'wirekit[columns]'\n",
+    )
+
+
+@pytest.mark.spark
+def test_spark_reads_objects(
+    store: ObjectStore,
+    objects: dict[str, str],
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in store.environment.items():  # the workers' environment is else that of the session's begin
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    from wirekit.spark import pipeline
+
+    pipeline.run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "spark", spark)
+    run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "serial")
+    assert tables(tmp_path / "spark") == tables(tmp_path / "serial")
+    source = spark.read.format("wirekit").option("table", "messages")
+    assert source.load(f"s3://{BUCKET}/some/captures/*batch.pcap").count() == 10

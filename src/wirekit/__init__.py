@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wirekit.engine import Decoded, decode, encode, frames, from_json
+from wirekit.engine import Decoded, encode, frames, from_json
 from wirekit.errors import Limit, Misuse, Short, WireError, WirekitError, Wrong, lacking
 from wirekit.registry import Layout, Protocol, Schema, register, registry
 from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_json
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from wirekit.conversation import NEED_DATA, Conversation
     from wirekit.examples import example
     from wirekit.pipeline.reading import read
+    from wirekit.types.decoding import decode
+else:
+    from wirekit.engine import decode
 
 __all__ = [
     "NEED_DATA",

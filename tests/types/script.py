@@ -36,9 +36,18 @@ def mistakes(request: ProduceRequestV2, frame: Frame) -> None:
     request.body.topics  # type: ignore[attr-defined]  # noqa: B018
     request.body.acks + request.client_id  # type: ignore[operator]
     frame.command.connect.client_version  # type: ignore[union-attr]  # noqa: B018
+    wirekit.decode(b"", "kafka.produce.request.v2").value.body.topics  # type: ignore[attr-defined]  # noqa: B018
+    wirekit.decode(b"", "pulsar").value.command.connect.client_version  # type: ignore[union-attr]  # noqa: B018
 
 
 def decoded(data: bytes) -> ProduceRequestV2:
-    """A value of a known layout."""
-    value: ProduceRequestV2 = wirekit.decode(data, "kafka.produce.request.v2").value
+    """A value of a literal key: its type is known."""
+    value = wirekit.decode(data, "kafka.produce.request.v2", strict=True).value
     return value
+
+
+def of_any_key(data: bytes, key: str) -> str:
+    """A value of a key that is not known before the script runs: it may be anything."""
+    result: wirekit.Decoded = wirekit.decode(data, key)
+    name: str = result.value.client_id
+    return name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -10,15 +12,27 @@ import pytest
 import wirekit
 from tests.types import script
 from wirekit.exports import export
+from wirekit.exports.stubs import decoding
 
 TYPES = Path(wirekit.__file__).parent / "types"
-PROTOCOLS = sorted(path.stem for path in TYPES.glob("*.pyi") if path.stem != "__init__")
+PROTOCOLS = sorted(path.stem for path in TYPES.glob("*.pyi") if path.stem not in ("__init__", "decoding"))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_stubs_are_those_of_the_layouts(protocol: str) -> None:
-    """After a change: ``wirekit schemas PROTOCOL --output pyi > src/wirekit/types/PROTOCOL.pyi``."""
+    """After a change: ``python -m wirekit.exports.stubs``."""
     assert (TYPES / f"{protocol}.pyi").read_text() == export([protocol], "pyi").text
+
+
+def test_the_stub_of_decode_has_every_key() -> None:
+    assert (TYPES / "decoding.pyi").read_text() == decoding()
+
+
+def test_the_stub_of_decode_has_every_option() -> None:
+    options = [
+        each.name for each in inspect.signature(wirekit.decode).parameters.values() if each.kind == each.KEYWORD_ONLY
+    ]
+    assert re.findall(r"^    (\w+): ", decoding().partition("class Options")[2], re.M) == options
 
 
 def test_every_protocol_of_messages_has_types() -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import keyword
 import re
+from pathlib import Path
 
 from wirekit.compiler import ir
 from wirekit.exports.missing import Export, Notes
-from wirekit.registry import registry
+from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import BYTES, Field, Message
 
@@ -34,6 +35,59 @@ class _Opened(Fields, Generic[_Content]):
     compressed: bytes
     content: _Content
 '''
+
+
+DECODING_HEADING = '''"""``wirekit.decode`` for type checkers, written by `python -m wirekit.exports.stubs`."""
+
+from collections.abc import Mapping
+from typing import Any, Generic, Literal, TypedDict, TypeVar, overload
+
+from typing_extensions import Unpack
+
+from wirekit.engine import Buffer, Decoded
+from wirekit.types import {names}
+from wirekit.wire.stream import Decrypt, Limits
+
+_Value = TypeVar("_Value")
+
+class Typed(Decoded, Generic[_Value]):
+    value: _Value
+
+class Options(TypedDict, total=False):
+    context: Mapping[str, Any] | None
+    limits: Limits | None
+    strict: bool
+    offset: int
+    engine: str | None
+    decrypt: Decrypt | None
+
+'''
+DECODING = """@overload
+def decode(data: {data}, key: {key}, **options: Unpack[Options]) -> {decoded}: ...
+"""
+TYPES = Path(__file__).parents[1] / "types"
+"""The stubs of the built-in protocols."""
+TYPED = tuple(name for name in BUILT_IN if name not in WITHOUT_STREAM)
+
+
+def decoding(protocols: tuple[str, ...] = TYPED) -> str:
+    """The stub of ``wirekit.decode``: an overload for each key of the protocols."""
+    text = DECODING_HEADING.format(names=", ".join(sorted(protocols)))
+    for name in protocols:
+        protocol = registry.protocol(name)
+        keys = {protocol.key(layout): protocol.key(layout) for layout in protocol.layouts}
+        for key, target in {name: protocol.stream("client"), **keys}.items():
+            value = f"{name}.{class_name(target)}"
+            literal = f'Literal["{key}"]'
+            text += DECODING.format(data="Buffer", key=literal, decoded=f"Typed[{value}]")
+    return text + DECODING.format(data="Buffer | str", key="Buffer | str", decoded="Decoded")
+
+
+def write() -> None:
+    """Writes the stubs of ``wirekit.types``."""
+    for name in TYPED:
+        (TYPES / f"{name}.pyi").write_text(export([name]).text)
+    (TYPES / "decoding.pyi").write_text(decoding())
 
 
 def export(keys: list[str]) -> Export:
@@ -189,3 +243,7 @@ def _any(kinds: list[str]) -> str:
     flat = dict.fromkeys(part for kind in kinds for part in _ALTERNATIVES.split(kind))
     known = [part for part in flat if part != "None"] + [part for part in flat if part == "None"]
     return "Any" if "Any" in known or len(known) > MOST_ALTERNATIVES else " | ".join(known)
+
+
+if __name__ == "__main__":
+    write()

@@ -1,12 +1,13 @@
 """Types of decoded values, for type checkers and ``isinstance``: a module a protocol, a class a layout.
 
 ``kafka.produce.request.v2`` is ``wirekit.types.kafka.ProduceRequestV2``, ``pulsar.frame`` is
-``wirekit.types.pulsar.Frame``. A checker knows their fields; at run time a class is the record type of the layout.
+``wirekit.types.pulsar.Frame``. A type checker knows their fields, and knows the class of ``decode(data, KEY).value``
+where KEY is a literal. At run time a class is the record type of the layout.
 
 >>> import wirekit
 >>> from wirekit.types.kafka import ListGroupsResponseV0
 >>> data = bytes.fromhex("0000000a00000007000000000000")
->>> value: ListGroupsResponseV0 = wirekit.decode(data, "kafka.list_groups.response.v0").value
+>>> value = wirekit.decode(data, "kafka.list_groups.response.v0").value
 >>> value.correlation_id, isinstance(value, ListGroupsResponseV0)
 (7, True)
 """

@@ -16,7 +16,7 @@ from tests.road.test_pairing import capture
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
-from wirekit.conversation import Description, Dialogue
+from wirekit.conversation import Conversation, Description, Dialogue, Event
 from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
@@ -296,3 +296,30 @@ def test_kafka_answers_that_are_left_to_objects(pieces: list[tuple[int, bytes]],
     indexed, left = left_to_objects(path)
     assert left == indexed
     assert_same(path)
+
+
+def list_groups(number: int) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
+    """A Kafka request and its response."""
+    request = {"correlation_id": number, "client_id": "one", "body": {}}
+    asked = wirekit.encode("kafka.list_groups.request.v0", request)
+    return (0, asked), (1, answer("list_groups.response.v0", number, 0, groups=[]))
+
+
+def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = [piece for number in range(20) for piece in list_groups(number)]
+    path = capture(tmp_path / "open.pcap", *calls)
+    for each in (path, capture(tmp_path / "waiting.pcap", *calls[:-1])):
+        assert_same(each, windows=(1, 300, 1000, 1 << 26))
+    taken: list[bytes] = []
+
+    def receive(self: Conversation, side: str, data: bytes, **options: Any) -> list[Event]:
+        taken.append(data)
+        return whole(self, side, data, **options)
+
+    whole = Conversation.receive
+    monkeypatch.setattr(Conversation, "receive", receive)
+    by_columns(path, window=1000)
+    assert calls[0][1] not in taken
+    assert len(taken) < len(calls) // 4

@@ -123,6 +123,11 @@ class Follower:
         """Whether the protocol is known and nothing is pending, see ``Conversation.quiet``."""
         return self._conversation is not None and self._sides is SAME_SIDES and self._conversation.quiet
 
+    @property
+    def resumable(self) -> bool:
+        """Whether the protocol is known, and somebody else may follow its frames from the first one on."""
+        return self._conversation is not None and self._conversation.dialogue.resumable
+
     def skip(self, sizes: Mapping[str, int]) -> Dialogue:
         """Says that so many bytes of each side were frames that somebody else has followed; gives the dialogue."""
         assert self._conversation is not None

@@ -26,10 +26,12 @@ class Dialogue:
         names: what declared names stand for (see ``wirekit.tables.Names``), where messages are declared.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
         opening: what a client sends first, each frame after the answer to the one before: (layout, value).
+        resumable: whether ``skipped`` says all that matters of whole frames, from the first one on.
         frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
             protocol's own limit allows is framed all the same, and has a Limit error.
     """
 
+    resumable: bool = False
     frame_limit: int | None = None
     opening: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
@@ -114,10 +116,11 @@ class Dialogue:
         """Whether frames may come next of which ``skipped`` says all that matters; if not, each is to be observed."""
         return False
 
-    def skipped(self, clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
+    def skipped(self, sides: Iterable[str], clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
         """Takes note of frames that were followed elsewhere, as the protocol's pairing declares them.
 
         Args:
+            sides: those that sent any.
             clients: what the client called itself in them.
             calls: API and version of the requests, all of which were answered.
         """

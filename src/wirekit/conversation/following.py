@@ -107,9 +107,11 @@ class Conversation:
     def skip(self, side: str, size: int) -> None:
         """Says that the next ``size`` bytes of a direction were whole clean frames, followed by somebody else."""
         direction = self._direction(side)
-        direction.offset += size
-        direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
-        direction.short = 0 if size else direction.short
+        if size:
+            direction.offset += size
+            direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
+            direction.short = 0
+            direction.headed = True
 
     def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
         """Takes the next bytes of a direction; gives what they complete.

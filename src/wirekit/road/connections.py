@@ -126,16 +126,26 @@ class Connections:
             if known.state is not None and known.state[STATE.index("over")] >= 0:
                 self._ending[streams.between(flow)] = int(known.state[STATE.index("over")])
 
-    def begin(self, streams: Streams, flow: int) -> tuple[list[Followed], Begun | None]:
+    def begin(self, streams: Streams, flow: int, protocol: str = "") -> tuple[list[Followed], Begun | None]:
         """The first frames of a plain connection in a window, up to a point at which nothing is pending, if any.
 
         ``followed`` goes on from there, or from where ``skip`` says.
+
+        Args:
+            streams, flow: the connection.
+            protocol: what it is, where it begins in this window; by default that is found from its bytes.
         """
         known = self._flow(streams, flow)
         if known.link is None and known.count > 0:
             return [], None
         self._link_of(streams, flow, known)
         places, items = list(map(int, streams.starts[flow])), list[Followed]()
+        if protocol and known.follower is None and known.link is not None:
+            known.link.protocol = protocol
+            known.follower = Follower(known.link)
+            if known.follower.resumable:
+                self._places[flow] = places[0], places[1]
+                return items, Begun(protocol, known.link.ordinal, (places[0], places[1]))
         for count, (_, event) in enumerate(_events(streams, flow)):
             if known.follower is not None and known.follower.quiet:
                 break
@@ -156,7 +166,8 @@ class Connections:
         assert known.follower is not None
         begins, ends = self._places[flow], frames.places
         sizes = {str(side): ends[number] - begins[number] for number, side in enumerate(SIDES)}
-        known.follower.skip(sizes).skipped(frames.clients, frames.answered)
+        sides = [side for side, size in sizes.items() if size]
+        known.follower.skip(sizes).skipped(sides, frames.clients, frames.answered)
         calls.add(frames.calls, frames.errors, frames.facts)
         self._places[flow] = frames.places
 

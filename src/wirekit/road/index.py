@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,31 +129,50 @@ def index_frames(
 
 def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], odd: NDArray[Any]) -> list[str]:
     """The protocol of each flow that is not odd, "" for those that carry nothing; the others become odd."""
-    remembered = lru_cache(_REMEMBERED)(recognise)
+    recognise_known = partial(recognise, sides_known=True, rivals=False)
+    remembered = lru_cache(_REMEMBERED)(recognise_known)
 
     def asked(client: bytes, server: bytes) -> Recognised:
-        ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise
+        ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise_known
         return ask(client, server)
 
     protocols = [""] * odd.size
-    for flow in np.flatnonzero(~odd).tolist():
-        starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
-        name = choice.of(address(int(streams.client[flow])), address(int(streams.server[flow])))
-        if not name and starts != stops:
-            found = _asked(streams, flow, starts, stops, asked)
-            name = "" if found.swapped else found.protocol
-            odd[flow] = not name
-        protocols[flow] = name
-        for begin, end in zip(starts, stops, strict=True):
-            if begin < end and header(streams.stream[begin : begin + 1].tobytes()) is not None:
-                odd[flow] = True
+    flows = np.flatnonzero(~odd)
+    if choice.protocol or choice.ports:
+        for flow in flows.tolist():
+            protocols[flow] = choice.of(address(int(streams.client[flow])), address(int(streams.server[flow])))
+    carries = streams.starts[flows] < streams.stops[flows]
+    flows, carries = flows[carries.any(axis=1)], carries[carries.any(axis=1)]
+    unknown = np.array([not protocols[flow] for flow in flows.tolist()], bool)
+    first, side = _first_pieces(streams, flows[unknown], carries[unknown])
+    places = (flows[unknown], side, streams.starts[flows[unknown], side], streams.ends[first])
+    for flow, which, start, end in zip(*(each.tolist() for each in places), strict=True):
+        found = Recognised("", False, False, "")
+        if end - start < RECOGNISE_WITHIN:
+            head = streams.stream[start:end].tobytes()
+            found = asked(head, b"") if which == 0 else asked(b"", head)
+        if not (found.protocol or found.certain):
+            found = _asked(streams, flow, asked)
+        protocols[flow] = found.protocol
+        odd[flow] = not found.protocol
+    headed = np.array([header(bytes([byte])) is not None for byte in range(256)])
+    begins = streams.starts[flows][carries]
+    odd[np.repeat(flows, carries.sum(axis=1))[headed[streams.stream[begins]]]] = True
     return protocols
 
 
-def _asked(
-    streams: Streams, flow: int, starts: list[int], stops: list[int], ask: Callable[[bytes, bytes], Recognised]
-) -> Recognised:
+def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The piece that comes first on each of some flows, and its side; ``carries`` says which sides have any."""
+    firsts = streams.pieces[flows]
+    ranks = np.full(firsts.shape, np.iinfo(np.int64).max)
+    ranks[carries] = streams.ranks[firsts[carries]]
+    side = ranks.argmin(axis=1)
+    return firsts[np.arange(flows.size), side], side
+
+
+def _asked(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
     """What a connection is, asked with each piece that comes, as ``wirekit.capture.follow`` does."""
+    starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()
     reached = list(starts)
     found = Recognised("", False, False, "")

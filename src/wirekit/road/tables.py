@@ -26,7 +26,7 @@ from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.connections import SIDES, Connections
 from wirekit.road.contents import read_contents
-from wirekit.road.index import Begun, Index, index_frames
+from wirekit.road.index import Begun, Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
@@ -111,16 +111,19 @@ def _of_window(
     """The tables of what the connections of a window carry."""
     begun: dict[int, Begun] = {}
     reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
+    address = window.packets.endpoints.text
+    others = ~(reaching & streams.known & ~streams.resumed)
+    protocols = recognised(streams, job.choice, address, others)
     for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
-        beginning, each = connections.begin(streams, flow)
+        beginning, each = connections.begin(streams, flow, "" if others[flow] else protocols[flow])
         yield from writer.items(name, beginning)
         if each is not None:
             begun[flow] = each
-    index = index_frames(streams, job.choice, window.packets.endpoints.text, begun)
+    index = index_frames(streams, job.choice, address, begun)
     contents = read_contents(streams.stream, index, begun)
     if job.values:
         contents.odd[:] = True
-    assembly = Assembly(name, streams, index, contents, window.packets.endpoints.text, begun)
+    assembly = Assembly(name, streams, index, contents, address, begun)
     yield from assembly.batches(tables)
     assembly.count(writer.summary.file(name))
     for frames in assembly.followed():

@@ -68,6 +68,8 @@ class KafkaDialogue(Dialogue):
         copies: how many requests had a correlation id that another one waited with.
     """
 
+    resumable = True
+
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self.expects = {"client": "start", "server": "start"}
@@ -278,8 +280,9 @@ class KafkaDialogue(Dialogue):
         plain = all(layout == version for (_, version), layout in self.layouts.items())
         return plain and set(self.expects.values()) == {"frames"}
 
-    def skipped(self, clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
+    def skipped(self, sides: Iterable[str], clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
         """Takes note of client ids, and that the broker answers in the versions asked for."""
+        self.expects.update(dict.fromkeys(sides, "frames"))
         self.client_ids.update(clients)
         for api, version in calls:
             self.layouts.setdefault((api, version), version)

@@ -9,7 +9,6 @@ of all fields, by generated code too.
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -200,17 +199,22 @@ def _run(
     return decoded
 
 
-def _rows(schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> Decoded | None:
+def _rows(
+    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, spans: bool = False
+) -> Decoded | None:
     """What the generated code gives; None when the bytes are not in order, which is for the reference engine to say."""
     rows, key, size = _rows_module(), schema.key, len(data)
     state = rows.State(key, Params(context) if context else _NO_PARAMS, limits, size)
+    if spans:
+        state.trace(offset)
     try:
-        value, consumed = rows.unit(key)(state, data, 0, size, ())
+        value, consumed = (rows.tracing_unit if spans else rows.unit)(key)(state, data, 0, size, "")
     except rows.REASONS:
         return None
     decoded = Decoded(key, data, offset, context, limits)
     decoded.value, decoded.consumed = value, consumed
     decoded.sources = state.sources
+    decoded._spans = state.spans
     decoded._state = state
     return decoded
 
@@ -235,19 +239,10 @@ def _traced(
 ) -> Decoded:
     """A value and its spans, by generated code if that is asked for and the bytes are in order."""
     schema = registry[key]
-    decoded = _rows(schema, data, offset, context, limits) if generated and decrypt is None else None
-    if decoded is None:
-        return _run(schema, data, offset, context, limits, trace=True, decrypt=decrypt)
-    from wirekit.compiler import trace
-
-    assert decoded._state is not None
-    state = trace.State(key, Params(context), decoded._state.allowance, offset, decoded.sources)
-    with contextlib.suppress(trace.NoRoom):
-        trace.unit(key)(state, data, offset, offset + len(data), "", decoded.value)
-        decoded._spans = state.spans
-        return decoded
-    del state, decoded  # or there would be two of all
-    return _run(schema, data, offset, context, limits, trace=True)
+    decoded = None
+    if generated and decrypt is None:
+        decoded = _rows(schema, data, offset, context, limits, spans=True)
+    return decoded or _run(schema, data, offset, context, limits, trace=True, decrypt=decrypt)
 
 
 _decoded_times: Counter[str] = Counter()
@@ -328,7 +323,7 @@ def value_of(data: bytes, key: str) -> Any:
     if _is_generated(None, key, _decoded_times, DECODERS):
         rows, size = _rows_module(), len(data)
         try:
-            return rows.unit(key)(rows.State(key, _NO_PARAMS, schema.limits, size), data, 0, size, ())[0]
+            return rows.unit(key)(rows.State(key, _NO_PARAMS, schema.limits, size), data, 0, size, "")[0]
         except rows.REASONS:
             pass  # the reference engine says how far the bytes go
     return _run(schema, data, 0, {}, schema.limits).value
@@ -428,7 +423,7 @@ def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | Non
     state = rows.State(key, Params(context) if context else _NO_PARAMS, registry[key].limits, size)
     cut = len(data) < size
     try:
-        _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, ())
+        _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, "")
     except (struct.error, IndexError):  # what reading beyond the bytes gives
         return cut
     except rows.REASONS:

@@ -10,33 +10,39 @@ from hypothesis import strategies as st
 
 import wirekit
 from wirekit.compiler.rows.messages import REASONS, read_message
+from wirekit.compiler.rows.state import State
 from wirekit.errors import WireError
 from wirekit.schemas.pulsar.frame import COMMAND
 from wirekit.strategies import frames
 from wirekit.values import Record
 from wirekit.wire.protobuf import parse_message
-from wirekit.wire.stream import Allowance, Limits, Reader, Session
+from wirekit.wire.stream import Limits, Reader, Session
 
 LIMITS = Limits()
 PING = bytes.fromhex("0812920100")
 
 
 def compared(data: bytes) -> bool:
-    """Whether the message is in the usual form; both readers then give the same, and charge the same for it."""
-    message, allowance = COMMAND.message, Allowance(LIMITS, len(data))
+    """Whether the message is in the usual form; both readers then give the same, spans too, and charge the same."""
+    message, state = COMMAND.message, State("pulsar", {}, LIMITS, len(data))
     session = Session("pulsar", LIMITS, size=len(data))
     try:
         expected = parse_message(message, Reader(session, data))
     except WireError:
         expected = None
     try:
-        record = read_message(message, data, 0, len(data), allowance)
+        record = read_message(message, data, 0, len(data), state, "")
     except REASONS:
         assert expected is None or expected._extra or session.checks or not _is_canonical(expected, data)
         return False
     assert record == expected
     assert not session.checks
-    assert allowance.room == session.allowance.room
+    assert state.allowance.room == session.allowance.room
+    session, tracing = Session("pulsar", LIMITS, size=len(data), trace=True), State("pulsar", {}, LIMITS, len(data))
+    parse_message(message, Reader(session, data, origin=1000))
+    tracing.trace(1000)
+    assert read_message(message, data, 0, len(data), tracing, "") == record
+    assert tracing.spans == session.spans
     return True
 
 

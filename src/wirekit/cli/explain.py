@@ -9,7 +9,7 @@ import click
 
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.compiler import ir, rows, trace
+from wirekit.compiler import ir, rows
 from wirekit.compiler.rows import build as rows_build
 from wirekit.compiler.rows import direct as rows_direct
 from wirekit.compiler.rows import load as rows_load
@@ -30,7 +30,7 @@ COLUMNS = {"columns": "columns", "program": "columns", "build-columns": "buildin
     type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "program", "build-columns", "ir"]),
     default="rows",
     help=(
-        "rows: the generated decoder (default); trace: the generated code that says where each field lies; build: the "
+        "rows: the generated decoder (default); trace: the same one that also says where each field lies; build: the "
         "generated encoder; direct: the same for plain mappings; load: what makes the encoder's records of other JSON; "
         "columns, or program: the steps that fill Arrow columns; build-columns: the steps that build "
         "from them; "
@@ -61,7 +61,7 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
     else:
         write = {
             "rows": rows.writer,
-            "trace": trace.writer,
+            "trace": rows.tracer,
             "build": rows_build.builder,
             "direct": rows_direct.builder,
             "load": rows_load.loader,

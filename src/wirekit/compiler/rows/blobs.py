@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirekit.compiler import ir
-from wirekit.compiler.rows.code import Decoding
+from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import Scope, whole_number
 from wirekit.wire.blobs import DECIMAL
@@ -14,18 +14,26 @@ NULL = -1  # the length that means null nearly everywhere
 class Blobs(Numbers):
     """Writes what reads bytes and text."""
 
-    def _blob(self, code: Decoding, node: ir.Blob, scope: Scope | None, e: str) -> str:
-        value = code.fresh("v")
+    def _blob(
+        self, code: Decoding, node: ir.Blob, scope: Scope | None, path: Place, e: str, kind: str = "bytes"
+    ) -> str:
+        """Bytes, and their extent as the function's; ``kind`` is what those are that the node has no other word for."""
+        value, start = code.fresh("v"), "" if isinstance(node.length, ir.Number) else code.here()
+        kind = "text" if node.text else "filler" if node.filler else kind
         if node.length is None:
             code.put(f"{value} = b[p:{e}]")
-            code.put(f"p = {e}")
+            code.move(f"p = {e}")
             if node.part:
                 code.put(f"S.part = {value}")
         elif isinstance(node.length, ir.Number):
             # A length read from beyond the limit leads beyond it too, unless it means null.
             late = e != code.leave and not code.read and not node.length.groups
-            (size,) = self._fixed_run(code, [("", node.length)], scope, (), "" if late else e)
+            prefix: list[tuple[str, ir.Node]] = [("$length", node.length)]
+            (size,) = self._fixed_run(code, prefix, scope, path, "" if late else e, kind="length")
+            start = code.here()
             self._prefixed(code, node, value, size, e, late)
+            shown = f'"{kind}"' if node.null is None else f'"{kind}" if {value} is not None else "absent"'
+            code.extent = start, code.here(), shown
             return value
         else:
             size = code.fresh("n")
@@ -34,7 +42,8 @@ class Blobs(Numbers):
             code.put(f"if {size} < 0: raise Unusual")
             code.short(f"p + {size} > {e}", e)
             code.put(f"{value} = b[p:p + {size}]")
-            code.put(f"p += {size}")
+            code.move(f"p += {size}")
+        code.extent = start, code.here(), f'"{kind}"'
         self._finish_blob(code, node, value)
         return value
 
@@ -54,14 +63,14 @@ class Blobs(Numbers):
             code.put(f"if {size} < 0: raise Unusual")
         code.short(f"{after} > {e}", e)
         code.put(f"{value} = b[p:{after}]{'.decode()' if node.text else ''}")
-        code.put(f"p = {after}")
+        code.move(f"p = {after}")
         if not node.explained:
             code.put(f"if {value}: raise Unusual")
         if node.null is not None:
             code.depth -= 1
 
-    def _delimited(self, code: Decoding, node: ir.Delimited, e: str) -> str:
-        value, after = code.fresh("v"), code.fresh("p")
+    def _delimited(self, code: Decoding, node: ir.Delimited, path: Place, e: str) -> str:
+        value, after, start = code.fresh("v"), code.fresh("p"), code.here()
         code.put(f"{after} = b.find({node.end!r}, p, {e})")
         code.short(f"{after} < 0", e)
         code.put(f"{value} = b[p:{after}]")
@@ -72,7 +81,10 @@ class Blobs(Numbers):
             if node.lines:
                 code.put(f"if b'\\n' in {value}: raise Unusual")
             code.put(f"{value} = {value}.decode()")
-        code.put(f"p = {after} + {len(node.end)}")
+        code.move(f"p = {after} + {len(node.end)}")
+        end = code.here(len(node.end))
+        code.lies(path, start, end, '"number"' if node.decimal else '"text"')
+        code.lies(path.to("$delimiter"), end, code.here(), '"delimiter"')
         return value
 
     def _finish_blob(self, code: Decoding, node: ir.Blob, value: str) -> None:

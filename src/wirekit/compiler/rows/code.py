@@ -1,18 +1,47 @@
-"""What the writers of decoding code share: the function that is being written, verdicts, records."""
+"""What the writers of decoding code share: the function that is being written, verdicts, records, spans."""
 
 from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.rows.state import Cut, Prefix, Site, Unit
+from wirekit.compiler.rows.state import Cut, Site, Unit, span
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, missing, trees_in
 from wirekit.values import Record, Symbol
 from wirekit.wire.compressed import Opened
 from wirekit.wire.told import elements
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands.
+
+    Attributes:
+        base: the variable with the path of what is around it: ``q`` in a function, or that of a list's element.
+        parts: from there: names, and variables that hold an index, written ``{i}``.
+    """
+
+    base: str = "q"
+    parts: tuple[str, ...] = ()
+
+    def to(self, part: str) -> Place:
+        """The place of something inside."""
+        return Place(self.base, (*self.parts, part))
+
+    @property
+    def indexes(self) -> str:
+        """The variables with indexes, as further elements of a tuple."""
+        return "".join(f", {part[1:-1]}" for part in self.parts if part.startswith("{"))
+
+    @property
+    def template(self) -> str:
+        """The path from the base on; ``%d`` stands for an index."""
+        parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in self.parts]
+        return "".join(parts).removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +93,11 @@ class Decoding(Code):
         plain: the variable of a symbol → the one of its number, which is compared faster.
         together: the verdicts on the elements of the list that is being written, if they are kept together.
         judged: whether the element that is being written has its verdict by now.
+        tracing: whether the function records where fields lie.
+        spans: those not yet recorded, as text.
+        spot: the variable with the absolute position, "" if there is none.
+        extent: start, end and kind of the byte string read last.
+        inner: whether ``r`` has what the paths of members begin with.
     """
 
     leave: str = ""
@@ -76,6 +110,62 @@ class Decoding(Code):
     plain: dict[str, str] = field(default_factory=dict)
     together: Together | None = None
     judged: bool = False
+    tracing: bool = False
+    spans: list[str] = field(default_factory=list)
+    spot: str = ""
+    extent: tuple[str, str, str] = ("", "", "")
+    inner: bool = False
+
+    def move(self, line: str) -> None:
+        """Adds a line that changes the position."""
+        self.put(line)
+        self.spot = ""
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Lines behind a condition or in a loop."""
+        self.flush()
+        self.put(header)
+        self.depth += 1
+        yield
+        self.flush()
+        self.depth -= 1
+        self.spot = ""
+
+    def path(self, place: Place) -> str:
+        """The path of a place, as an expression."""
+        if not place.parts:
+            return place.base
+        text = "".join(f"[{part}]" if part.startswith("{") else f".{part}" for part in place.parts)
+        if place.base != "q" or text[0] == "[":
+            return f'f"{{{place.base}}}{text}"'
+        self.inner = True
+        return f'f"{{r}}{text[1:]}"'
+
+    def here(self, back: int = 0) -> str:
+        """The absolute position, or one so many bytes before it; nothing unless spans are recorded."""
+        if not self.tracing:
+            return ""
+        if not self.spot:
+            self.spot = self.fresh("s")
+            self.put(f"{self.spot} = p + o")
+        return f"{self.spot} - {back}" if back else self.spot
+
+    def lies(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
+        """Records where a field lies, before the next branch or call; ``kind`` is an expression."""
+        if self.tracing:
+            self.spans.append(f"span(({self.path(place)}, {start}, {end}, n, {bits}, {kind}))")
+
+    def flush(self) -> None:
+        """Records the spans that are waiting."""
+        if len(self.spans) == 1:
+            self.put(f"add({self.spans[0]})")
+        elif self.spans:
+            self.put("extend((")
+            for each in self.spans:
+                self.put(f"    {each},")
+            self.put("))")
+        self.spans.clear()
 
     def short(self, condition: str, e: str) -> None:
         """What must not hold, or the bytes end too early."""
@@ -88,21 +178,22 @@ class Decoding(Code):
 
 
 class Writing(Generator):
-    """Writes the decoder of one schema: (state, buffer, position, limit, path's prefix) → (value, position after it).
+    """Writes the decoder of one schema: (state, buffer, position, limit, path) → (value, position after it).
 
-    Its subclasses write the code of one kind of node each, and give the expression of its value. ``path`` holds the
-    parts of the path inside the function: names, and variables that hold an index, written ``{i}``.
+    Its subclasses write the code of one kind of node each, and give the expression of its value.
 
     Args:
         key: the schema's key.
         layout: its IR.
         resolve: gives the unit of another schema by key, when the code runs.
+        tracing: whether the code records where fields lie.
     """
 
-    purpose = "rows"
     arguments = "S, b, p, e, q"
 
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit], *, tracing: bool = False) -> None:
+        self.tracing = tracing
+        self.purpose = "trace" if tracing else "rows"
         self._sites: dict[Site, Site] = {}
         self._splitters: dict[int, str] = {}
         names = {
@@ -113,13 +204,20 @@ class Writing(Generator):
             "missing": missing,
             "elements": elements,
             "resolve": resolve,
+            "span": span,
         }
         super().__init__(key, layout, names)
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
-        code = Decoding([header])
-        value = self._node(code, node, scope, (), "e")
+        code = Decoding([header], tracing=self.tracing)
+        value = self._node(code, node, scope, Place(), "e")
+        code.flush()
         code.put(f"return {value}, p")
+        if code.inner:
+            code.opening.append('    r = q and q + "."')
+        if self.tracing:
+            code.opening.append("    spans = S.spans")
+            code.opening.append("    n, o, add, extend = S.source, S.origin, spans.append, spans.extend")
         if code.verdicts:
             code.opening.append("    checks, source = S.checks, S.source")
         return code.done()
@@ -129,14 +227,20 @@ class Writing(Generator):
         constant = ("value",) if isinstance(node, ir.Constant) else ()
         return trees_in(node, ("condition", "length", "count", "announced", "size", *constant))
 
-    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
         """Writes a node of any kind."""
         raise NotImplementedError
+
+    @staticmethod
+    def _absent(code: Decoding, value: str, path: Place) -> None:
+        """A value that is not there."""
+        code.put(f"{value} = None")
+        code.lies(path, code.here(), code.here(), '"absent"')
 
     def _verdict(
         self,
         code: Decoding,
-        path: Prefix,
+        path: Place,
         kind: str,
         value: str,
         position: str,
@@ -146,11 +250,10 @@ class Writing(Generator):
         differs: bool = False,
         note: str = "",
     ) -> None:
-        name = self._site(Site(template(path), kind, status, None, differs, note))
-        indexes = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
+        name = self._site(Site(path.template, kind, status, None, differs, note))
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
-        code.put(f"{indent}checks.append(({name}, q, {value}, {position}, source{indexes}))")
+        code.put(f"{indent}checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
         if status == "bad":
             code.put(f"{indent}S.bad = True")
 
@@ -171,9 +274,3 @@ class Writing(Generator):
         for name, value in zip(record._fields, values, strict=True):
             code.put(assignment(made, name, value))
         return made
-
-
-def template(path: Prefix) -> str:
-    """The path of a site; ``%d`` stands for an index."""
-    parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in path]
-    return "".join(parts).removeprefix(".")

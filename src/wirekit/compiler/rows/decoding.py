@@ -9,6 +9,9 @@ before. So both engines give the same value, verdicts and errors, and only one o
 The code of each kind of node is written by ``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and
 here; ``rows.state`` is what it runs with. Its source has a name of its own (``wirekit explain KEY`` prints it), and
 shows up in tracebacks.
+
+The trace engine is the same code with the spans of the fields, which are recorded where they end (docs/spans.md); those
+between two branches by one call.
 """
 
 from __future__ import annotations
@@ -19,21 +22,21 @@ from wirekit.codings import read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.blobs import Blobs
-from wirekit.compiler.rows.code import Decoding
+from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
-from wirekit.compiler.rows.state import REASONS, Prefix, State, Unit
+from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
 from wirekit.compiler.source import Scope, Unusual, fixed, is_large, nullable
 from wirekit.errors import Misuse
 from wirekit.wire.references import referred
 
-__all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "unit", "writer"]
+__all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_unit", "unit", "writer"]
 
 
 class Writer(Structures, Lists, Blobs):
     """Writes the decoder of one schema, whatever is in it."""
 
-    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
         if not self._begins(node):
             code.forget()
         match node:
@@ -44,11 +47,14 @@ class Writer(Structures, Lists, Blobs):
             case ir.Blob():
                 if node.sealed:
                     self._verdict(code, path, "decryption", "None", "p", status="absent")
-                return self._blob(code, node, scope, e)
+                value = self._blob(code, node, scope, path, e)
+                code.lies(path, *code.extent)
+                return value
             case ir.Delimited():
-                return self._delimited(code, node, e)
+                return self._delimited(code, node, path, e)
             case ir.Coded():
-                value = self._blob(code, node.blob, scope, e)
+                value = self._blob(code, node.blob, scope, path, e, "text" if node.coding.text else "bytes")
+                code.lies(path, *code.extent)
                 read = self._constant(functools.partial(read_plainly, node.coding), "read")
                 code.put(f"if {value} is not None: {value} = {read}({value})")
                 return value
@@ -63,15 +69,15 @@ class Writer(Structures, Lists, Blobs):
                 )
             case ir.Either():
                 value = code.fresh("v")
-                code.put(f"if {self._expression(node.condition, scope)}:")
-                self._branch(code, value, node.then, scope, path, e)
-                code.put("else:")
-                self._branch(code, value, node.otherwise, scope, path, e)
+                with code.block(f"if {self._expression(node.condition, scope)}:"):
+                    self._branch(code, value, node.then, scope, path, e)
+                with code.block("else:"):
+                    self._branch(code, value, node.otherwise, scope, path, e)
                 return value
             case ir.Choice():
                 return self._choice(code, node, scope, path, e)
             case ir.Ahead():
-                return self._ahead(code, node, e)
+                return self._ahead(code, node, path, e)
             case ir.Bounded():
                 return self._bounded(code, node, scope, path, e)
             case ir.Fallback() | ir.Optional():
@@ -79,7 +85,8 @@ class Writer(Structures, Lists, Blobs):
             case ir.Reference():
                 value = code.fresh("v")
                 code.records = True
-                code.put(f"{value}, p = S.refer({node.key!r}, resolve({node.key!r}), b, p, {e}, {_prefix(path)})")
+                code.flush()
+                code.move(f"{value}, p = S.refer({node.key!r}, resolve({node.key!r}), b, p, {e}, {code.path(path)})")
                 return value
             case ir.Packed():
                 return self._packed(code, node, scope, path, e)
@@ -93,25 +100,24 @@ class Writer(Structures, Lists, Blobs):
             case _:
                 return self._fixed_run(code, [("", node)], scope, path, e)[0]
 
-    def _branch(self, code: Decoding, value: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> None:
-        code.depth += 1
+    def _branch(self, code: Decoding, value: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> None:
         if is_large(node):
             name, above = self._call(node, scope)
             code.records = True
-            code.put(f"{value}, p = {name}(S, b, p, {e}, {_prefix(path)}{above})")
+            code.flush()
+            code.move(f"{value}, p = {name}(S, b, p, {e}, {code.path(path)}{above})")
         else:
             code.put(f"{value} = {self._node(code, node, scope, path, e)}")
-        code.depth -= 1
 
-    def _maybe(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _maybe(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
         value = code.fresh("v")
-        code.put(f"if {condition}:")
-        self._branch(code, value, node, scope, path, e)
-        code.put("else:")
-        code.put(f"    {value} = None")
+        with code.block(f"if {condition}:"):
+            self._branch(code, value, node, scope, path, e)
+        with code.block("else:"):
+            self._absent(code, value, path)
         return value
 
-    def _there(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _there(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
         """What the bytes themselves tell the presence of; a null that is there is no absence."""
         if not nullable(node):
             return self._maybe(code, condition, node, scope, path, e)
@@ -121,45 +127,53 @@ class Writer(Structures, Lists, Blobs):
         code.put(f"if {there} and {value} is None: raise Unusual")
         return value
 
-    def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Place, e: str) -> str:
         value = code.fresh("v")
         unit, above = self._chosen(code, node, scope)
         code.records = True
-        code.put(f"{value}, p = {unit}(S, b, p, {e}, {_prefix(path)}{above})")
+        code.flush()
+        code.move(f"{value}, p = {unit}(S, b, p, {e}, {code.path(path)}{above})")
         return value
 
-    def _ahead(self, code: Decoding, node: ir.Ahead, e: str) -> str:
+    def _ahead(self, code: Decoding, node: ir.Ahead, path: Place, e: str) -> str:
         numbers = fixed(node.node)
         if not numbers:
             raise Misuse(f"{self.key}: what is read ahead has a fixed size")
         size = sum(number.size for number in numbers)
         code.short(f"p + {node.at + size} > {e}", e)
-        code.put(f"p += {node.at}")
-        (value,) = self._fixed_run(code, [("", node.node)], None, (), e)
-        code.put(f"p -= {node.at + size}")
+        code.move(f"p += {node.at}")
+        (value,) = self._fixed_run(code, [("", node.node)], None, path, e, kind="")
+        code.move(f"p -= {node.at + size}")
+        code.lies(path, code.here(), code.here(), '"ahead"')
         return value
 
-    def _bounded(self, code: Decoding, node: ir.Bounded, scope: Scope | None, path: Prefix, e: str) -> str:
-        (size,) = self._fixed_run(code, [("", node.length)], scope, path, e)
-        value, limit = code.fresh("v"), code.fresh("e")
-        if node.null is not None:
-            code.put(f"if {size} == {node.null}:")
-            code.put(f"    {value} = None")
-            code.put("else:")
-            code.depth += 1
+    def _bounded(self, code: Decoding, node: ir.Bounded, scope: Scope | None, path: Place, e: str) -> str:
+        (size,) = self._fixed_run(code, [("$length", node.length)], scope, path, e, kind="length")
+        value = code.fresh("v")
+        if node.null is None:
+            self._within(code, node, value, size, scope, path, e)
+            return value
+        with code.block(f"if {size} == {node.null}:"):
+            self._absent(code, value, path)
+        with code.block("else:"):
+            self._within(code, node, value, size, scope, path, e)
+            if nullable(node.node):
+                code.put(f"if {value} is None: raise Unusual")
+        return value
+
+    def _within(
+        self, code: Decoding, node: ir.Bounded, value: str, size: str, scope: Scope | None, path: Place, e: str
+    ) -> None:
+        limit = code.fresh("e")
         code.put(f"{limit} = p + {size}")
         code.put(f"if {size} < 0: raise Unusual")
         code.short(f"{limit} > {e}", e)
         code.put(f"{value} = {self._node(code, node.node, scope, path, limit)}")
         code.put(f"if p != {limit}: raise Unusual")
-        if node.null is not None:
-            if nullable(node.node):
-                code.put(f"if {value} is None: raise Unusual")
-            code.depth -= 1
-        return value
 
-    def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Prefix, e: str) -> str:
-        value, codec = self._blob(code, node.blob, scope, e), code.fresh("c")
+    def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Place, e: str) -> str:
+        value, codec = self._blob(code, node.blob, scope, path, e), code.fresh("c")
+        start, end, kind = code.extent
         table = self._codecs(node)
         parts = []
         for part in node.on:
@@ -167,34 +181,33 @@ class Writer(Structures, Lists, Blobs):
             code.put(f"{parts[-1]} = {self._expression(part, scope)}")
         key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         code.unless_same(parts, lambda: code.put(f"{codec} = {table}.get({key})"))
-        code.put(f"if {codec} is not None and {value} is not None:")
-        name, above = self._call(node.node, scope)
-        code.records = True
-        size = "None" if node.size is None else self._expression(node.size, scope)
-        arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {_prefix(path)}{above}"
-        if code.together is not None:  # the verdicts inside stand between those before and after
-            at = f"{code.together.index} + 1" if code.judged else code.together.index
-            code.put(f"    {code.together.entry}")
-            code.put(f"    {code.together.ends}, {code.together.first} = [], {at}")
-        code.put(f"    {value} = S.open({arguments})")
+        with code.block(f"if {codec} is not None and {value} is not None:"):
+            name, above = self._call(node.node, scope)
+            code.records = True
+            size = "None" if node.size is None else self._expression(node.size, scope)
+            arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {code.path(path)}{above}"
+            if code.together is not None:  # the verdicts inside stand between those before and after
+                at = f"{code.together.index} + 1" if code.judged else code.together.index
+                code.put(code.together.entry)
+                code.put(f"{code.together.ends}, {code.together.first} = [], {at}")
+            code.lies(path.to("compressed"), start, end, '"bytes"')
+            code.flush()
+            code.put(f"{value} = S.open({arguments})")
+            code.lies(path, start, end, '"record"')
+        if code.tracing:
+            with code.block("else:"):
+                code.lies(path, start, end, kind)
         return value
 
-    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Prefix, e: str) -> str:
+    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Place, e: str) -> str:
         kind = self._message(node)
         value = code.fresh("v")
-        code.put(f"{value} = S.message({kind}, b, p, {e}, {_prefix(path)})")
-        code.put(f"p = {e}")
+        from wirekit.compiler.rows.messages import message
+
+        code.flush()
+        code.put(f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {e}, {code.path(path)})")
+        code.move(f"p = {e}")
         return value
-
-
-def _tuple(path: Prefix) -> str:
-    """The parts of a path as a tuple expression; ``{i}`` stands for the variable i."""
-    parts = [part[1:-1] if part.startswith("{") else repr(part) for part in path]
-    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def _prefix(path: Prefix) -> str:
-    return f"(*q, {_tuple(path)[1:]}" if path else "q"
 
 
 @by_key
@@ -203,6 +216,17 @@ def unit(key: str) -> Unit:
     return writer(key).compile()
 
 
+@by_key
+def tracing_unit(key: str) -> Unit:
+    """The same with the spans of the fields."""
+    return tracer(key).compile()
+
+
 def writer(key: str) -> Writer:
     """The module of a schema, written and not compiled; its ``source`` can be read."""
     return Writer(key, referred(key).layout, unit)
+
+
+def tracer(key: str) -> Writer:
+    """The same with the spans of the fields."""
+    return Writer(key, referred(key).layout, tracing_unit, tracing=True)

@@ -6,33 +6,44 @@ import struct
 
 from wirekit.compiler import ir
 from wirekit.compiler.costs import cost, grows
-from wirekit.compiler.rows.code import Decoding, Together, template
+from wirekit.compiler.rows.code import Decoding, Place, Together
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.rows.state import Prefix, Site
+from wirekit.compiler.rows.state import Site
 from wirekit.compiler.source import Scope, whole_number
 
-Places = list[tuple[Prefix, str, ir.Number]]
+Places = list[tuple[tuple[str, ...], str, ir.Number]]
 
 
 class Lists(Numbers):
     """Writes what reads lists."""
 
-    def _several(self, code: Decoding, node: ir.Several, scope: Scope | None, path: Prefix, e: str) -> str:
+    def _several(self, code: Decoding, node: ir.Several, scope: Scope | None, path: Place, e: str) -> str:
         items = code.fresh("l")
         if node.count is None:
+            start = code.here()
             self._to_the_end(code, node, items, scope, path, e)
+            code.lies(path, start, code.here(), '"list"')
             return items
         if isinstance(node.count, ir.Number):
-            (count,) = self._fixed_run(code, [("", node.count)], scope, path, e)
+            (count,) = self._fixed_run(code, [("$count", node.count)], scope, path, e, kind="count")
         else:
             count = code.fresh("n")
             code.put(f"{count} = {self._expression(node.count, scope)}")
             whole_number(code, count)
-        if node.null is not None:
-            code.put(f"if {count} == {node.null} and {count} < 0:")
-            code.put(f"    {items} = None")
-            code.put("else:")
-            code.depth += 1
+        if node.null is None:
+            self._counted(code, node, items, count, scope, path, e)
+            return items
+        with code.block(f"if {count} == {node.null} and {count} < 0:"):
+            self._absent(code, items, path)
+        with code.block("else:"):
+            self._counted(code, node, items, count, scope, path, e)
+        return items
+
+    def _counted(
+        self, code: Decoding, node: ir.Several, items: str, count: str, scope: Scope | None, path: Place, e: str
+    ) -> None:
+        """So many elements."""
+        start = code.here()
         least = max(ir.minimum(node.element), 1)
         code.put(f"if {count} < 0: raise Unusual")
         code.short(f"{count} * {least} > {e} - p", e)
@@ -42,56 +53,59 @@ class Lists(Numbers):
             form = "<" if number.little else ">"
             unpack = self._constant(struct.unpack_from, "unpack")
             code.put(f"{items} = [*{unpack}(f'{form}{{{count}}}{number.code}', b, p)]")
-            code.put(f"p += {count} * {number.size}")
+            code.move(f"p += {count} * {number.size}")
+            if code.tracing:
+                code.flush()
+                code.put(f"S.add_numbers({code.path(path)}, {start}, {number.size}, {count})")
         else:
             index = code.fresh("i")
             outer = self._begun(code, node, index, path)
             code.put(f"{items} = []")
-            code.put(f"for {index} in range({count}):")
-            self._element(code, node, items, index, scope, path, e)
+            with code.block(f"for {index} in range({count}):"):
+                self._element(code, node, items, index, scope, path, e)
+                code.rewinds |= e == code.leave and code.records  # by the element before
             self._ended(code, outer)
-        if node.null is not None:
-            code.depth -= 1
-        return items
+        code.lies(path, start, code.here(), '"list"')
 
     def _element(
-        self, code: Decoding, node: ir.Several, items: str, index: str, scope: Scope | None, path: Prefix, e: str
+        self, code: Decoding, node: ir.Several, items: str, index: str, scope: Scope | None, path: Place, e: str
     ) -> None:
-        code.depth += 1
         code.loops += 1
-        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
+        code.spot = ""
+        element = path.to(f"{{{index}}}")
+        if code.tracing:
+            whole, element = code.path(element), Place(code.fresh("q"))
+            code.put(f"{element.base} = {whole}")
+        value = self._node(code, node.element, scope, element, e)
         code.loops -= 1
         code.put(f"{items}.append({value})")
-        code.rewinds |= e == code.leave and code.records  # by the element before
-        code.depth -= 1
+        if code.tracing:
+            code.flush()
+            code.put(f"S.charge_spans({element.base})")
 
     def _to_the_end(
-        self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Prefix, e: str
+        self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Place, e: str
     ) -> None:
         index, start = f"len({items})", code.fresh("s")
         outer_list = self._begun(code, node, index, path)
         each, most = cost(node.element), code.fresh("m")
         code.put(f"{items} = []")
         code.put(f"{most} = S.allowance.room // {max(each, 1)}")
-        code.put("while True:")  # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
-        code.depth += 1
-        code.put(f"if p >= {e}: break")
-        code.loops += 1
-        if node.until:
-            code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
-        code.put(f"if len({items}) > {most}: raise Unusual")
-        code.put(f"{start} = p")
-        if node.stop:
-            self._may_be_cut(code, node, items, index, start, scope, path, e)
-        else:
-            outer, code.leave = code.leave, ""
-            value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
-            code.put(f"{items}.append({value})")
-            code.leave = outer
-        if not ir.minimum(node.element):
-            code.put(f"if p == {start}: raise Unusual")
-        code.loops -= 1
-        code.depth -= 1
+        # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
+        with code.block("while True:"):
+            code.put(f"if p >= {e}: break")
+            if node.until:
+                code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
+            code.put(f"if len({items}) > {most}: raise Unusual")
+            code.put(f"{start} = p")
+            if node.stop:
+                self._may_be_cut(code, node, items, index, start, scope, path, e)
+            else:
+                outer, code.leave = code.leave, ""
+                self._element(code, node, items, index, scope, path, e)
+                code.leave = outer
+            if not ir.minimum(node.element):
+                code.put(f"if p == {start}: raise Unusual")
         self._ended(code, outer_list)
         code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
@@ -108,7 +122,7 @@ class Lists(Numbers):
         index: str,
         start: str,
         scope: Scope | None,
-        path: Prefix,
+        path: Place,
         e: str,
     ) -> None:
         """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
@@ -116,16 +130,18 @@ class Lists(Numbers):
         code.leave, code.records, code.rewinds = e, False, False
         known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
         room = code.fresh("r") if grows(node.element) else ""
-        if room:
-            code.put(f"{room} = S.allowance.room")
-        code.put("try:")
-        code.depth += 1
-        value = self._node(code, node.element, scope, (*path, f"{{{index}}}"), e)
-        code.put(f"{items}.append({value})")
-        code.depth -= 1
+        counted = f"S.allowance.room{', S.charged, len(spans)' if code.tracing else ''}"
+        if room or code.tracing:
+            room = room or code.fresh("r")
+            code.put(f"{room} = {counted}")
+        with code.block("try:"):
+            self._element(code, node, items, index, scope, path, e)
         code.put("except Cut:")
         code.put(f"    p = {start}")
-        if room:
+        if code.tracing:
+            code.put(f"    S.allowance.room, S.charged, {room} = {room}")
+            code.put(f"    del spans[{room}:]")
+        elif room:
             code.put(f"    S.allowance.room = {room}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
@@ -138,22 +154,21 @@ class Lists(Numbers):
         code.leave, code.records, code.rewinds = outer
         code.records |= recorded
 
-    def _together(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> Together | None:
+    def _together(self, code: Decoding, node: ir.Several, index: str, path: Place) -> Together | None:
         """Begins to keep the verdicts on a list's elements together, if each gets one, and of the same kind."""
         places = _verdicts(node.element, {})
         if places is None or len(places) != 1:
             return None
         ((inside, algorithm, number),) = places
-        where = (*path, f"{{{index}}}", *inside)
-        site = self._site(Site(template(where), algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
+        where = Place(path.base, (*path.parts, f"{{{index}}}", *inside))
+        site = self._site(Site(where.template, algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
         ends, first = code.fresh("c"), code.fresh("f")
-        outer = "".join(f", {part[1:-1]}" for part in path if part.startswith("{"))
         code.put(f"{ends}, {first} = [], 0")
         code.verdicts = True
-        entry = f"checks.append(({site}, q, {ends}, {first}, source{outer}))"
+        entry = f"checks.append(({site}, {path.base}, {ends}, {first}, source{path.indexes}))"
         return Together(entry, ends, first, index)
 
-    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Prefix) -> tuple[Together | None, bool]:
+    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Place) -> tuple[Together | None, bool]:
         """What held before a list."""
         outer = code.together, code.judged
         code.together, code.judged = self._together(code, node, index, path), False

@@ -1,6 +1,6 @@
 """Protobuf messages as writers write them: fields in order, shortest varints, nothing unknown, nothing missing.
 
-Whatever else a message may be is ``Unusual`` here, and for ``wirekit.wire.protobuf`` to read.
+Whatever else a message may be is for ``wirekit.wire.protobuf`` to read.
 """
 
 from __future__ import annotations
@@ -9,11 +9,23 @@ import functools
 import struct
 from typing import Any, NamedTuple
 
+from wirekit.compiler.rows.state import State, span
 from wirekit.compiler.source import Unusual
+from wirekit.errors import WireError
 from wirekit.values import Record
 from wirekit.wire.costs import BYTES
-from wirekit.wire.protobuf import DEEPEST, LARGEST, LAST_BYTE, VARINT, Field, Message, encoded_number, number_of
-from wirekit.wire.stream import Allowance
+from wirekit.wire.protobuf import (
+    DEEPEST,
+    LARGEST,
+    LAST_BYTE,
+    VARINT,
+    Field,
+    Message,
+    encoded_number,
+    number_of,
+    parse_message,
+)
+from wirekit.wire.stream import Reader, Session
 
 REASONS = (Unusual, IndexError, UnicodeDecodeError, struct.error)
 """What ``read_message`` raises for a message that it does not read."""
@@ -57,8 +69,31 @@ def _fields(message: Message) -> dict[int, _Known]:
     return known
 
 
-def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowance, depth: int = 0) -> Record:
-    """The message in b[p:e], ``depth`` messages inside of others.
+def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Record:
+    """The message in b[p:e], however it is written; Unusual if it is not in order."""
+    spans = state.spans
+    room, charged, known = state.allowance.room, state.charged, len(spans or ())
+    try:
+        return read_message(kind, b, p, e, state, q)
+    except REASONS:
+        state.allowance.room, state.charged = room, charged
+        if spans is not None:
+            del spans[known:]
+    session = Session(state.protocol, state.limits)
+    session.allowance, session.spans = state.allowance, spans
+    session.path += [q] if q else []
+    try:
+        record = parse_message(kind, Reader(session, b, p, e, origin=state.origin, source=state.source))
+    except WireError:
+        raise Unusual from None
+    if session.checks:
+        raise Unusual
+    state.charged += len(spans or ()) - known
+    return record
+
+
+def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: str, depth: int = 0) -> Record:
+    """The message in b[p:e], ``depth`` messages inside of others; the state takes the spans if it asks for them.
 
     Raises:
         Unusual, IndexError, UnicodeDecodeError, struct.error: it is not written in the usual way, or not in order.
@@ -69,8 +104,10 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
     held = record.__dict__
     for name in message.lists:
         held[name] = []
-    cost, last = message.cost, 0
+    cost, last, begin, where = message.cost, 0, p, ""
+    tracing, inner = state.spans is not None, q and q + "."
     while p < e:
+        first = p
         tag = b[p]
         p += 1
         if tag >= LAST_BYTE:
@@ -83,6 +120,10 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
             raise Unusual
         last = number
         cost += BYTES
+        start = p
+        if tracing:
+            where = f"{inner}{name}[{len(held[name])}]" if field.repeated else inner + name
+            _lies(state, where + ".$tag", first, p, "tag")
         value: Any
         if fixed is not None:
             (value,) = fixed.unpack_from(b, p)
@@ -100,6 +141,8 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
                 elif field.table is not None:
                     value = field.table(value)
             else:
+                if tracing:
+                    _lies(state, where + ".$length", start, p, "length")
                 start = p
                 p += value
                 if p > e:
@@ -107,21 +150,31 @@ def read_message(message: Message, b: bytes, p: int, e: int, allowance: Allowanc
                 if field.message is not None:
                     if depth == DEEPEST:
                         raise Unusual
-                    value = read_message(field.message, b, start, p, allowance, depth + 1)
+                    value = read_message(field.message, b, start, p, state, where, depth + 1)
                 else:
                     value = b[start:p]
                     if text:
                         value = value.decode()
+        if tracing:
+            if field.message is None:
+                _lies(state, where, start, p, "number" if fixed or varint else "text" if text else "bytes")
+            state.charge_spans(where)
         if field.repeated:
             held[name].append(value)
         else:
             held[name] = value
     if p != e or ((message.required or message.selector) and _is_refused(message, held)):
         raise Unusual
-    allowance.room -= cost
-    if allowance.room < 0:
-        raise Unusual
+    state.charge(cost)
+    if tracing:
+        _lies(state, q, begin, e, "record")
     return record
+
+
+def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:
+    """Records where something lies."""
+    assert state.spans is not None
+    state.spans.append(span((path, start + state.origin, end + state.origin, state.source, None, None, kind)))
 
 
 def _is_refused(message: Message, held: dict[str, Any]) -> bool:

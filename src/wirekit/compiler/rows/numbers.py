@@ -6,8 +6,7 @@ import struct
 from collections.abc import Callable
 
 from wirekit.compiler import ir
-from wirekit.compiler.rows.code import Decoding, Guess, Writing
-from wirekit.compiler.rows.state import Prefix
+from wirekit.compiler.rows.code import Decoding, Guess, Place, Writing
 from wirekit.compiler.source import Scope, bare, fixed
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable, record_type
@@ -24,21 +23,23 @@ class Numbers(Writing):
         code: Decoding,
         members: list[tuple[str, ir.Node]],
         scope: Scope | None,
-        path: Prefix,
+        path: Place,
         e: str,
         judged: int = 0,
         ahead: list[ir.Number] | None = None,
         measured: Callable[[list[str]], None] | None = None,
         maybe: tuple[ir.When, list[ir.Number]] | None = None,
+        kind: str = "number",
     ) -> list[str]:
         """Members of fixed size, read by one struct call, with the numbers ``ahead`` that follow them.
 
         ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
         comes before the end of the bytes. ``maybe`` is what may follow ``ahead``, and the numbers that it then is.
+        ``kind`` is that of their spans, "" for none.
         """
         numbers = [number for _, node in members for number in fixed(node)]
         if not numbers:
-            return [self._varint(code, node, scope, path, e) for _, node in members]
+            return [self._varint(code, node, scope, path.to(name) if name else path, e, kind) for name, node in members]
         size = sum(number.size for number in numbers)
         if [number for number, _ in code.read[: len(numbers)]] == numbers:
             variables = [variable for _, variable in code.read[: len(numbers)]]
@@ -57,26 +58,41 @@ class Numbers(Writing):
             start = code.fresh("s")
             code.put(f"{start} = p")
         if code.behind and not code.read:
-            code.put(f"p = {code.behind}")
+            code.move(f"p = {code.behind}")
             code.behind = ""
         else:
-            code.put(f"p += {size}")
+            code.move(f"p += {size}")
         values, offset, index = [], 0, 0
         for name, node in members:
             numbers_here = fixed(node)
             place = f"{start} + {offset}" if start != "p" else "p"
-            where = (*path, name) if name else path
+            where = path.to(name) if name else path
+            width = sum(number.size for number in numbers_here)
+            if kind:
+                self._lies(code, node, where, size - offset, size - offset - width, kind)
             values.append(self._meaning(code, node, variables[index], scope, where, place))
-            offset += sum(number.size for number in numbers_here)
+            offset += width
             index += len(numbers_here)
         return values
 
-    def _varint(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Prefix, e: str) -> str:
+    @staticmethod
+    def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
+        """Records where a number lies, which begins and ends so many bytes before the position."""
+        while isinstance(node, (ir.Optional, ir.Constant)):
+            node = node.node
+        if not isinstance(node, ir.BitFields):
+            code.lies(path, code.here(start), code.here(end), f'"{kind}"')
+            return
+        for bit in node.fields:
+            code.lies(path.to(bit.name), code.here(start), code.here(end), '"bit"', f"{bit.shift}, {bit.width}")
+        code.lies(path, code.here(start), code.here(end), '"bits"')
+
+    def _varint(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str, kind: str) -> str:
         """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
         number = ir.varying(node)
         if number is None:
             raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
-        value, after = code.fresh("n"), code.fresh("p")
+        value, after, start = code.fresh("n"), code.fresh("p"), code.here()
         code.forget()
         read, size = self._constant(read_varint, "read_varint"), self._constant(varint_size, "varint_size")
         code.put(f"{value}, {after} = {read}(b, p, {e}, {number.groups}, {number.bits})")
@@ -84,7 +100,8 @@ class Numbers(Writing):
         code.put(f"if {after} - p != {size}({value}): raise Unusual")
         if number.signed:
             code.put(f"{value} = {self._constant(from_zigzag, 'from_zigzag')}({value})")
-        code.put(f"p = {after}")
+        code.move(f"p = {after}")
+        code.lies(path, start, code.here(), f'"{kind}"')
         return self._meaning(code, node, value, scope, path, "p")
 
     def _read_ahead(
@@ -165,9 +182,7 @@ class Numbers(Writing):
                 code.put(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
         return end
 
-    def _meaning(
-        self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Prefix, place: str
-    ) -> str:
+    def _meaning(self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Place, place: str) -> str:
         """The value that a number stands for."""
         match node:
             case ir.Number(real=True):
@@ -205,7 +220,7 @@ class Numbers(Writing):
         return value
 
     def _constant_of(
-        self, code: Decoding, node: ir.Constant, value: str, scope: Scope | None, path: Prefix, place: str
+        self, code: Decoding, node: ir.Constant, value: str, scope: Scope | None, path: Place, place: str
     ) -> str:
         code.put(f"if {value} != {self._expression(node.value, scope)}: raise Unusual")
         if not node.fatal:

@@ -1,7 +1,8 @@
-"""What one decode of the rows engine keeps: verdicts not yet spelled out, decompressed data, limits."""
+"""What one decode of the rows engine keeps: verdicts not yet spelled out, spans, decompressed data, limits."""
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,14 +11,14 @@ from typing import Any
 from wirekit.codings import CodingError
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
-from wirekit.values import Check, Record
+from wirekit.values import Check, Record, Span
 from wirekit.wire.compressed import NEED_SIZE, Opened
-from wirekit.wire.costs import OPENED
+from wirekit.wire.costs import OPENED, SPAN
 from wirekit.wire.references import referred
-from wirekit.wire.stream import Allowance, Limits, Reader, Session, join_path
+from wirekit.wire.stream import Allowance, Limits
 
 Unit = Callable[..., tuple[Any, int]]
-Prefix = tuple[Any, ...]
+span = functools.partial(tuple.__new__, Span)
 
 
 class Cut(Exception):
@@ -47,7 +48,7 @@ class Site:
 
 
 class State:
-    """What one decode keeps: verdicts not yet spelled out, decompressed data, limits.
+    """What one decode keeps: verdicts not yet spelled out, spans, decompressed data, limits.
 
     Attributes:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
@@ -55,6 +56,9 @@ class State:
         source: the number of the buffer at work, 0 for the input.
         part: the bytes read last that are a piece of something larger.
         bad: whether a verdict that is not good was recorded, if only on what was given up later.
+        spans: where fields lie, None if nobody asks.
+        origin: absolute offset of the first byte of the buffer at work.
+        charged: how many spans' memory was counted.
 
     Args:
         size: bytes of the input.
@@ -63,16 +67,19 @@ class State:
     __slots__ = (
         "allowance",
         "bad",
+        "charged",
         "checks",
         "depth",
         "frame",
         "limits",
         "nested",
+        "origin",
         "params",
         "part",
         "protocol",
         "source",
         "sources",
+        "spans",
     )
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits, size: int = 0) -> None:
@@ -88,6 +95,13 @@ class State:
         self.bad = False
         self.depth = 0
         self.nested = 0
+        self.spans: list[Span] | None = None
+        self.origin = 0
+        self.charged = 0
+
+    def trace(self, origin: int) -> None:
+        """Has it take the spans, for a function that records them; the input begins at this absolute offset."""
+        self.spans, self.origin = [], origin
 
     @property
     def clean(self) -> bool:
@@ -97,23 +111,18 @@ class State:
     def verdicts(self, origin: int, data: bytes) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
-        above: dict[Prefix, str] = {(): ""}
         for site, prefix, number, position, source, *indexes in self.checks:
-            outer = above.get(prefix)
-            if outer is None:
-                outer = above[prefix] = join_path(list(prefix))
-            path = outer + site.path if not (outer and site.path) or site.path[0] == "[" else f"{outer}.{site.path}"
             start = 0 if source else origin
             if site.number is None:
-                path %= tuple(indexes)
+                path = joined(prefix, site.path % tuple(indexes))
                 stored, computed = number if site.differs else (number, number)
                 verdict = Check(path, site.kind, stored, computed, site.status, start + position, source, site.note)
                 found.append(verdict)
                 continue
             buffer = self.sources[source - 1][0] if source else data
             size, read = site.number.size, site.number.unpack_from
-            before, after = path.rsplit("%d", 1)
-            before, after = before % tuple(indexes), after.replace("%%", "%")
+            before, after = site.path.rsplit("%d", 1)
+            before, after = joined(prefix, before % tuple(indexes)), after.replace("%%", "%")
             for index, end in enumerate(number, position):
                 (stored,) = read(buffer, end - size)
                 path = f"{before}{index}{after}"
@@ -127,8 +136,26 @@ class State:
         if allowance.room < 0:
             raise Unusual
 
+    def charge_spans(self, path: str, more: int = 0) -> None:
+        """Counts the memory of the spans recorded since the last time, at this path, and of those that will be."""
+        assert self.spans is not None
+        number, allowance = len(self.spans) + more, self.allowance
+        allowance.room -= (number - self.charged) * (SPAN + len(path))
+        self.charged = number
+        if allowance.room < 0:
+            raise Unusual
+
+    def add_numbers(self, path: str, start: int, size: int, count: int) -> None:
+        """The spans of the numbers of a list."""
+        self.charge_spans(path, count)
+        assert self.spans is not None
+        source, places = self.source, range(start, start + count * size, size)
+        self.spans += [
+            span((f"{path}[{index}]", at, at + size, source, None, None, "number")) for index, at in enumerate(places)
+        ]
+
     def open(
-        self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: Prefix, *above: Any
+        self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: str, *above: Any
     ) -> Record:
         """The record of compressed data: the bytes and what is in them."""
         if self.depth >= self.limits.depth or (sized and size is None and codec in NEED_SIZE):
@@ -138,13 +165,14 @@ class State:
         except WireError:
             raise Unusual from None
         self.charge(OPENED)
-        path = (*path, "content")
-        self.sources.append((plain, join_path(list(path))))
+        path = joined(path, "content")
+        self.sources.append((plain, path))
         outer, self.source = self.source, len(self.sources)
+        origin, self.origin = self.origin, 0
         self.depth += 1
         content, end = unit(self, plain, 0, len(plain), path, *above)
         self.depth -= 1
-        self.source = outer
+        self.source, self.origin = outer, origin
         if end != len(plain):
             raise Unusual
         record = Opened()
@@ -152,7 +180,7 @@ class State:
         record.content = content
         return record
 
-    def refer(self, key: str, unit: Unit, b: bytes, p: int, e: int, q: Prefix) -> tuple[Any, int]:
+    def refer(self, key: str, unit: Unit, b: bytes, p: int, e: int, q: str) -> tuple[Any, int]:
         """A value of another schema, which may be the one at work."""
         self.charge(referred(key).cost)
         if self.nested >= self.limits.depth:
@@ -162,24 +190,7 @@ class State:
         self.nested -= 1
         return found
 
-    def message(self, kind: Any, b: bytes, p: int, e: int, q: Prefix) -> Record:
-        """A protobuf message in [p, e)."""
-        from wirekit.compiler.rows.messages import REASONS, read_message
 
-        room = self.allowance.room
-        try:
-            return read_message(kind, b, p, e, self.allowance)
-        except REASONS:
-            self.allowance.room = room
-        from wirekit.wire.protobuf import parse_message
-
-        session = Session(self.protocol, self.limits)
-        session.allowance = self.allowance
-        session.path.extend(q)
-        try:
-            record = parse_message(kind, Reader(session, b, p, e))
-        except WireError:
-            raise Unusual from None
-        if session.checks:
-            raise Unusual
-        return record
+def joined(outer: str, inner: str) -> str:
+    """The path of something inside something."""
+    return f"{outer}.{inner}" if outer and inner and inner[0] != "[" else outer + inner

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.rows.code import Decoding
+from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.rows.state import Prefix
 from wirekit.compiler.source import Scope, bare, conditional, fixed, put_told
 from wirekit.values import record_type
 
@@ -31,8 +30,8 @@ class Window:
 class Structures(Numbers):
     """Writes what reads structures."""
 
-    def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Prefix, e: str) -> str:
-        inner = Scope({}, scope)
+    def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Place, e: str) -> str:
+        inner, start = Scope({}, scope), code.here()
         values: list[str] = []
         verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
         begin_at = {index for measure in verified for index in (measure.at, measure.first)}
@@ -81,9 +80,9 @@ class Structures(Numbers):
                     code.put(f"{marks[index]} = p")
                 ahead = self._following(code, node, index + 1, limits, e, [])
                 if isinstance(member.node, ir.When) and fixed(member.node.node) and ahead:
-                    value = self._maybe_fixed(code, member.node, inner, (*path, member.name), e, ahead)
+                    value = self._maybe_fixed(code, member.node, inner, path.to(member.name), e, ahead)
                 else:
-                    value = self._node(code, member.node, inner, (*path, member.name), e)
+                    value = self._node(code, member.node, inner, path.to(member.name), e)
                 values.append(value)
                 inner.variables[member.name] = value
                 self._measured(code, node, index, value)
@@ -107,6 +106,7 @@ class Structures(Numbers):
                 code.put(f"    {_keep(kept, node.members[measure.at].name)}")
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, kept, path)
+        code.lies(path, start, code.here(), '"record"')
         for told in node.told:
             extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
             put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
@@ -142,7 +142,7 @@ class Structures(Numbers):
             code.short(f"{limit} > {e}", e)
         return window
 
-    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Prefix) -> None:
+    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Place) -> None:
         """Ends the bytes that a length bounds."""
         measure, limit, cut = window.measure, window.inside, window.cut
         unless = ""
@@ -160,7 +160,7 @@ class Structures(Numbers):
             numbers = f"({announced}, {limit} - {cut})"
             self._verdict(
                 code,
-                (*path, name),
+                path.to(name),
                 "length",
                 numbers,
                 cut,
@@ -245,31 +245,27 @@ class Structures(Numbers):
         code: Decoding,
         node: ir.When,
         scope: Scope | None,
-        path: Prefix,
+        path: Place,
         e: str,
         ahead: list[ir.Number],
     ) -> str:
         """A number that may be there, and what follows it: one struct call each way, or none where it was read."""
         value, guess = code.fresh("v"), code.guess
         known = guess is not None and guess.node is node and guess.numbers == [*fixed(node.node), *ahead]
-        code.put(f"if {self._expression(node.condition, scope)}:")
-        code.depth += 1
-        if guess is not None and known:
-            code.short(f"{guess.end} > {e}", e)
-            code.read = list(zip(guess.numbers, guess.variables, strict=True))
-            code.behind = guess.end
-        (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
-        code.put(f"{value} = {number}")
-        read, behind = code.read, code.behind
-        code.depth -= 1
-        code.put("else:")
-        code.depth += 1
-        code.put(f"{value} = None")
-        code.forget()
-        if read:
-            self._unpacked(code, ahead, [variable for _, variable in read], e, end=behind)
-        code.read, code.behind = read, behind
-        code.depth -= 1
+        with code.block(f"if {self._expression(node.condition, scope)}:"):
+            if guess is not None and known:
+                code.short(f"{guess.end} > {e}", e)
+                code.read = list(zip(guess.numbers, guess.variables, strict=True))
+                code.behind = guess.end
+            (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
+            code.put(f"{value} = {number}")
+            read, behind = code.read, code.behind
+        with code.block("else:"):
+            self._absent(code, value, path)
+            code.forget()
+            if read:
+                self._unpacked(code, ahead, [variable for _, variable in read], e, end=behind)
+            code.read, code.behind = read, behind
         return value
 
     def _judged(self, node: ir.Structure, index: int, run: int) -> int:
@@ -352,10 +348,10 @@ class Structures(Numbers):
         marks: dict[int, str],
         ends: dict[int, str],
         kept: str,
-        path: Prefix,
+        path: Place,
     ) -> None:
         """A length that is only verified."""
-        value, where = values[measure.at], (*path, node.members[measure.at].name)
+        value, where = values[measure.at], path.to(node.members[measure.at].name)
         actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
         position = marks[measure.at]
         code.put(f"if {value} is not None:")
@@ -366,7 +362,7 @@ class Structures(Numbers):
             code.put(f"if {value} > {number}:")
             code.depth += 1
             self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
-            code.put(_keep(kept, where[-1]))
+            code.put(_keep(kept, where.parts[-1]))
             code.depth -= 1
             code.put(f"elif {value} != {number}: raise Unusual")
             code.put("else:")
@@ -385,7 +381,7 @@ class Structures(Numbers):
         marks: dict[int, str],
         ends: dict[int, str],
         kept: str,
-        path: Prefix,
+        path: Place,
     ) -> None:
         value, name = values[total.at], node.members[total.at].name
         number = bare(node.members[total.at].node)
@@ -396,7 +392,7 @@ class Structures(Numbers):
         if conditional:
             after = ends[total.at]
             code.put(f"if {value} is None:")
-            self._verdict(code, (*path, name), total.algorithm, "None", after, status="absent", deeper=True)
+            self._verdict(code, path.to(name), total.algorithm, "None", after, status="absent", deeper=True)
             code.put("else:")
             code.depth += 1
         if total.content:
@@ -415,11 +411,11 @@ class Structures(Numbers):
             code.put(f"if {value} != {actual}:")
             code.depth += 1
             pair = f"({value}, {actual})"
-            self._verdict(code, (*path, name), total.algorithm, pair, position, status="bad", differs=True)
+            self._verdict(code, path.to(name), total.algorithm, pair, position, status="bad", differs=True)
             code.put(_keep(kept, name))
             code.depth -= 1
             code.put("else:")
-            self._verdict(code, (*path, name), total.algorithm, value, position, deeper=True)
+            self._verdict(code, path.to(name), total.algorithm, value, position, deeper=True)
             code.depth -= conditional
             return
         code.put(f"if {value}{mask} != {computed}: raise Unusual")
@@ -427,7 +423,7 @@ class Structures(Numbers):
             code.judged = code.records = True
             code.put(f"{code.together.ends}.append({ends[total.at]})")
         else:
-            self._verdict(code, (*path, name), total.algorithm, value, f"{ends[total.at]} - {size}")
+            self._verdict(code, path.to(name), total.algorithm, value, f"{ends[total.at]} - {size}")
         if conditional:
             code.depth -= 1
 

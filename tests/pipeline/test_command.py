@@ -153,3 +153,14 @@ def test_a_failure_on_spark_is_one_line(
     status, out, err = run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark")
     assert (status, out, err) == (1, "", "wirekit: Spark failed: OSError: [Errno 28] No space left on device\n")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("road", ["columns", "objects"])
+def test_tables_without_spark_do_not_import_pandas(road: str, tmp_path: Path) -> None:
+    arguments = ["pipeline", str(BATCH), "--output", str(tmp_path / "out"), "--road", road]
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('pandas' in sys.modules)); "
+        f"from wirekit.cli import main; main({arguments!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr

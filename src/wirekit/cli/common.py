@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.util
 import os
 import stat
@@ -50,6 +51,30 @@ def need(what: str, *modules: str) -> None:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise lacking(what, error) from error
+    if "pyarrow" in modules and "pandas" not in modules:
+        _keep_pandas_out()
+
+
+def _keep_pandas_out() -> None:
+    """Spares this process the import of pandas, which no command without Spark uses.
+
+    pyarrow imports pandas when it is first given a list, to know a Series from one; that takes as long as a small
+    capture. It asks once: what asks for pandas by name afterwards gets it.
+    """
+    import pyarrow
+
+    class Hidden(importlib.abc.MetaPathFinder):
+        def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+            if fullname == "pandas":
+                raise ModuleNotFoundError("pandas is not needed here", name=fullname)
+
+    if "pandas" not in sys.modules:
+        hidden = Hidden()
+        sys.meta_path.insert(0, hidden)
+        try:
+            pyarrow.array([0])
+        finally:
+            sys.meta_path.remove(hidden)
 
 
 def say(text: str) -> None:

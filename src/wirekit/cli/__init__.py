@@ -1,6 +1,7 @@
 """The command line. Each command lives in a module of its own, which is imported when the command runs.
 
-Exit status: 0 all decoded, 1 something did not (said where and why), 2 usage. Colour and progress only on a terminal.
+Exit status: 0 if all bytes were decoded, 1 if some were not (standard error names them), 2 for wrong usage. Colour and
+progress are for terminals only.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from wirekit.cli.paging import no_pager_option, paging
 from wirekit.errors import Misuse, WirekitError
 
 COLLECT = 50_000
-"""New objects after which unused ones are looked for. Layouts are thousands of objects, and records hold no cycles."""
+"""Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
-"""What a shell sets to ask for completion: ``bash_source`` and the like for its script, then what the script asks."""
+"""The environment variable by which a shell requests completion: ``bash_source`` and the like, then its queries."""
 COMMANDS = {
-    "decode": "Bytes or a pasted hex dump to fields, checks and a hexdump.",
-    "encode": "The JSON that decode prints, back to bytes.",
-    "example": "A small valid value of a layout, to start from.",
-    "frames": "The frames of a capture, requests and responses paired.",
-    "messages": "The application messages of captures and log segments.",
-    "sql": "An SQL query over the calls, messages and other tables of captures.",
-    "inspect": "What a capture holds: connections, calls, checks, bytes nobody decoded.",
-    "fuzz": "Sound and damaged inputs for your parser or server, and what it gets wrong.",
-    "schemas": "The layouts: all keys, or the fields of one.",
-    "explain": "The code that is generated for a layout.",
-    "pipeline": "Captures to Parquet tables, on Spark or in this process.",
-    "warm": "Compile ahead what big captures need.",
+    "decode": "Decode bytes or a pasted hex dump to fields and checks.",
+    "encode": "Encode the JSON that decode prints to bytes.",
+    "example": "Print a small valid value of a layout.",
+    "frames": "List the frames of a capture, with responses paired to requests.",
+    "messages": "List the application messages of captures and log segments.",
+    "sql": "Query calls, messages and other tables of captures with SQL.",
+    "inspect": "Summarise a capture: connections, calls, failed checks, undecoded bytes.",
+    "fuzz": "Test your parser or server with valid and damaged inputs.",
+    "schemas": "List all layouts, or the fields of one layout.",
+    "explain": "Print the code that is generated for a layout.",
+    "pipeline": "Write captures as Parquet tables, on Spark or in this process.",
+    "warm": "Compile ahead the code that large captures use.",
 }
 
 PAGED = ("decode", "example", "explain", "frames", "inspect", "messages", "schemas", "sql")
-"""Commands of which long output goes to a pager."""
+"""Commands whose long output goes to a pager."""
 
 
 class _Commands(click.Group):
@@ -88,16 +89,16 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _leave() -> None:
-    """Spares the end of the process a search of all layouts for cycles: their memory is given back anyway.
+    """Skips the garbage collection of all layouts at exit; the system frees their memory.
 
-    DuckDB reports what is frozen as leaked.
+    DuckDB reports frozen objects as leaks.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
 
 
 def _prepare_streams() -> None:
-    """Output that its encoding lacks is replaced, never a traceback; a closed descriptor swallows what is printed."""
+    """Replaces characters that the encoding of a stream lacks; output to a closed descriptor is dropped."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -132,7 +133,7 @@ def _run(arguments: list[str] | None) -> int:
 
 
 def _broken(error: OSError) -> int:
-    """A reader that closed the pipe is no error of ours; a file that cannot be read is."""
+    """The exit status: 0 if the reader closed the pipe, 1 for a file that cannot be read."""
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -23,12 +23,12 @@ from wirekit.registry import registry
 from wirekit.storage import is_remote, local
 
 LARGEST_PORT = 1 << 16
-PROTOCOL_HELP = "The protocol of every connection. Real JMQ4 is joyqueue; jmq4 is its document read literally."
+PROTOCOL_HELP = "Protocol of all connections. joyqueue is JMQ4 as peers speak it; jmq4 follows its document literally."
 
 
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
-    port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="The protocol on a server port.")
+    port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="Protocol on a server port.")
     protocol = click.option("--protocol", default="", type=KeyType(protocols=True), metavar="P", help=PROTOCOL_HELP)
     return protocol(port(command))
 
@@ -54,7 +54,7 @@ def no_capture(path: str, error: WireError) -> str:
 
 
 separate_option = click.option(
-    "--separate", is_flag=True, help="Each file is a capture of its own, even if it is a part of a rotation."
+    "--separate", is_flag=True, help="Read each file as a separate capture, even if files are parts of a rotation."
 )
 
 

@@ -1,4 +1,4 @@
-"""What several commands share: JSON lines, printing to a terminal or a pipe."""
+"""Functions that several commands share: JSON lines, printing to a terminal or a pipe."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STANDARD_INPUT_FILE = "/dev/stdin"
 """Standard input, where a regular file was redirected to it."""
 
 COLUMNS = ("numba", "numpy", "pyarrow")
-"""What the extra ``columns`` brings."""
+"""The packages of the extra ``columns``."""
 
 
 def have_columns() -> bool:
@@ -78,7 +78,7 @@ def _keep_pandas_out() -> None:
 
 
 def say(text: str) -> None:
-    """Says on standard error what a reader or a script's log should know."""
+    """Prints a message to standard error."""
     click.echo(f"wirekit: {printable(text)}", err=True)
 
 
@@ -103,7 +103,7 @@ def failed(checks: Mapping[str, int]) -> str:
     return f"{plural(sum(checks.values()), 'check')} failed: {kinds}"
 
 
-strict_option = click.option("--strict", is_flag=True, help="A failed check counts as not decoded (exit status 1).")
+strict_option = click.option("--strict", is_flag=True, help="Treat a failed check as an error (exit status 1).")
 
 
 def print_json(obj: Any) -> None:
@@ -133,7 +133,7 @@ def read_bytes(path: str | None) -> bytes:
 
 
 def piped(path: str) -> BufferedReader | None:
-    """What can be read only once: standard input, or an open pipe; None for a regular file."""
+    """The stream of standard input or of a pipe, which can be read only once; None for a regular file."""
     if is_remote(path):
         return None
     if path == STANDARD_INPUT:

@@ -1,4 +1,4 @@
-"""What the bytes do not say, as options of a command."""
+"""The option ``--context``: facts that a layout needs and the bytes lack."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ context_option = click.option(
     "context_pairs",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What the bytes do not say: --context api=fetch --context version=2 for a Kafka response.",
+    help="Context that the bytes lack, such as --context api=fetch --context version=2 for a Kafka response.",
 )
 
 

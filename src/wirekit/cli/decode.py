@@ -1,4 +1,4 @@
-"""``wirekit decode``: bytes, or text that shows bytes, to fields."""
+"""``wirekit decode``: bytes, or a textual dump of bytes, to fields."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
     "form",
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
-    help="What the input is; auto knows raw bytes, base64, hex and lists of numbers as languages write them, dumps of "
-    "xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg and Netty.",
+    help="Form of the input. auto recognises raw bytes, base64, hex, lists of numbers in the syntax of many languages, "
+    "and dumps of xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg and Netty.",
 )
 @click.option(
     "--output",
     type=click.Choice(["rich", "tree", "hexdump", "json"]),
-    help="tree, or rich: fields beside their bytes (default on a terminal); json: a line a frame (default on a pipe).",
+    help="tree or rich: fields beside their bytes (default on a terminal); json: one line per frame (default on a "
+    "pipe).",
 )
-@click.option("--all", "complete", is_flag=True, help="Show long lists, values and their bytes whole.")
-@click.option("--indent-json", is_flag=True, help="Show payloads that are JSON with a line for each member.")
-@click.option("--spans", is_flag=True, help="In JSON, also the bytes of every field.")
+@click.option("--all", "complete", is_flag=True, help="Show long lists, values and bytes in full.")
+@click.option("--indent-json", is_flag=True, help="Show JSON payloads indented.")
+@click.option("--spans", is_flag=True, help="Include the byte range of every field in JSON.")
 @strict_option
 @context_option
 def command(
@@ -65,7 +66,10 @@ def command(
     strict: bool,
     context_pairs: tuple[str, ...],
 ) -> int:
-    """Decode FILE (or standard input) by SCHEMA, a key or a protocol's name; without one it is found out.
+    """Decode FILE, or standard input.
+
+    SCHEMA is a schema key or the name of a protocol. Without SCHEMA, wirekit recognises the protocol. The input may
+    hold several dumps or packets; headers of Ethernet, IP and TCP are removed.
 
     \b
     wirekit decode pulsar frame.bin
@@ -166,7 +170,7 @@ def _form(form: str, hex_text: str | None) -> str:
 
 
 def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
-    """Whether the bytes begin with what the schema, or any protocol, describes: then they are no whole packet."""
+    """Whether the bytes begin with a frame of the schema, or of any protocol: then they are no whole packet."""
     if schema is None:
         from wirekit.conversation import recognise
 
@@ -223,7 +227,7 @@ def _print(values: Iterator[Decoded], show: Show, strict: bool) -> int:
 
 
 def _complain(decoded: Decoded, strict: bool) -> int:
-    """Says on standard error what did not decode; 1 if anything did not."""
+    """Reports errors, gaps and failed checks on standard error; 1 if any bytes were not decoded."""
     status = 0
     if decoded.error is not None:
         say(f"{decoded.error}")
@@ -258,7 +262,7 @@ def _complain(decoded: Decoded, strict: bool) -> int:
 
 
 def _numbers(schema: str, check: Check) -> str:
-    """What is stored and what it should be, in hexadecimal where the field is shown so."""
+    """The stored and the computed number, in hexadecimal where the field is shown so."""
     from wirekit.display.fields import number_text
     from wirekit.wire.hints import Hints
 

@@ -20,16 +20,16 @@ from wirekit.values import json_text
 @click.command("encode")
 @click.argument("schema", required=False, type=KeyType(files=True))
 @click.argument("file", required=False, type=click.Path())
-@click.option("--output", type=click.Choice(["raw", "hex"]), help="By default hex on a terminal, raw on a pipe.")
-@click.option("--strict", is_flag=True, help="Build nothing that peers refuse, or that has a wrong number or a gap.")
+@click.option("--output", type=click.Choice(["raw", "hex"]), help="Default: hex on a terminal, raw on a pipe.")
+@click.option("--strict", is_flag=True, help="Refuse values that peers refuse, wrong numbers, and gaps.")
 @context_option
 def command(
     schema: str | None, file: str | None, output: str | None, strict: bool, context_pairs: tuple[str, ...]
 ) -> int:
-    """Encode FILE (or standard input): lines of ``decode --output json``, or a bare value as JSON.
+    """Encode FILE, or standard input: lines of ``decode --output json``, or a value as JSON.
 
-    Lengths, counts and checksums are computed; a field that is named in ``$keep`` is written as it stands. A line of
-    decode says its own SCHEMA; a bare value needs one. Lines of another schema than the one that is given are refused.
+    Lengths, counts and checksums are computed, except in fields that ``$keep`` lists. A line of decode names its
+    schema; a value without one needs SCHEMA. If SCHEMA is given, lines of another schema are refused.
 
     \b
     wirekit decode pulsar frame.bin --output json | wirekit encode pulsar > same.bin

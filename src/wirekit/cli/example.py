@@ -15,7 +15,7 @@ from wirekit.cli.context import check_context, context_option, parse_context
 @click.argument("key", type=KeyType())
 @context_option
 def command(key: str, context_pairs: tuple[str, ...]) -> int:
-    """Print a small valid value of KEY as JSON, which `wirekit encode KEY` takes.
+    """Print a small valid value of KEY as JSON. `wirekit encode KEY` reads it.
 
     \b
     wirekit example kafka.heartbeat.request.v0 | wirekit encode kafka.heartbeat.request.v0 --output hex

@@ -30,21 +30,20 @@ COLUMNS = {"columns": "columns", "program": "columns", "build-columns": "buildin
     type=click.Choice(["rows", "trace", "build", "direct", "load", "columns", "program", "build-columns", "ir"]),
     default="rows",
     help=(
-        "rows: the generated decoder (default); trace: the same one that also says where each field lies; build: the "
-        "generated encoder; direct: the same for plain mappings; load: what makes the encoder's records of other JSON; "
-        "columns, or program: the steps that fill Arrow columns; build-columns: the steps that build "
-        "from them; "
-        "ir: the layout that all are generated from."
+        "rows: the decoder (default); trace: the same, with the bytes of each field; build: the encoder; direct: the "
+        "encoder for plain mappings; load: the conversion of JSON to the encoder's records; columns or program: the "
+        "steps that fill Arrow columns; build-columns: the steps that encode Arrow columns; ir: the layout IR, from "
+        "which all others are generated."
     ),
 )
 @click.option(
     "--front",
     type=click.File("rb"),
-    help="For the engines of columns: a file that begins as KEY does, where that tells what its records are.",
+    help="For the engines of columns: a file that begins with KEY, if its header selects the layout of its records.",
 )
 @context_option
 def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
-    """Print the code that is generated to decode or encode KEY, or the layout IR it is generated from."""
+    """Print the code that is generated to decode or encode KEY, or the layout IR."""
     context = parse_context(context_pairs)
     if context and engine not in COLUMNS:
         raise click.UsageError(f"--context is for the engines of columns; what {engine} prints is for any context")

@@ -178,24 +178,29 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 OPTIONS = (
     click.option(
-        "--api", "apis", multiple=True, metavar="NAME", help="Frames of an API or command, and their answers."
+        "--api",
+        "apis",
+        multiple=True,
+        metavar="NAME",
+        help="Select requests of an API or command, and their responses.",
     ),
+    click.option("--topic", "topics", multiple=True, metavar="NAME", help="Select by topic; * matches any text."),
+    click.option("--client", "clients", multiple=True, metavar="NAME", help="Select by client name or address."),
+    click.option("--group", "groups", multiple=True, metavar="NAME", help="Select by consumer group or subscription."),
+    click.option("--id", "ids", multiple=True, type=int, metavar="N", help="Select by correlation or request id."),
+    click.option("--connection", "links", multiple=True, metavar="N", help="Select by connection number or name."),
     click.option(
-        "--topic", "topics", multiple=True, metavar="NAME", help="Frames about a topic; * stands for anything."
+        "--since",
+        type=_MomentType(),
+        metavar="TIME",
+        help="Select from this time on: 09:30 or 2026-11-21T09:30:05.25 (UTC).",
     ),
-    click.option("--client", "clients", multiple=True, metavar="NAME", help="Of a client, by its name or address."),
-    click.option("--group", "groups", multiple=True, metavar="NAME", help="About a consumer group or subscription."),
-    click.option("--id", "ids", multiple=True, type=int, metavar="N", help="With this correlation or request id."),
-    click.option("--connection", "links", multiple=True, metavar="N", help="Of a connection, by its number or name."),
-    click.option("--since", type=_MomentType(), metavar="TIME", help="From 09:30 or 2026-11-21T09:30:05.25 on (UTC)."),
-    click.option("--until", type=_MomentType(), metavar="TIME", help="Before a time."),
-    click.option("--slower-than", "slower_us", type=_DurationType(), metavar="50ms", help="Answers that took longer."),
+    click.option("--until", type=_MomentType(), metavar="TIME", help="Select up to this time, exclusive."),
+    click.option("--slower-than", "slower_us", type=_DurationType(), metavar="50ms", help="Select slower responses."),
     click.option(
-        "--errors", is_flag=True, help="What is wrong: errors in answers, failed checks, bytes not decoded or missing."
+        "--errors", is_flag=True, help="Select responses with an error, failed checks, and undecoded or missing bytes."
     ),
-    click.option(
-        "--where", metavar="EXPR", help="For which an expression of DuckDB's SQL is true, over columns of the tables."
-    ),
+    click.option("--where", metavar="EXPR", help="Select by a DuckDB SQL expression over the columns of the tables."),
 )
 
 

@@ -27,13 +27,13 @@ PICTURES = ("tree", "hexdump", "raw")
 @click.argument("captures", nargs=-1, type=click.Path(), metavar="CAPTURE...")
 @choice_options
 @selection_options
-@click.option("--follow", metavar="N", help="The whole conversation of a connection, with what is missing in it.")
-@click.option("--frame", "place", metavar="[FILE:]N", help="One frame, with its request or answer.")
+@click.option("--follow", metavar="N", help="Show all frames and gaps of connection N.")
+@click.option("--frame", "place", metavar="[FILE:]N", help="Show one frame with its request or response.")
 @click.option(
     "--output",
     type=click.Choice(["table", "json", *PICTURES]),
-    help="By default a table on a terminal, else JSON. With --frame: tree (default on a terminal), hexdump, json, or "
-    "raw, the frame's bytes.",
+    help="Default: table on a terminal, else json. With --frame: tree (default on a terminal), hexdump, json, or raw "
+    "(the bytes of the frame).",
 )
 @separate_option
 @strict_option
@@ -48,11 +48,11 @@ def command(
     separate: bool,
     strict: bool,
 ) -> int:
-    """Show the frames of CAPTURE (pcap or pcapng; - is standard input): who sent each, what it is about, the error that
-    it gives, how long its answer took.
+    """List the frames of CAPTURE: sender, API, topic, error and latency.
 
-    The protocol of each connection is found from its bytes; --protocol or --port say it instead. Files of one rotation
-    are one capture. Options that select may be given more than once: a frame fits if it fits each kind of them.
+    CAPTURE is a pcap or pcapng file; - is standard input. wirekit recognises the protocol of each connection;
+    --protocol or --port override it. Files of one rotation are read as one capture. An option that selects may be
+    repeated: a frame must match one value of every option given.
 
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap

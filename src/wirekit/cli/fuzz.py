@@ -29,43 +29,54 @@ DEFAULT_VECTORS = 1000
 @click.option(
     "--target", help="python:module:function, 'command:./parser {file}', 'client:./client {port}' or tcp:host:port."
 )
-@click.option("--count", type=click.IntRange(1), help=f"Cases to run; {DEFAULT_COUNT} when there is no --time either.")
-@click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Seconds to run.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another number gives other cases.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Targets to run at once.")
-@click.option("--kind", "kinds", multiple=True, help="Only this kind of damage; can be given more than once.")
-@click.option("--corpus", type=click.Path(file_okay=False), help="Take inputs from and keep all in this directory.")
+@click.option("--count", type=click.IntRange(1), help=f"Number of cases. Default: {DEFAULT_COUNT}, without --time.")
+@click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Run for this many seconds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the generated cases.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of targets that run at once."
+)
+@click.option("--kind", "kinds", multiple=True, help="Use this kind of damage only; may be repeated.")
+@click.option(
+    "--corpus", type=click.Path(file_okay=False), help="Read inputs from this directory, and store all inputs in it."
+)
 @click.option(
     "--explore",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="First let atheris look for inputs that reach new code of a python: target.",
+    help="First search for inputs that reach new code of a python: target, with atheris.",
 )
-@click.option("--replay", type=click.Path(exists=True, dir_okay=False), help="Run this case (.bin or .json) alone.")
-@click.option("--compare", is_flag=True, help="Compare values: what a function returns, JSON that a command prints.")
+@click.option("--replay", type=click.Path(exists=True, dir_okay=False), help="Run only this case (.bin or .json).")
+@click.option("--compare", is_flag=True, help="Compare values: the result of a function, or JSON output of a command.")
 @click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Seconds a case."
+    "--timeout", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Seconds per case."
 )
-@click.option("--memory", type=click.IntRange(1), default=512, show_default=True, help="MiB that a target may take.")
+@click.option("--memory", type=click.IntRange(1), default=512, show_default=True, help="Memory limit of a target, MiB.")
 @click.option(
-    "--allow", multiple=True, metavar="NAME", help="An exception that refuses an input; ValueError, EOFError do."
+    "--allow",
+    multiple=True,
+    metavar="NAME",
+    help="Another exception that means refusal, besides ValueError and EOFError.",
 )
 @click.option(
-    "--exit-status", default="0,1", show_default=True, help="What a command may exit with; 0 accepts an input."
+    "--exit-status", default="0,1", show_default=True, help="Allowed exit statuses of a command; 0 accepts an input."
 )
-@click.option("--allow-remote", is_flag=True, help="Let tcp: reach another machine.")
-@click.option("--field", "fields", multiple=True, metavar="NAME=VALUE", help="Give client: answers with this value.")
-@click.option("--conversation", is_flag=True, help="Make tcp: cases of whole conversations of a protocol.")
-@click.option("--no-opening", is_flag=True, help="Send nothing ahead of a case on a connection.")
-@click.option("--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL), and run nothing.")
+@click.option("--allow-remote", is_flag=True, help="Allow tcp: to connect to other machines.")
+@click.option(
+    "--field", "fields", multiple=True, metavar="NAME=VALUE", help="Send client: responses with this value of a field."
+)
+@click.option("--conversation", is_flag=True, help="Send whole conversations to tcp:.")
+@click.option("--no-opening", is_flag=True, help="Do not send the opening frames of the protocol.")
+@click.option(
+    "--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL) instead of running a target."
+)
 @click.option("--report", type=click.Path(dir_okay=False), help="Write a report: JUnit to *.xml, else JSON.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @context_option
 def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) -> int:
-    """Give a parser or a server sound and damaged inputs of a layout, and report what it gets wrong.
+    """Send valid and damaged inputs of a layout to a parser or a server, and report wrong behaviour.
 
-    KEY is a layout, or a protocol for the frames that its clients send. An input is refused by ValueError or EOFError.
-    Exit status: 0 nothing found, 1 findings, 2 usage.
+    KEY is a schema key, or a protocol for the frames of its clients. A Python target refuses an input by ValueError or
+    EOFError. Exit status: 0 no findings, 1 findings, 2 wrong usage.
 
     \b
     wirekit fuzz kafka.fetch.response.v2 --target python:mylib.codec:decode --compare

@@ -32,16 +32,16 @@ from wirekit.stored import Report as DirectoryReport
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="CAPTURE|DIRECTORY...")
 @choice_options
 @selection_options
-@click.option("--connections", is_flag=True, help="Show what each connection carries: producers, consumers, clients.")
-@click.option("--rules", is_flag=True, help="List where conversations break the rules of their protocol.")
-@click.option("--list", "listed", is_flag=True, help="With --rules: list the rules, of --protocol or of all.")
+@click.option("--connections", is_flag=True, help="Show producers, consumers and clients of each connection.")
+@click.option("--rules", is_flag=True, help="List the violations of protocol rules.")
+@click.option("--list", "listed", is_flag=True, help="With --rules: list the rules of --protocol, or of all protocols.")
 @click.option(
-    "--report", "page", type=click.Path(), metavar="FILE.html", help="Also write a page for a browser, all in one file."
+    "--report", "page", type=click.Path(), metavar="FILE.html", help="Write a self-contained HTML page as well."
 )
 @click.option(
-    "--payloads", is_flag=True, help="With --report: application data and other texts too, not only their sizes."
+    "--payloads", is_flag=True, help="With --report: include application data and other texts, not only their sizes."
 )
-@click.option("--output", type=click.Choice(["text", "json"]), help="By default text on a terminal, else JSON.")
+@click.option("--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, else json.")
 @separate_option
 def command(
     paths: tuple[str, ...],
@@ -56,11 +56,13 @@ def command(
     output: str | None,
     separate: bool,
 ) -> int:
-    """Say what CAPTURE holds (- is standard input): clients, topics, groups, calls with their errors and latencies, the
-    slowest of them, failed checks, what was not decoded. Options that select count those frames alone.
+    """Summarise captures, or check the data directory of a broker.
 
-    DIRECTORY is a broker's data directory, or one partition's in it: its segments, indexes and checkpoints are read,
-    and what disagrees is said with file, entry and byte.
+    For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
+    calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match.
+
+    DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
+    compared; each contradiction is reported with file, entry and byte.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):

@@ -55,11 +55,11 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="CAPTURE|SEGMENT...")
 @choice_options
 @selection_options
-@click.option("--output", type=click.Choice(["table", "json"]), help="By default a table on a terminal, else JSON.")
+@click.option("--output", type=click.Choice(["table", "json"]), help="Default: table on a terminal, else json.")
 @click.option(
     "--engine",
     type=click.Choice(["rows", "columns"]),
-    help="For stored files; makes no difference but speed. By default columns if there is much to print as JSON.",
+    help="Engine for log segments; both print the same. Default: columns for large JSON output, else rows.",
 )
 @separate_option
 @strict_option
@@ -73,11 +73,10 @@ def command(
     separate: bool,
     strict: bool,
 ) -> int:
-    """Show every application message in captures and log segments (- is standard input); compressed sets and batches
-    are opened.
+    """List the application messages in captures and log segments, including those in compressed sets and batches.
 
-    Offsets are absolute; for Pulsar they are ledger:entry:batch_index. A failed checksum is marked, not left out.
-    Options that select take messages of captures by the frame that holds them, as `wirekit frames` does.
+    - is standard input. Offsets are absolute; for Pulsar they are ledger:entry:batch_index. Messages with a wrong
+    checksum are marked. Options that select apply to the frame of a message, as in `wirekit frames`.
     """
     once(files)
     choice = parse_choice(protocol, ports)

@@ -138,7 +138,7 @@ def no_pager_option() -> click.Option:
         is_flag=True,
         expose_value=False,
         callback=_choose,
-        help="Do not show what is longer than the terminal in $PAGER, or less.",
+        help="Do not send long output to $PAGER or less.",
     )
 
 

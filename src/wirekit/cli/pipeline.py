@@ -26,29 +26,29 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(),
     metavar="DIR",
-    help="Where the tables go; empty, or made by wirekit.",
+    help="Directory for the tables; empty, or written by wirekit before.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["serial", "spark"]),
-    help="serial: this process (default); spark: Spark, on this machine unless --master says another.",
+    help="serial: in this process (default); spark: on Spark, local unless --master is given.",
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
 @click.option(
     "--road",
     type=click.Choice(["auto", "columns", "objects"]),
     default="auto",
-    help="How captures are read, to the same tables: plain connections by columns, all by objects, or by columns where "
-    "the capture is large enough (default).",
+    help="How captures are read; the tables are the same. columns: plain connections by columns; objects: all "
+    "connections by objects; auto: by columns if the capture is large (default).",
 )
 @choice_options
-@click.option(
-    "--strict", is_flag=True, help="Exit with status 1 when something could not be decoded or a check failed."
-)
+@click.option("--strict", is_flag=True, help="Exit with status 1 if bytes were not decoded or a check failed.")
 @separate_option
-@click.option("--values", is_flag=True, help="Give the table frames the value of each frame, as JSON without messages.")
-@click.option("--debug", is_flag=True, help="Show all that Spark says when it fails.")
-@click.option("--no-raw", is_flag=True, help="Leave the bytes themselves out of the table quarantine.")
+@click.option(
+    "--values", is_flag=True, help="Write the value of each frame to the table frames, as JSON without messages."
+)
+@click.option("--debug", is_flag=True, help="Show all output of Spark if it fails.")
+@click.option("--no-raw", is_flag=True, help="Do not write undecoded bytes to the table quarantine.")
 def command(
     inputs: tuple[str, ...],
     output: str,
@@ -63,12 +63,12 @@ def command(
     values: bool,
     no_raw: bool,
 ) -> int:
-    """Turn captures and log segments into Parquet tables: calls, their topics, messages, group events, offsets,
-    connections, frames, and what was not decoded or captured.
+    """Write captures and log segments as Parquet tables: calls, topics of calls, messages, group events, offsets,
+    connections, frames, undecoded bytes, and gaps.
 
-    INPUT is a capture (- is standard input) or a segment (<20 digits>.log), or a directory whose *.pcap, *.pcapng,
-    *.cap and segment files are read, a pattern of these, or a URI (s3://bucket/prefix/). DIR gets a directory of
-    Parquet files per table and manifest.json; what an earlier run put there is replaced when this one is complete.
+    INPUT is a capture (- is standard input), a segment (<20 digits>.log), a directory of such files (*.pcap, *.pcapng,
+    *.cap and segments), a pattern, or a URI (s3://bucket/prefix/). DIR will hold a directory of Parquet files per table
+    and manifest.json. Tables of an earlier run are replaced when the run is complete.
 
     \b
     wirekit pipeline captures/ --output tables

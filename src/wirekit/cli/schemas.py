@@ -17,11 +17,11 @@ from wirekit.wire.describe import describe, tables
 @click.argument("keys", metavar="[KEY]...", nargs=-1, type=KeyType())
 @click.option("--output", type=click.Choice(["text", "json", *FORMS]), default="text")
 def command(keys: tuple[str, ...], output: str) -> int:
-    """List all schema keys, the keys of a protocol (KEY is its name), or the layout of one KEY.
+    """List all schema keys, the keys of a protocol (KEY is its name), or the fields of one layout.
 
-    The other forms of --output are for other tools: ksy for Kaitai Struct, lua for Wireshark, c is a header of structs,
-    jsonschema describes the JSON of values, markdown is tables, pyi is types for Python's checkers. What a form cannot
-    express is listed in the output and on standard error.
+    --output exports declarations: ksy for Kaitai Struct, lua for Wireshark, c for C structs, jsonschema for the JSON of
+    values, markdown for tables, pyi for Python type checkers. Declarations that a format cannot express are listed in
+    the output and on standard error.
     """
     if output in FORMS:
         return _export(keys, output)

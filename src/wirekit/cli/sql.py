@@ -45,7 +45,7 @@ FORMS = ("table", "json", "csv", "parquet")
 @click.option(
     "--output",
     type=click.Choice(FORMS),
-    help="By default what the name of --to ends with, else a table on a terminal and a line of JSON a row on a pipe.",
+    help="Default: by the suffix of --to, else table on a terminal, else json (one line per row).",
 )
 @click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; Parquet needs one.")
 @separate_option
@@ -58,11 +58,10 @@ def command(
     to: str | None,
     separate: bool,
 ) -> int:
-    """Answer QUERY, SQL as DuckDB speaks it, from the tables of captures, log segments and directories of them, and
-    from those that `wirekit pipeline` wrote.
+    """Run QUERY in DuckDB over captures, log segments, directories of them, or tables of `wirekit pipeline`.
 
     Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps, packets. Only
-    those that QUERY names are read. `DESCRIBE calls` lists the columns of one.
+    the tables that QUERY names are read. `DESCRIBE calls` lists the columns of a table.
 
     \b
     wirekit sql "SELECT api, count(*), quantile_cont(latency_us, 0.99) FROM calls GROUP BY 1" trace.pcap

@@ -13,8 +13,10 @@ from wirekit.cli.common import COLUMNS, need, plural, say
 
 @click.command("warm")
 def command() -> int:
-    """Compile what big captures need, once a machine, so that no later run waits for it: in a Dockerfile, or on each
-    worker of a cluster. What is compiled already takes no time."""
+    """Compile the code that large captures use, and cache it on this machine.
+
+    Run it in a Dockerfile or on each worker of a cluster, so that later runs do not wait. Code in the cache is not
+    compiled again."""
     need("compiling ahead", *COLUMNS)
     from wirekit.compiler.cache import listening
     from wirekit.pipeline.inputs import Job, find_inputs

@@ -323,3 +323,21 @@ def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginni
     by_columns(path, window=1000)
     assert calls[0][1] not in taken
     assert len(taken) < len(calls) // 4
+
+
+def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [(0, HANDSHAKE), (1, handshake(0)), (0, b"\0\0\0\4user"), (1, b"\0\0\0\0")]
+    calls = [piece for number in range(20) for piece in list_groups(number)]
+    path = capture(tmp_path / "sasl.pcap", *tokens, *calls)
+    assert_same(path, windows=(1, 300, 1000, 1 << 26))
+    frames: list[int] = []
+
+    class Counted(Assembly):
+        def followed(self) -> Iterator[Followed]:
+            for each in super().followed():
+                frames.append(each.calls)
+                yield each
+
+    monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
+    by_columns(path, window=1 << 26)
+    assert frames == [19]

@@ -133,7 +133,8 @@ class Connections:
 
         Args:
             streams, flow: the connection.
-            protocol: what it is, where it begins in this window; by default that is found from its bytes.
+            protocol: what it is, where it begins in this window and columns may take its first frame; by default that
+                is found from its bytes, and objects take some.
         """
         known = self._flow(streams, flow)
         if known.link is None and known.count > 0:

@@ -84,7 +84,12 @@ class Begun:
 
 
 def index_frames(
-    streams: Streams, choice: Choice, address: Callable[[int], str], begun: Mapping[int, Begun] | None = None
+    streams: Streams,
+    choice: Choice,
+    address: Callable[[int], str],
+    begun: Mapping[int, Begun] | None = None,
+    *,
+    whole: bool = True,
 ) -> Index:
     """The frame index of the plain connections that are whole in a window, and of those that are begun.
 
@@ -93,9 +98,10 @@ def index_frames(
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
         begun: connections that objects have followed so far, by flow.
+        whole: False for the frames of begun connections alone.
     """
     begun = begun or {}
-    odd = streams.odd | ~streams.known | streams.resumed | ~streams.final
+    odd = streams.odd | ~streams.known | streams.resumed | ~streams.final | (not whole)
     odd[list(begun)] = True
     protocols = recognised(streams, choice, address, odd)
     starts = streams.starts.copy()

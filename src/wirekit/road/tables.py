@@ -6,7 +6,7 @@ Plain connections that reach beyond a window are followed from their bytes, all 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from typing import Any
 
@@ -25,7 +25,7 @@ from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.connections import SIDES, Connections
-from wirekit.road.contents import read_contents
+from wirekit.road.contents import Contents, read_contents
 from wirekit.road.index import Begun, Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
@@ -123,12 +123,25 @@ def _of_window(
     contents = read_contents(streams.stream, index, begun)
     if job.values:
         contents.odd[:] = True
-    assembly = Assembly(name, streams, index, contents, address, begun)
-    yield from assembly.batches(tables)
-    assembly.count(writer.summary.file(name))
-    for frames in assembly.followed():
-        calls = writer.calls_of(name, connections.link(streams, frames.flow))
-        connections.skip(frames.flow, streams, calls, frames)
+
+    def by_columns(index: Index, contents: Contents, begun: Mapping[int, Begun]) -> Iterator[Batch]:
+        assembly = Assembly(name, streams, index, contents, address, begun)
+        yield from assembly.batches(tables)
+        assembly.count(writer.summary.file(name))
+        for frames in assembly.followed():
+            calls = writer.calls_of(name, connections.link(streams, frames.flow))
+            connections.skip(frames.flow, streams, calls, frames)
+
+    yield from by_columns(index, contents, begun)
+    late: dict[int, Begun] = {}
+    for flow in _unusual_beginnings(streams, index) if not job.values else ():
+        beginning, each = connections.begin(streams, flow)
+        yield from writer.items(name, beginning)
+        if each is not None:
+            late[flow] = each
+    if late:
+        behind = index_frames(streams, job.choice, address, late, whole=False)
+        yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
     plain = _Plain(streams, index, window.packets)
     for flow in range(streams.odd.size):
         if not contents.odd[flow] and flow not in begun:
@@ -144,6 +157,13 @@ def _of_window(
         else:
             items = connections.followed(window, streams, flow)
         yield from writer.items(name, items)
+
+
+def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
+    """Connections with a frame that is not declared, such as a token, of which columns may take what comes later."""
+    resumable = {name: registry.protocol(name).follow().resumable for name in {*index.protocols} - {""}}
+    plain = index.odd & ~streams.odd & streams.known & ~streams.resumed
+    return [flow for flow in np.flatnonzero(plain).tolist() if resumable.get(index.protocols[flow])]
 
 
 class _Ends:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -237,4 +238,9 @@ def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
     >>> chosen("a.b.c", ("a.b",)), chosen("a.bc", ("a.b",)), chosen("a", None)
     (True, False, True)
     """
-    return fields is None or any(path == name or path.startswith(f"{name}.") for name in fields)
+    return fields is None or path in fields or path.startswith(_prefixes(fields))
+
+
+@lru_cache(256)
+def _prefixes(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}." for name in fields)

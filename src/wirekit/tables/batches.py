@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -257,15 +258,18 @@ def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | Non
     wanted: dict[str, None] = {}
     for path in paths:
         name = ".".join(step for step in parse(path) if isinstance(step, str))
-        if any(each.startswith(f"{name}:") for each in ordered):
+        if _first_with(f"{name}:", ordered) is not None:
             raise Unfit(f"{key} has {name} in several types")
-        if name in known:
-            wanted[name] = None
-        else:
-            inside = next((each for each in ordered if each.startswith(f"{name}.")), None)
-            if inside is not None:
-                wanted[inside] = None
+        inside = name if name in known else _first_with(f"{name}.", ordered)
+        if inside is not None:
+            wanted[inside] = None
     return list(wanted)
+
+
+def _first_with(prefix: str, ordered: list[str]) -> str | None:
+    """The first of some sorted texts that begins with another one."""
+    place = bisect_left(ordered, prefix)
+    return ordered[place] if place < len(ordered) and ordered[place].startswith(prefix) else None
 
 
 # Values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from wirekit.errors import Misuse
@@ -16,6 +17,7 @@ Step = str | int
 _STEP = re.compile(r"([A-Za-z_]\w*)((?:\[\d*\])*)")
 
 
+@lru_cache(1024)
 def parse(path: str) -> tuple[Step, ...]:
     """The steps of a path.
 

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,11 +95,7 @@ class Plan:
             paths += [*paths_of([*told.columns.values(), told.when]), *told.fields, *([told.each] if told.each else [])]
             crc = told.columns.get("crc")
             paths += [f"{crc}.ok"] if isinstance(crc, str) else []
-        tables = self._tables
-        declared: list[Rows | Names | Messages] = [*tables.rows, *tables.names, *tables.messages]
-        values = [value for each in declared for value in each.columns.values()]
-        asked = asked_of([*values, *(each.key for each in tables.names)])
-        return columns_for(key, [*paths, *paths_of(asked)], context)
+        return columns_for(key, [*paths, *_asked_anywhere(self._tables)], context)
 
     def check(self, frames: Frames) -> None:
         """Looks whether the frames are of the kind.
@@ -197,6 +193,14 @@ class Plan:
         module, name = self._messages.batches.split(":")
         found: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
         return found
+
+
+@lru_cache(64)
+def _asked_anywhere(tables: Tables) -> tuple[str, ...]:
+    """The paths that answers ask their requests for."""
+    declared: list[Rows | Names | Messages] = [*tables.rows, *tables.names, *tables.messages]
+    values = [value for each in declared for value in each.columns.values()]
+    return tuple(paths_of(asked_of([*values, *(each.key for each in tables.names)])))
 
 
 def _taken(values: Values, rows: NDArray[Any]) -> Values:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COLUMNS = 24  # fields that there is room for at first
-TEMPLATES = 16  # choices of fields that are kept
+TEMPLATES = 128  # choices of fields that are kept
 LARGE = (1 << 31) - 1
 _WORD = np.dtype(np.uint64)
 

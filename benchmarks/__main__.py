@@ -21,6 +21,7 @@ NAMES = [
     "compressed_sets_against_aiokafka",
     "jmq4_columns_against_rows",
     "pulsar_columns_against_protobuf",
+    "spark_functions_against_python_udf",
 ]
 
 

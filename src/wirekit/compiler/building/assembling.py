@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 FRONT = b"wirekit.front"
 
-_builders: dict[int, Builder] = {}  # by what is built, which lives as long as the process
+_builders: dict[tuple[int, bool], Builder] = {}  # by what is built, which lives as long as the process
 _lock = threading.Lock()
 
 
@@ -130,12 +130,20 @@ def _whole(key: str, batch: Any) -> pa.RecordBatch:
     return batch
 
 
-def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any] | None = None) -> bytes:
+def assembled(
+    key: str,
+    batch: Any,
+    *,
+    first: int = 0,
+    context: Mapping[str, Any] | None = None,
+    ends: NDArray[Any] | None = None,
+) -> bytes:
     """The bytes of a batch, record after record, with what the layout has in front of them.
 
     Args:
         first: the number of its first row, for errors.
         context: what the bytes do not say themselves.
+        ends: takes where each record ends, an int64 each.
 
     Raises:
         Misuse: as ``build_columns``.
@@ -145,14 +153,14 @@ def assembled(key: str, batch: Any, *, first: int = 0, context: Mapping[str, Any
         if lead.number is not None and lead.number.groups:
             where = lead.path or "its layout"
             raise Misuse(f"{key} is not built from columns: {where} is a varint; build it with wirekit.encode")
-    builder = _builder(key, made)
+    builder = _builder(key, made, apart=ends is not None)
     batch = record_batch(key, batch, made)
     rows: Rows = first
     known: dict[str, NDArray[Any]] = {}
     if made.program.contents is not None:
         batch, rows, known = closed(key, made, builder, _inner(key, made), batch, first)
     front = len(ahead) + sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
-    output, end = run(key, builder, batch, rows, front=front, known=known)
+    output, end = run(key, builder, batch, rows, front=front, known=known, ends=ends)
     output.array[: len(ahead)] = np.frombuffer(ahead, np.uint8)
     _lead(key, made.plan, output.array, len(ahead), end, batch.num_rows)
     return output.cut(end)
@@ -181,14 +189,16 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     return made, ahead
 
 
-def _builder(key: str, made: Columnar) -> Builder:
+def _builder(key: str, made: Columnar, *, apart: bool = False) -> Builder:
+    """What builds records; where it is told of each where it ends (``apart``), one may be empty."""
+    choice = id(made), apart
     with _lock:
-        found = _builders.get(id(made))
+        found = _builders.get(choice)
         if found is None:
-            read, some = made.program, _uncounted(made.plan)
+            read, some = made.program, not apart and _uncounted(made.plan)
             element = made.plan.element
             program = write(key, element, read.columns, gaps=read.gaps, whole=made.whole, some=some)
-            found = _builders[id(made)] = Builder(program)
+            found = _builders[choice] = Builder(program)
     return found
 
 
@@ -202,11 +212,12 @@ def _inner(key: str, made: Columnar) -> Builder | None:
     if made.contents is None or made.held is None:
         return None
     with _lock:
-        found = _builders.get(id(made.contents))
+        choice = id(made.contents), False
+        found = _builders.get(choice)
         if found is None:
             columns = made.contents.program.columns
             found = Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path))
-            _builders[id(made.contents)] = found
+            _builders[choice] = found
     return found
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, refused, too_much, unopened
+from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, range_of, refused, too_much, unopened
 from wirekit.compiler.columns.plan import Ranges
 from wirekit.compiler.columns.reference import of_held
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
@@ -226,9 +226,11 @@ class Opening:
             if packed[number]:
                 path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
                 path = f"{path}.{error['path']}" if error["path"] else path
-                offset, length = int(self.level.arrays["offset"][parent]), int(self.level.arrays["length"][parent])
-                row = failure(offset, length, "limit", path, error["at"], error["reason"], 0, self.level, 0)
-                self.found.add(0, row | {"at_depth": 1})
+                which_around = range_of(self.level, parent)
+                offset = int(self.level.arrays["offset"][parent] - self.level.begins[which_around])
+                length = int(self.level.arrays["length"][parent])
+                row = failure(offset, length, "limit", path, error["at"], error["reason"], 0, self.level, which_around)
+                self.found.add(which_around, row | {"at_depth": 1})
             else:
                 known = error["kind"], error["reason"]
                 self.found.add(*unopened(self.reference, self.level, 0, parent, self.path, known))

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirekit.compiler.columns.errors import too_much, unopened
+from wirekit.compiler.columns.errors import refused, too_much, unopened
+from wirekit.compiler.columns.limits import passed_on
 from wirekit.compiler.columns.plan import Ranges, start
+from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.errors import Limit, WireError
 
@@ -21,7 +23,29 @@ if TYPE_CHECKING:
     from wirekit.wire.stream import Allowance
 
 
-def opened_level(
+def opened_levels(
+    made: Columnar, level: Level, reference: Reference, fields: tuple[str, ...] | None, found: list[Found]
+) -> list[Level]:
+    """A level, and those of what its records hold compressed, outermost first.
+
+    Args:
+        reference: for the words of what is wrong in the level.
+        fields: prefixes of the columns that are filled, or None for all.
+        found: has what is wrong in the level, and takes what is wrong in the others.
+    """
+    levels = [level]
+    while made.program.packing is not None and made.inner is not None:
+        below = _opened_level(made, levels[-1], len(levels) - 1, reference, found[-1], fields)
+        if below is None:
+            break
+        reference = of_records(made.inner, reference.allowance)
+        found.append(refused(made.program, reference, below, len(levels)))
+        levels.append(below)
+    passed_on(made, levels, found)
+    return levels
+
+
+def _opened_level(
     made: Columnar,
     level: Level,
     depth: int,

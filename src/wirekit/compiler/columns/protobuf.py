@@ -142,7 +142,7 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
             yield items.column(slot, place, buffer)
             continue
         if row < 0:
-            yield _field_of(place), pa.nulls(rows, _type(each))
+            yield _field_of(place), pa.nulls(rows, leaf_type(each))
             continue
         there = present[row >> 1, :rows]
         yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
@@ -155,7 +155,8 @@ def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
     return bool(where[place.message] >= 0) or place.message == 0
 
 
-def _type(each: Field) -> pa.DataType:
+def leaf_type(each: Field) -> pa.DataType:
+    """The type of a field's values in Arrow."""
     named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
     return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
 
@@ -163,7 +164,7 @@ def _type(each: Field) -> pa.DataType:
 def _field_of(place: Place) -> pa.Field:
     each = place.field
     assert each is not None
-    return pa.field(place.path, _type(each), True, field_metadata(each.table, place.unit))
+    return pa.field(place.path, leaf_type(each), True, field_metadata(each.table, place.unit))
 
 
 def _array(

@@ -43,10 +43,9 @@ from wirekit.compiler.columns.arrow import assembled, batch_of
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
 from wirekit.compiler.columns.front import is_told
 from wirekit.compiler.columns.known import checked
-from wirekit.compiler.columns.limits import passed_on
 from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
-from wirekit.compiler.columns.packed import opened_level
+from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, led_program, program, source, without_columns
 from wirekit.compiler.columns.reference import of_front, of_records
@@ -176,20 +175,12 @@ def scan(
     except NoRoom as error:
         beyond, whole = error.position, _level(data, replace(found, end=error.position, count=-1))
         run(made, made.plan, whole, bounds, wanted)
-    levels = [whole]
     wrong = [refused(made.program, reference, whole, 0)]
     if beyond is not None:
         reason = allowance.exceeded().reason
         wrong[0].add(0, failure(beyond, data.size - beyond, "limit", "", beyond, reason, 0, whole, 0))
         allowance.room = 0
-    while made.program.packing is not None and made.inner is not None:
-        opened = opened_level(made, levels[-1], len(levels) - 1, reference, wrong[-1], wanted)
-        if opened is None:
-            break
-        reference = of_records(made.inner, allowance)
-        wrong.append(refused(made.program, reference, opened, len(levels)))
-        levels.append(opened)
-    passed_on(made, levels, wrong)
+    levels = opened_levels(made, whole, reference, wanted, wrong)
     batch = assembled(made, levels, wrappers)
     if made.program.contents is not None:
         opening = Opening(made, whole, batch, reference, wanted)

@@ -1,0 +1,258 @@
+"""The byte strings of a column, each a value of one schema: all of them scanned at once.
+
+A value of a schema that is one record is a row; a list of records has a row a record. What does not decode is a text a
+value, and never costs its neighbours: a batch in which hostile bytes use up what ``Limits`` grants is scanned again in
+halves, down to the value to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.compiler import ir
+from wirekit.compiler.columns.arrow import assembled, batch_of
+from wirekit.compiler.columns.context import checked as checked_context
+from wirekit.compiler.columns.errors import Found, refused
+from wirekit.compiler.columns.known import checked
+from wirekit.compiler.columns.opening import Opening
+from wirekit.compiler.columns.packed import opened_levels
+from wirekit.compiler.columns.plan import Ranges, Start, start
+from wirekit.compiler.columns.programs import Columnar, program
+from wirekit.compiler.columns.reference import of_records
+from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
+from wirekit.compiler.columns.scanning import LIBRARIES
+from wirekit.errors import Misuse
+from wirekit.registry import registry
+from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_VALUE = "@value"
+"""A column that says which value a row is of, while records in rows are opened."""
+
+
+@dataclass(slots=True)
+class Values:
+    """What consecutive byte strings of a column hold.
+
+    Attributes:
+        batch: the rows of all of them, as ``columns`` has them; times are integers.
+        firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` how many rows there are.
+        errors: what is wrong, by the number of the value, in words; values without any are not in it.
+    """
+
+    batch: pa.RecordBatch
+    firsts: NDArray[Any]
+    errors: dict[int, list[str]] = field(default_factory=dict)
+
+    def doubtful(self) -> NDArray[Any]:
+        """Of each value, whether a verdict in the batch is bad, or ``@gap`` counts bytes that no field explains."""
+        bad = np.zeros(self.batch.num_rows, bool)
+        for name, column in zip(self.batch.schema.names, self.batch.columns, strict=True):
+            if name == "@gap":
+                bad |= np.asarray(column) != 0
+            elif name.rpartition(".")[2] == "ok":
+                values, rows = column, np.arange(len(column))
+                while pa.types.is_list(values.type):
+                    rows, values = rows[np.asarray(pc.list_parent_indices(values))], pc.list_flatten(values)
+                bad[rows[np.flatnonzero(pc.equal(values, False).fill_null(False))]] = True
+        found = np.zeros(self.firsts.size - 1, bool)
+        found[np.searchsorted(self.firsts, np.flatnonzero(bad), side="right") - 1] = True
+        return found
+
+
+def is_list(key: str, context: Mapping[str, Any] | None = None) -> bool:
+    """Whether a value of a schema is a list of records, not one.
+
+    >>> is_list("kafka.message_set"), is_list("kafka.message")
+    (True, False)
+    """
+    plan = program(key, context).plan
+    return bool(plan.path or plan.lead) or isinstance(registry[key].layout, ir.Several)
+
+
+def holds_messages(key: str, context: Mapping[str, Any] | None = None) -> bool:
+    """Whether a value may hold several records: it is a list of them, or they lie inside of it."""
+    read = program(key, context).program
+    return is_list(key, context) or read.packing is not None or read.contents is not None
+
+
+def scan_each(
+    key: str,
+    column: pa.Array,
+    *,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    opened: bool = False,
+) -> Iterator[Values]:
+    """Scans each byte string of a column as one value of a schema.
+
+    Args:
+        key: the key of a schema that gives columns.
+        column: binary; null holds nothing, and gives no row and no error.
+        fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
+        opened: whether what records hold, compressed or as records of another layout, stands in their place.
+
+    Yields:
+        ``Values`` of consecutive byte strings, usually of all.
+
+    Raises:
+        Misuse: for a schema that gives no columns, ``fields`` or context that it does not have.
+
+    >>> import pyarrow as pa, wirekit
+    >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})
+    >>> (values,) = scan_each("kafka.sasl_token", pa.array([token, None, token[:5], token + b"?"]))
+    >>> values.batch["token"].to_pylist(), values.firsts.tolist(), sorted(values.errors)
+    ([b'abc'], [0, 1, 1, 1, 1], [2, 3])
+    >>> values.errors[3]
+    ['kafka.sasl_token: 1 byte left over, at byte 7 (0x7)']
+    """
+    made = program(key, checked_context(key, registry[key].layout, context))
+    wanted = None if fields is None else checked(key, made, fields)
+    scan = _Scan(key, made, wanted, context, limits or registry[key].limits, opened)
+    waiting = [column]
+    while waiting:
+        part = waiting.pop()
+        values = scan.values(part)
+        if values is None:
+            half = len(part) // 2
+            waiting += [part.slice(half), part.slice(0, half)]
+        else:
+            yield values
+
+
+def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A column's bytes, where each string begins and ends in them, and which are there.
+
+    Raises:
+        Misuse: for a column that is not binary.
+    """
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        raise Misuse(f"columns decode bytes, not {column.type}; cast it to binary")
+    _, offsets, data = column.buffers()
+    dtype = np.dtype(np.int64 if pa.types.is_large_binary(column.type) else np.int32)
+    size = dtype.itemsize * (column.offset + len(column) + 1)
+    places = np.zeros(1, dtype) if offsets is None else np.frombuffer(offsets[:size], dtype)[column.offset :]
+    places = places.astype(np.int64)
+    there = np.asarray(column.is_valid())
+    return as_array(data if data is not None else b""), places[:-1].copy(), places[1:].copy(), there
+
+
+@dataclass(slots=True)
+class _Scan:
+    """How the values of a column are scanned."""
+
+    key: str
+    made: Columnar
+    fields: tuple[str, ...] | None
+    context: Mapping[str, Any] | None
+    limits: Limits
+    opened: bool
+
+    def values(self, column: pa.Array) -> Values | None:
+        """What the byte strings hold; None if they ask for more than there is, and are more than one."""
+        made, (data, begins, ends, there) = self.made, byte_strings(column)
+        allowance = Allowance(self.limits, int((ends - begins).sum()))
+        allowance.room -= LIBRARIES
+        level = Level(data, self._ranges(data, begins, ends, there), begins, np.arange(begins.size))
+        try:
+            run(made, made.plan, level, self.limits, self.fields, allowance)
+        except NoRoom:
+            return self._beyond(column, allowance)
+        reference = of_records(made.plan, allowance, self.context)
+        found = [refused(made.program, reference, level, 0)]
+        if self.opened and made.program.packing is not None:
+            batch = assembled(made, opened_levels(made, level, reference, self.fields, found), False)
+            numbers = _numbers(batch, begins)
+        else:
+            batch = batch_of(made, level, depth=0).append_column(_VALUE, pa.array(level.ranges_of_rows(), pa.int64()))
+            if self.opened and made.program.contents is not None:
+                opening = Opening(made, level, batch, reference, self.fields)
+                batch = opening.opened()
+                found.append(opening.found)
+            numbers = batch[_VALUE].to_numpy()
+            batch = batch.drop_columns([_VALUE])
+        errors, exceeded = self._errors(found, begins)
+        if exceeded and len(column) > 1:
+            return None
+        self._left_over(errors, level, ends, there)
+        if errors and not self.opened:  # a value is good as a whole, or not at all
+            good = ~np.isin(numbers, np.array([*errors]))
+            batch, numbers = batch.filter(pa.array(good)), numbers[good]
+        firsts = np.searchsorted(numbers, np.arange(begins.size + 1))
+        return Values(batch, firsts, errors)
+
+    def _ranges(self, data: NDArray[Any], begins: NDArray[Any], ends: NDArray[Any], there: NDArray[Any]) -> Ranges:
+        plan = self.made.plan
+        if plan.lead:
+            places = zip(begins.tolist(), ends.tolist(), there.tolist(), strict=True)
+            frame, view = self.limits.frame, data.data
+            return Ranges.of(
+                [start(plan, view, begin, end, frame) if is_there else Start(begin, begin, 0)
+                 for begin, end, is_there in places]
+            )  # fmt: skip
+        count = -1 if is_list(self.key, self.context) else 1
+        return Ranges(begins, ends, np.where(there, count, 0).astype(np.int64), {})
+
+    def _beyond(self, column: pa.Array, allowance: Allowance) -> Values | None:
+        """The values, of which the only one asks for more memory than there is."""
+        if len(column) > 1:
+            return None
+        (empty,) = scan_each(self.key, column.slice(0, 0), context=self.context, opened=self.opened)
+        reason = f"{self.key}: the start: {allowance.exceeded().reason}, at byte 0 (0x0)"
+        return Values(empty.batch, np.zeros(2, np.int64), {0: [reason]})
+
+    def _errors(self, found: list[Found], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:
+        """The errors of each value in words, and whether one is that all values together ask for too much."""
+        errors: dict[int, list[str]] = {}
+        exceeded = False
+        for each in found:
+            rows, which = each.table()
+            pairs = [*zip(rows.to_pylist(), which.tolist(), strict=True)] if rows.num_rows else []
+            for row, number in [*((row, number) for number, row in each.front.items()), *pairs]:
+                value = number
+                if row["wrapper"] is not None:
+                    value = int(np.searchsorted(begins, row["wrapper"], side="right")) - 1
+                where = row["path"] or "the start"
+                inside = " of decompressed data" if row["at_depth"] else ""
+                text = f"{self.key}: {where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
+                errors.setdefault(value, []).append(text)
+                shared = f"the limit {MEMORY} ", f"the limit {TOTAL} "
+                exceeded |= row["kind"] == "limit" and any(name in row["reason"] for name in shared)
+        return errors, exceeded
+
+    def _left_over(self, errors: dict[int, list[str]], level: Level, ends: NDArray[Any], there: NDArray[Any]) -> None:
+        """Adds an error for each value, otherwise good, that has bytes behind its records."""
+        if _has_tail(self.key, self.made):
+            return
+        stopped = level.arrays["stopped"]
+        for number in np.flatnonzero(there & (stopped < ends)).tolist():
+            if number not in errors:
+                at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
+                text = f"{left} byte{'s'[: left > 1]} left over, at byte {at} (0x{at:x})"
+                errors[number] = [f"{self.key}: {text}"]
+
+
+def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
+    """The value of each row: its record, or what holds it compressed, has bytes behind where the value begins."""
+    offset, wrapper = batch["@offset"].to_numpy(), batch["@wrapper"]
+    if wrapper.null_count < len(wrapper):
+        outer = wrapper.fill_null(-1).to_numpy()
+        offset = np.where(outer < 0, offset, outer)
+    return np.searchsorted(begins, offset, side="right") - 1
+
+
+def _has_tail(key: str, made: Columnar) -> bool:
+    """Whether a layout says of bytes behind its records what they are."""
+    layout = registry[key].layout
+    if made.plan.stop:
+        return True
+    return bool(made.plan.path) and isinstance(layout, ir.Structure) and layout.members[-1].name != made.plan.path

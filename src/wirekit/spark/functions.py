@@ -1,0 +1,390 @@
+"""Functions on columns of bytes in Spark: ``decode``, ``messages``, ``check`` and ``encode``, by Arrow, on Connect too.
+
+They need no pipeline and no data source. Spark hands batches of a column over in Arrow; the columns engine reads each
+batch at once, and gives structs back. Bad bytes cost their own value, never the job, unless ``mode="FAILFAST"``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
+
+from wirekit.compiler.building.each import build_each
+from wirekit.compiler.columns.each import Values, holds_messages, is_list, scan_each
+from wirekit.compiler.columns.known import names
+from wirekit.compiler.columns.programs import program
+from wirekit.errors import Misuse, WirekitError
+from wirekit.spark.nested import Shape, flat, nested, shape
+from wirekit.spark.source import register as register_source
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyspark.sql import Column, SparkSession
+    from pyspark.sql.types import DataType
+
+MODES = ("PERMISSIVE", "FAILFAST")
+CHECKED = pa.struct([("status", pa.string()), ("error", pa.string())])
+OK, BAD, ERROR = "ok", "bad", "error"
+
+Batches = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
+Keyed = Callable[[Iterator[tuple[pa.Array, pa.Array]]], Iterator[pa.Array]]
+
+
+def spark_schema(
+    key: str,
+    *,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    times: str = "timestamp",
+) -> DataType:
+    """The Spark type of a value of a schema: a struct, or an array of structs for a list of records.
+
+    Args:
+        key: the key of a schema that gives columns.
+        fields: paths of the fields that are wanted, each with all inside it, as ``wirekit.columns`` takes them.
+        context: what the bytes do not say themselves, as for ``wirekit.decode``.
+        times: ``timestamp``, or ``int`` for times as the wire has them.
+
+    Raises:
+        Misuse: for a schema that gives no columns, ``fields`` or context that it does not have.
+
+    >>> spark_schema("kafka.offset_index").simpleString()
+    'array<struct<relative_offset:int,position:int>>'
+    """
+    kind = shape(key, fields=fields, context=context, times=times).type
+    return _spark_type(pa.list_(kind) if is_list(key, context) else kind)
+
+
+def decode(
+    column: Column | str,
+    key: str,
+    *,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    mode: str = "PERMISSIVE",
+    times: str = "timestamp",
+) -> Column:
+    """Decodes each byte string of a column as one value of a schema.
+
+    What a value holds compressed, or as records of another layout, is its bytes as they stand: ``messages`` opens it.
+
+    Args:
+        column: a binary column, or its name.
+        key, fields, context, times: as for ``spark_schema``.
+        mode: ``PERMISSIVE``, or ``FAILFAST`` to fail the job at the first value that does not decode.
+
+    Returns:
+        A column of ``struct<value, error>``. ``value`` is of the type ``spark_schema(key)``. Where the bytes are not
+        one whole value, it is null, and ``error`` says why. Where the column is null, both are.
+
+    Raises:
+        Misuse: as ``spark_schema``, and for another ``mode``.
+    """
+    made = shape(key, fields=fields, context=context, times=times)
+    listed = is_list(key, context)
+    value = pa.list_(made.type) if listed else made.type
+    function = _decoder(key, fields, context, made, listed, _fails(mode))
+    return _arrow_udf(function, pa.struct([("value", value), ("error", pa.string())]))(column)
+
+
+def messages(
+    column: Column | str,
+    key: str,
+    *,
+    fields: Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    mode: str = "PERMISSIVE",
+    times: str = "timestamp",
+) -> Column:
+    """The records that each byte string of a column holds, opened: for ``explode`` and ``inline``.
+
+    Records that hold others give way to them: wrappers of Kafka to their messages, frames of Pulsar to those of their
+    batch. ``_depth`` and ``_index`` say where a record was.
+
+    Args:
+        column, key, fields, context, mode, times: as for ``decode``; the schema is a list of records, or a record that
+            may hold some.
+
+    Returns:
+        A column of ``array<struct<value, error>>``: an element a record, and behind them one with a null ``value`` for
+        each record that does not decode. A damaged record costs none of its neighbours.
+
+    Raises:
+        Misuse: as ``decode``, and for a schema whose values hold no records.
+    """
+    if not holds_messages(key, context):
+        raise Misuse(f"a value of {key} holds no records of its own; use decode")
+    made = shape(key, fields=fields, context=context, times=times, opened=True)
+    function = _opener(key, fields, context, made, _fails(mode))
+    return _arrow_udf(function, pa.list_(pa.struct([("value", made.type), ("error", pa.string())])))(column)
+
+
+def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None = None) -> Column:
+    """What is wrong with each byte string of a column as a value of a schema, compressed contents included.
+
+    Args:
+        column: a binary column, or its name.
+        key, context: as for ``spark_schema``.
+
+    Returns:
+        A column of ``struct<status, error>``. ``status`` is ``ok``; ``bad`` for a value with a failed check (a
+        checksum, a constant, a length, text that is none) or with bytes that no field explains; ``error`` for bytes
+        that do not decode. ``error`` says the first thing that is wrong. The check ``acceptance`` is not among them.
+
+    Raises:
+        Misuse: as ``spark_schema``.
+    """
+    shape(key, context=context)
+    return _arrow_udf(_checker(context), CHECKED)(column, sf.lit(key))
+
+
+def encode(
+    column: Column | str, key: str, *, context: Mapping[str, Any] | None = None, mode: str = "PERMISSIVE"
+) -> Column:
+    """Builds the bytes of each struct of a column: the inverse of ``decode``.
+
+    Args:
+        column: of the type ``spark_schema(key)``, such as ``decode(...).value``, or its name. Fields may be left out,
+            or stand in another order; lengths, counts and checksums are computed. A checksum that is beside a false
+            verdict (``crc`` and ``crc_ok``) stays as it is.
+        key, context: as for ``spark_schema``.
+        mode: ``PERMISSIVE``, or ``FAILFAST`` to fail the job at the first value that cannot be built.
+
+    Returns:
+        A binary column: null where the struct is null or cannot be built.
+
+    Raises:
+        Misuse: as ``spark_schema``, and for another ``mode``.
+    """
+    made = shape(key, context=context)
+    return _arrow_udf(_encoder(key, context, made, is_list(key, context), _fails(mode)), pa.binary())(column)
+
+
+def register(spark: SparkSession, *keys: str) -> None:
+    """Makes the data source ``wirekit`` and functions known to a session, for SQL.
+
+    A function of Spark has one type, whatever its arguments are. So there is one for each schema that is asked for:
+    ``wirekit_decode_kafka_message(bytes)``, ``wirekit_messages_…`` where values hold records, ``wirekit_encode_…``.
+    ``wirekit_check(bytes, key)`` is there for all.
+
+    Args:
+        spark: the session, classic or Connect.
+        keys: schemas that get functions.
+
+    Raises:
+        Misuse: as ``spark_schema``.
+    """
+    register_source(spark)
+    spark.udf.register("wirekit_check", _arrow_udf(_checker(None), CHECKED))
+    for key in keys:
+        name = re.sub(r"\W", "_", key)
+        made, listed = shape(key), is_list(key)
+        error = ("error", pa.string())
+        value = pa.struct([("value", pa.list_(made.type) if listed else made.type), error])
+        spark.udf.register(f"wirekit_decode_{name}", _arrow_udf(_decoder(key, None, None, made, listed, False), value))
+        encoder = _encoder(key, None, made, listed, False)
+        spark.udf.register(f"wirekit_encode_{name}", _arrow_udf(encoder, pa.binary()))
+        if holds_messages(key):
+            made = shape(key, opened=True)
+            kind = pa.list_(pa.struct([("value", made.type), error]))
+            spark.udf.register(f"wirekit_messages_{name}", _arrow_udf(_opener(key, None, None, made, False), kind))
+
+
+def _arrow_udf(function: Batches | Keyed, kind: pa.DataType) -> Any:
+    made: Any = arrow_udf
+    return made(function, _spark_type(kind))
+
+
+def _spark_type(kind: pa.DataType) -> DataType:
+    return from_arrow_type(kind)
+
+
+def _fails(mode: str) -> bool:
+    if mode.upper() not in MODES:
+        raise Misuse(f"mode is {' or '.join(MODES)}, not {mode!r}")
+    return mode.upper() == "FAILFAST"
+
+
+# Functions inside of functions travel to the workers by value, with what they need; those of the module by name.
+
+
+def _decoder(
+    key: str,
+    fields: Sequence[str] | None,
+    context: Mapping[str, Any] | None,
+    made: Shape,
+    listed: bool,
+    fails: bool,
+) -> Batches:
+    def decoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for column in columns:
+            at = 0
+            for values in scan_each(key, column, fields=fields, context=context):
+                count = values.firsts.size - 1
+                yield decoded_values(values, made, column.slice(at, count).is_null() if listed else None, fails)
+                at += count
+
+    return decoded
+
+
+def decoded_values(values: Values, made: Shape, missing: pa.Array | None, fails: bool) -> pa.Array:
+    """Values as ``struct<value, error>``.
+
+    Args:
+        missing: of a schema that is a list of records, which values are null; None for one that is a record.
+
+    Raises:
+        WirekitError: for the first that does not decode, if it ``fails``.
+    """
+    structs = nested(made, values.batch)
+    firsts, count = values.firsts, values.firsts.size - 1
+    errors = _texts(values, fails)
+    if missing is not None:
+        if values.errors:
+            missing = pc.or_(missing, errors.is_valid())
+        structs = pa.ListArray.from_arrays(pa.array(firsts, pa.int32()), structs, mask=missing)
+    elif len(structs) != count:
+        structs = structs.take(pa.array(firsts[:-1], mask=firsts[:-1] == firsts[1:]))
+    return pa.StructArray.from_arrays([structs, errors], ["value", "error"])
+
+
+def _texts(values: Values, fails: bool) -> pa.Array:
+    """The first error of each value."""
+    if not values.errors:
+        return pa.nulls(values.firsts.size - 1, pa.string())
+    if fails:
+        raise WirekitError(values.errors[min(values.errors)][0])
+    return pa.array([values.errors.get(n, (None,))[0] for n in range(values.firsts.size - 1)], pa.string())
+
+
+def _opener(
+    key: str, fields: Sequence[str] | None, context: Mapping[str, Any] | None, made: Shape, fails: bool
+) -> Batches:
+    def opened(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for column in columns:
+            at = 0
+            for values in scan_each(key, column, fields=fields, context=context, opened=True):
+                count = values.firsts.size - 1
+                yield opened_values(values, made, column.slice(at, count).is_null(), fails)
+                at += count
+
+    return opened
+
+
+def opened_values(values: Values, made: Shape, missing: pa.Array, fails: bool) -> pa.Array:
+    """Values as ``list<struct<value, error>>``, with the errors of each behind its records.
+
+    Raises:
+        WirekitError: for the first that does not decode, if it ``fails``.
+    """
+    structs, ends = nested(made, values.batch), values.firsts
+    errors = pa.nulls(len(structs), pa.string())
+    if values.errors:
+        if fails:
+            _texts(values, fails)
+        texts = [(number, text) for number, found in sorted(values.errors.items()) for text in found]
+        of_errors = np.array([number for number, _ in texts])
+        of_rows = np.repeat(np.arange(ends.size - 1), np.diff(ends))
+        owners = np.concatenate([of_rows, of_errors])
+        order = np.argsort(owners, kind="stable")
+        structs = pa.concat_arrays([structs, pa.nulls(len(texts), structs.type)]).take(pa.array(order))
+        errors = pa.concat_arrays([errors, pa.array([text for _, text in texts], pa.string())]).take(pa.array(order))
+        ends = np.searchsorted(owners[order], np.arange(ends.size))
+    elements = pa.StructArray.from_arrays([structs, errors], ["value", "error"])
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements, mask=missing)
+
+
+def _checker(context: Mapping[str, Any] | None) -> Keyed:
+    def checked(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
+        for column, keys in batches:
+            yield checked_values(column, keys, context)
+
+    return checked
+
+
+def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] | None = None) -> pa.Array:
+    """Each byte string, as a value of the schema beside it, as ``struct<status, error>``.
+
+    >>> checked_values(pa.array([b"\\0\\0\\0\\1a", b"abc"]), pa.array(["kafka.sasl_token"] * 2)).to_pylist()[0]
+    {'status': 'ok', 'error': None}
+    """
+    statuses: NDArray[Any] = np.full(len(column), None, object)
+    errors: NDArray[Any] = np.full(len(column), None, object)
+    for key in pc.unique(keys).drop_null().to_pylist():
+        places = np.flatnonzero(pc.fill_null(pc.equal(keys, key), False).to_numpy(zero_copy_only=False))
+        part = column if places.size == len(column) else column.take(pa.array(places))
+        first = 0
+        for values in scan_each(key, part, fields=_verdicts(key, context), context=context, opened=True):
+            count = values.firsts.size - 1
+            there = part.slice(first, count).is_valid().to_numpy(zero_copy_only=False)
+            statuses[places[first : first + count][there]] = OK
+            for number in np.flatnonzero(values.doubtful()).tolist():
+                at = places[first + number]
+                statuses[at], errors[at] = BAD, _doubt(key, column[at].as_py(), context)
+            for number, texts in values.errors.items():
+                at = places[first + number]
+                statuses[at], errors[at] = ERROR, texts[0]
+            first += count
+    arrays = [pa.array(each, pa.string()) for each in (statuses, errors)]
+    return pa.StructArray.from_arrays(arrays, fields=list(CHECKED))
+
+
+def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
+    """The columns that tell whether a value is good."""
+    made = program(key, context)
+    return [name for name in names(made) if name.rpartition(".")[2] == "ok"] + ["@gap"] * made.program.gaps
+
+
+def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str:
+    """The first thing that is wrong with bytes that decode."""
+    from wirekit.engine import decode as decoded
+
+    found = decoded(data, key, context=context)
+    for each in found.checks:
+        if each.status == "bad":
+            words = each.note or f"expected {each.computed}, found {each.stored}"
+            return f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
+    gap = next(iter(found.gaps), None)
+    return f"{key}: bytes that no field explains" + ("" if gap is None else f", {gap.length} at byte {gap.offset}")
+
+
+def _encoder(key: str, context: Mapping[str, Any] | None, made: Shape, listed: bool, fails: bool) -> Batches:
+    def encoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for column in columns:
+            yield encoded_values(key, column, context, made, listed, fails)
+
+    return encoded
+
+
+def encoded_values(
+    key: str, column: pa.Array, context: Mapping[str, Any] | None, made: Shape, listed: bool, fails: bool
+) -> pa.Array:
+    """Structs, or lists of them, as bytes; null where they cannot be built.
+
+    Raises:
+        Misuse: for another type; for the first value that cannot be built, if it ``fails``.
+    """
+    there = column.drop_null()
+    if not len(there):
+        return pa.nulls(len(column), pa.binary())
+    if listed and not pa.types.is_list(column.type) and not pa.types.is_large_list(column.type):
+        raise Misuse(f"{key} is built from an array of structs, not from {column.type}")
+    structs = there.flatten() if listed else there
+    sizes = np.asarray(there.value_lengths()) if listed else np.ones(len(there), np.int64)
+    columns = flat(made, structs)
+    batch = pa.RecordBatch.from_arrays([*columns.values()], names=[*columns])
+    built, errors = build_each(key, batch, np.concatenate([[0], np.cumsum(sizes)]), context=context)
+    if errors and fails:
+        raise Misuse(errors[min(errors)])
+    if len(there) == len(column):
+        return built
+    places = np.cumsum(np.asarray(column.is_valid())) - 1
+    return built.take(pa.array(places, mask=np.asarray(column.is_null())))

@@ -25,11 +25,11 @@ VOCABULARY_HEAD = """# The vocabulary
 
 <!-- Written by `make pages` from the docstrings of wirekit.wire and the examples in docs/pages.py. -->
 
-A layout is a `Struct` of fields, `"name" / node`, and everything here is imported from `wirekit.wire`. Behind a field stands what
-a reader has to know, with `*`: `"size" / int32 * "bytes behind it"`. Sizes, counts and conditions are constants or expressions
-on `this`, the fields that were read before in the same struct; `this._` is the struct around it, `context` what the caller says.
+A layout is a `Struct` of fields, `"name" / node`. Import all names from `wirekit.wire`. A note about a field follows it with `*`:
+`"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions on `this`, the fields that were read
+before in the same struct. `this._` is the enclosing struct, and `context` the facts that the caller passes.
 
-Each node has its parameters, an example, and the bytes of one value of the example as they stand on the wire.
+Each node has its parameters, an example, and the bytes of one value of the example.
 """
 
 GROUPS: dict[str, list[tuple[str, str, Any]]] = {
@@ -67,7 +67,7 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
         ("IfMore", 'Struct("a" / int8, "b" / IfMore(int8))', dict(a=1, b=2)),
         ("OrBytes", 'Struct("point" / OrBytes(Struct("x" / int16, "y" / int16)))', dict(point=dict(x=1, y=2))),
     ],
-    "What follows from other fields": [
+    "Fields that depend on other fields": [
         ("Length", 'Struct("size" / Length(int32), "text" / rest())', dict(text=b"abc")),
         ("Checked", 'Struct("crc" / Checked(uint32, "crc32c"), "text" / rest())', dict(text=b"abc")),
         ("Const", 'Struct("magic" / Const(uint16, 0xCAFE, hexadecimal=True), "n" / int8)', dict(n=1)),
@@ -87,8 +87,8 @@ COMMANDS_HEAD = """# Commands
 
 <!-- Written by `make pages` from the help of each command. -->
 
-`eval "$(_WIREKIT_COMPLETE=bash_source wirekit)"` has bash complete commands, options and keys; `zsh_source` and `fish_source` do the
-same for the other shells. [JSON](../json.md) has what each command prints, and the exit status.
+`eval "$(_WIREKIT_COMPLETE=bash_source wirekit)"` enables completion of commands, options and keys in bash; use `zsh_source` and
+`fish_source` for the other shells. [JSON](../json.md) describes the output of each command and the exit status.
 """
 
 

@@ -1,4 +1,4 @@
-"""Byte strings and text: behind a length, as many as an expression says, up to a limit or a delimiter."""
+"""Byte strings and text: after a length prefix, of a computed size, up to the limit or up to a delimiter."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Bytes(Node):
 
     Args:
         length: an integer node (a length prefix), a number, a ``this`` expression, or None for the rest of the limit.
-        null: what length means null, -1 or 0; None if there is no null.
-        explained: False when nobody knows what the bytes mean: they are kept, and reported as a gap.
-        part: whether the bytes are a piece of something larger, whose size they do not tell.
+        null: the length that means null, -1 or 0; None if the field is never null.
+        explained: False if the meaning of the bytes is unknown: they are kept, and reported as a gap.
+        part: whether the bytes are a piece of a larger object, so that their size is not the size of the object.
     """
 
     text = False
@@ -137,7 +137,7 @@ ADDRESS_SIZES = {"ipv4": 4, "ipv6": 16, "mac": 6}
 
 
 class Address(Bytes):
-    """The bytes of a network address: a byte string of a known size, which readers see written as an address.
+    """A network address: a byte string of a fixed size, displayed as an address.
 
     Args:
         family: ``ipv4`` (4 bytes), ``ipv6`` (16) or ``mac`` (6).
@@ -154,9 +154,9 @@ class Address(Bytes):
 
 
 class Padding(Bytes):
-    """Bytes that only fill up, as many as an expression says: zeros when built.
+    """Filler bytes of a computed size: zeros when built.
 
-    What was parsed is written again while its size is still right; other bytes than zeros are kept so.
+    Parsed bytes other than zeros are kept, and built again if their size is still right.
     """
 
     kind = "filler"
@@ -175,12 +175,12 @@ class String(Bytes):
     r"""Text, UTF-8 by default.
 
     Bytes that are not UTF-8 are kept as lone surrogates (Python's ``surrogateescape``), with a bad ``utf-8`` check.
-    What is no text in another encoding is U+FFFD, with a bad check of that name, and ``$raw`` keeps the bytes.
+    Undecodable bytes of another encoding become U+FFFD, with a bad check of that name, and ``$raw`` keeps the bytes.
 
     Args:
         length, null, explained, part: as for ``Bytes``; a length counts bytes.
         encoding: ``utf-8``, ``ascii``, ``latin-1``, ``utf-16-le`` or ``utf-16-be``.
-        pad: the character that fills the text up to its ``length``, a number.
+        pad: the character that pads the text to its ``length``, which must be a number.
 
     >>> String(8, encoding="utf-16-le", pad="\0").coding.encode("ab").hex()
     '6100620000000000'
@@ -227,7 +227,7 @@ class String(Bytes):
 
 
 class Custom(Bytes):
-    """Bytes that a pair of functions takes apart and puts together again.
+    """Bytes that two functions decode and encode.
 
     The functions get, and give, the bytes alone: where they end is a matter of ``length``, so that nothing can be read
     past it. Where one raises, or gives something else than it should, the value is the bytes in hexadecimal, with a
@@ -238,8 +238,8 @@ class Custom(Bytes):
         length, null: as for ``Bytes``: an integer node, a number, an expression, or None for the rest of the limit.
         parse: bytes to a value that JSON has: a boolean, number or text, or lists and mappings of these.
         build: the inverse.
-        name: what the check is called; by default the name of ``parse``.
-        examples: bytes that stand for something, from which test data is made.
+        name: the name of the check; by default the name of ``parse``.
+        examples: valid bytes, from which test data is generated.
 
     >>> def parse(data): return [byte / 10 for byte in data]
     >>> def build(value): return bytes(round(10 * each) for each in value)
@@ -302,12 +302,12 @@ def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
 
 
 class Delimited(Node):
-    r"""UTF-8 with a delimiter behind it, which files of lines are made of, and which C's strings are.
+    r"""UTF-8 text followed by a delimiter, such as a line or a C string.
 
     Args:
         end: the delimiter.
         number: whether the text is an integer in decimal, without leading zeros.
-        lines: whether a text with another line in it is Wrong; False for a text that a zero ends.
+        lines: whether text that contains another line is Wrong; False for zero-terminated text.
 
     >>> Delimited("\0", lines=False).end
     b'\x00'
@@ -364,12 +364,12 @@ def _find(buffer: Any, end: bytes, start: int, limit: int) -> int:
 
 
 def rest(*, part: bool = False) -> Bytes:
-    """All bytes before the nearest limit; ``part`` when they are a piece of something larger."""
+    """All bytes before the nearest limit; ``part`` if they are a piece of a larger object."""
     return Bytes(None, part=part)
 
 
 def unexplained() -> Bytes:
-    """All bytes before the nearest limit, whose meaning is not known: they are a gap."""
+    """All bytes before the nearest limit, as a gap: their meaning is unknown."""
     return Bytes(None, explained=False)
 
 

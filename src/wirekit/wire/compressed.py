@@ -1,4 +1,4 @@
-"""Compressed data inside a field, opened as a layout of its own."""
+"""Compressed data inside a field, decompressed and decoded by its own layout."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Opened = record_type("Opened", ("compressed", "content"))
 
 
 class Compressed(Wrapping):
-    """A byte string that other fields say is compressed.
+    """A byte string that is compressed by the codec in another field.
 
-    The value is a record of ``compressed`` (the bytes as they stand) and ``content`` (what they hold). Building takes
-    the bytes as they stand while they still hold the content, and compresses anew when the content was changed. When
-    the codec does not apply, the value is the byte string; when the bytes do not decompress, it is the byte string too,
-    with a bad ``decompression`` check.
+    The value is a record of ``compressed`` (the stored bytes) and ``content`` (the decoded value). Building writes the
+    stored bytes if ``content`` is unchanged, and compresses ``content`` otherwise. If ``codecs`` lacks the codec, the
+    value is the byte string. If the bytes do not decompress, the value is the byte string, with a bad
+    ``decompression`` check.
 
     Args:
         inner: the byte string.
-        codec: a ``this`` expression, or a tuple of them.
-        codecs: {value of codec: name that ``wirekit.compression`` knows}.
+        codec: a ``this`` expression for the codec, or a tuple of them.
+        codecs: {value of codec: name in ``wirekit.compression``}.
         content: the layout inside.
-        size: an expression for the size after decompression, where the format tells it.
+        size: an expression for the size after decompression, if the format has it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Fields that follow from other fields: lengths, checksums, constants.
+"""Fields that are derived from other fields: lengths, checksums, constants.
 
-Parsing gives a verdict, building computes the number. To have a wrong one written, set it and name it in ``$keep``
-(``record.keep("crc")``); a wrong one that was parsed is kept so already. The struct that holds these fields does the
-work, because only it knows where the covered fields lie.
+Parsing verifies the number, building computes it. To write a wrong number, set it and name the field in ``$keep``
+(``record.keep("crc")``); a wrong number that was parsed is in ``$keep`` already. The enclosing struct computes these
+fields, because only it knows the positions of the covered fields.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class Length(Wrapping):
-    """The size in bytes of fields of the same struct; nothing inside can read past it.
+    """The size in bytes of other fields of the struct; no field inside can read past it.
 
     Args:
         inner: the integer.
         of: the name of the covered field, or (first, last); by default all fields after this one.
-        add: what the stored number counts beyond the covered bytes (itself, for an inclusive length).
-        minimum: the least stored number that makes sense; a smaller one is Wrong.
-        zero_is_rest: whether 0 means up to the enclosing limit (IPv4 of an offloaded segment).
+        add: bytes that the stored number counts beyond the covered fields (its own size, for an inclusive length).
+        minimum: the least valid stored number; a smaller one is Wrong.
+        zero_is_rest: whether 0 means up to the enclosing limit (IPv4 with segmentation offload).
         clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
-            otherwise the fields are read as far as they go, and then it is Short.
-        exceeds: whether the number may be more than the bytes there are, because it tells how many there once were
-            (the original length of a packet that was cut); with ``clip`` or without ``bounds`` only.
+            otherwise the fields are read up to the limit, and the error is Short.
+        exceeds: whether the number may exceed the number of bytes, such as the original length of a truncated packet;
+            only with ``clip`` or without ``bounds``.
         frame: whether the limit ``frame`` of ``Limits`` bounds the stored number.
-        bounds: False when readers of the format do not rely on the number: the fields are read without it, and it is
-            only verified.
+        bounds: False if readers of the format ignore the number: the fields are read without it, and it is only
+            verified.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class Length(Wrapping):
 
 
 class Checked(Wrapping):
-    """A checksum of fields of the same struct; where it lies among them, it counts as zeros.
+    """A checksum of other fields of the struct. If it lies among them, its own bytes count as zeros.
 
     Args:
-        inner: the integer, or bytes of a number that is known, as long as the checksum: ``Bytes(32)`` for SHA-256.
-        algorithm: a name that ``wirekit.checksums`` knows.
+        inner: the integer, or bytes of the size of the checksum: ``Bytes(32)`` for SHA-256.
+        algorithm: a name in ``wirekit.checksums``.
         covers: the name of the covered field, (first, last), or None for all fields after this one.
         content: whether a covered byte string counts without its length prefix.
     """
@@ -129,13 +129,13 @@ class Checked(Wrapping):
 
 
 class Const(Wrapping):
-    """A field that always holds the same value.
+    """A field with a fixed value.
 
     Args:
         inner: the field.
         value: a value or a ``this`` expression.
         fatal: whether another value is Wrong; otherwise it is a bad ``constant`` check.
-        hexadecimal: whether readers know the number in hexadecimal, as magic numbers are.
+        hexadecimal: whether the number is displayed in hexadecimal, such as a magic number.
     """
 
     def __init__(self, inner: Any, value: Any, *, fatal: bool = True, hexadecimal: bool = False) -> None:
@@ -172,7 +172,7 @@ def _shown(value: Any, inner: Any) -> Any:
 
 
 class Default(Wrapping):
-    """A field that a value to be built may leave out."""
+    """A field that may be left out when building."""
 
     def __init__(self, inner: Any, value: Any) -> None:
         super().__init__(inner)

@@ -1,4 +1,4 @@
-"""Cipher text inside a field: opaque, or opened as a layout by the caller's own key."""
+"""Cipher text inside a field: opaque, or decrypted by a function of the caller and decoded."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Decrypted = record_type("Decrypted", ("encrypted", "content"))
 
 
 class Encrypted(Bytes):
-    """All bytes before the limit, which are cipher text.
+    """Cipher text: all bytes before the limit.
 
-    The value is the byte string, with a ``decryption`` check that is absent. Where the caller gave a ``decrypt``
-    function and it returns the plain bytes, the value is a record of ``encrypted`` (the bytes as they stand) and
-    ``content`` (what they hold). Building writes the cipher text as it stands: wirekit holds no key.
+    The value is the byte string, with a ``decryption`` check that is absent. If the caller passed a ``decrypt``
+    function and it returns the plain bytes, the value is a record of ``encrypted`` (the stored bytes) and ``content``
+    (the decoded plain bytes). Building writes the stored bytes: wirekit has no key.
 
     Args:
         content: the layout of the plain bytes.
-        about: a ``this`` expression for what the function is told beside the cipher text.
+        about: a ``this`` expression for the second argument of the function, beside the cipher text.
     """
 
     def __init__(self, content: Node, about: Any) -> None:

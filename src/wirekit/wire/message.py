@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Protobuf(Node):
-    """A protobuf message that takes all bytes before the limit.
+    """A protobuf message: all bytes before the limit.
 
-    What readers of the message refuse (a required field that is missing, or whose number has no name: a closed enum
-    takes that for missing) is a bad ``required`` check, and Wrong when built, unless the field is named in ``$keep``.
+    A missing required field is a bad ``required`` check, and Wrong when built, unless ``$keep`` names the field. A
+    required field of an enum counts as missing if its number has no symbol, because the enum is closed.
 
     Args:
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
             when it is needed, ``module:Message``.
-        selector: a field that holds the number of the one field that must be there too, or "".
-        tells: {field: ``SizeOf`` or ``CountOf``} for fields that follow from what stands behind the message.
-        times: integers of 64 bits that count time since the epoch, which no descriptor tells: unit (``s``, ``ms``,
-            ``us`` or ``ns``) by path. Arrow columns have a type for them.
+        selector: a field that holds the number of the sub-message that must be present, or "".
+        tells: {field: ``SizeOf`` or ``CountOf``} for fields that are derived from members after the message.
+        times: 64-bit integers that count time since the epoch: {path: unit}, a unit being ``s``, ``ms``, ``us`` or
+            ``ns``. Arrow columns have a type for them.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Integers and floats of any size, and numbers with a meaning: times, flags, names for values, bit fields."""
+"""Integers and floats of any size, and numbers with a meaning: times, flags, symbols, bit fields."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ UNPACKED = "iI"
 class Integer(construct.FormatField, Node):
     """An integer of 1 to 8 bytes, or a float of 4 or 8.
 
-    Of a float that is not a number, ``$raw`` keeps the bytes: there are many, and neither Python nor JSON tells them
+    For a NaN, ``$raw`` keeps the bytes: there are many NaNs, which Python and JSON do not tell
     apart.
 
     Args:
         endian: ``>`` or ``<``.
-        code: struct's letter for it, or ``i`` (with sign) or ``I`` (without) for one of ``size`` bytes.
-        size: 3, 5, 6 or 7 bytes, for which struct has no letter.
+        code: the format character of ``struct``; with ``size``, ``i`` for a signed and ``I`` for an unsigned integer.
+        size: 3, 5, 6 or 7 bytes, for which ``struct`` has no format character.
     """
 
     unit: str | None = None
@@ -148,9 +148,9 @@ class Varint(Integer):
     needs. It may be a length or a count in front of something, and a ``Length`` that stands before what it covers.
 
     Args:
-        bits: 32 or 64: what the number may be.
+        bits: 32 or 64: the size of the largest number.
         signed: whether it is zigzag.
-        groups: bytes that it takes at most; by default as many as its bits need.
+        groups: the most bytes it may take; by default as many as ``bits`` needs.
 
     >>> from wirekit.wire import Struct, varint32
     >>> Struct("number" / varint32).members[0][1].pack(300).hex()
@@ -202,9 +202,9 @@ zigzag32, zigzag64 = Varint(32, signed=True), Varint(64, signed=True)
 
 
 class Timestamp(Integer):
-    """An integer of 8 bytes that counts time since the epoch, UTC: what Arrow columns have a type for.
+    """An integer of 8 bytes that counts time since the epoch, UTC.
 
-    Everywhere else it is the integer that it is.
+    Arrow columns have a timestamp type for it; the decoded value is the integer.
 
     Args:
         number: the integer.
@@ -222,7 +222,7 @@ class Timestamp(Integer):
 
 
 class Duration(Integer):
-    """An integer that counts a span of time, which trees show in words; everywhere else it is the integer that it is.
+    """An integer that counts a span of time. Trees show it in words; the decoded value is the integer.
 
     Args:
         number: the integer, of 1, 2, 4 or 8 bytes.
@@ -240,7 +240,7 @@ class Duration(Integer):
 
 
 class Flag(Wrapping):
-    """A boolean in an integer: 0 is false, anything else true; true is written as 1."""
+    """A boolean in an integer: 0 is false, all other values are true; true is written as 1."""
 
     def __init__(self, inner: Integer) -> None:
         super().__init__(_of_fixed_size(inner, "a flag"))
@@ -261,12 +261,12 @@ class Flag(Wrapping):
 
 
 class Symbols(Wrapping):
-    """An integer whose values have names.
+    """An integer whose values have symbols.
 
     Args:
         inner: the integer.
-        table: the names.
-        closed: whether a value without a name is Wrong; by default it is a symbol without a name.
+        table: the symbols.
+        closed: whether a value without a symbol is Wrong; by default it is accepted.
     """
 
     def __init__(self, inner: Integer, table: SymbolTable, *, closed: bool = False) -> None:
@@ -305,7 +305,7 @@ class Bit(Node):
 
     Args:
         width: number of bits.
-        table: names of the values; a bit of width 1 without a table is a bool.
+        table: symbols of the values; a bit of width 1 without a table is a bool.
     """
 
     def __init__(self, width: int, table: SymbolTable | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Values that a layout has room for and that peers refuse: a bad check when read, an error when built strictly."""
+"""Values that a layout can express and peers refuse: a bad check when read, an error when built strictly."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wirekit.values import SymbolTable
 class Refused:
     """A value that peers refuse.
 
-    Reading gives a bad ``acceptance`` check, and none where the value is accepted. Building writes the value, unless
-    ``wirekit.encode`` is asked to be ``strict``.
+    Reading such a value gives a bad ``acceptance`` check; other values give no check. Building writes the value, unless
+    ``wirekit.encode`` is called with ``strict``.
 
     Args:
-        field: the member of the struct that it is about, or a bit field of one (``system_code.compression``).
+        field: the member of the struct, or a bit field of one (``system_code.compression``).
         when: a ``this`` expression over members of the same struct that is true for such a value.
-        note: what is refused and what peers do then, in words.
-        source: where that is to be read.
+        note: the refused value and the reaction of peers, in words.
+        source: the document or the implementation that shows it.
     """
 
     field: str
@@ -40,11 +40,11 @@ class Refused:
 
 
 def unnamed(number: Any, table: SymbolTable) -> Any:
-    """The expression that is true for a number without a name in a table.
+    """An expression that is true for a number without a symbol in a table.
 
     Args:
         number: a ``this`` expression.
-        table: the names.
+        table: the symbols.
 
     >>> from wirekit.wire import this
     >>> unnamed(this.kind, SymbolTable("kind", {1: "A", 2: "B", 9: "C"}))

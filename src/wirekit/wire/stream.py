@@ -1,6 +1,6 @@
-"""Where bytes are read from and written to: (buffer, position, limit), never a file object.
+"""Readers and writers of bytes: (buffer, position, limit), never a file object.
 
-``Reader`` and ``Writer`` are what construct's ``_parse`` and ``_build`` get as their stream. Both carry the path of
+``Reader`` and ``Writer`` are the streams that construct's ``_parse`` and ``_build`` get. Both carry the path of
 the field at work, so that an error can name it, and the frame of the enclosing struct, where a node notes what a
 plain value would lose. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed
 data in it.
@@ -33,26 +33,26 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much hostile bytes may ask for.
+    """Limits on the memory and the depth that hostile bytes may cause.
 
     One piece of compressed data is held against ``decompressed`` and ``ratio``. All pieces of one input together, those
     inside others included, are held against ``total_ratio`` times its size, or ``decompressed`` if that is more. The
     input is what one call is given: the bytes of ``decode``, the buffer of ``columns`` or ``scan``. Readers of captures
     and stored files decode a frame or a few MiB at a time, each with this allowance of its own.
 
-    What is decoded is counted by the memory that it takes, whichever engine decodes: records, list elements, protobuf
+    Decoded values are counted by the memory they take, on every engine: records, list elements, protobuf
     messages and their fields, decompressed bytes, verdicts, spans. It is an estimate, a little more than CPython takes
     (``wirekit.compiler.costs``). With the defaults a process takes 300 MB and 20 times the input at most; a few hundred
     thousand small records fit into any input. The libraries of ``columns`` and ``scan`` take 200 MiB of it.
 
     Attributes:
-        frame: bytes that a frame's own length may announce.
-        depth: how deep compressed data may lie inside compressed data, and a layout inside itself.
-        decompressed: bytes that one piece of compressed data may grow to.
-        ratio: how many times its size it may grow to (not applied below 64 KiB).
-        total_ratio: how many times the input's size all its pieces may grow to (not applied below ``decompressed``).
-        memory: bytes of memory that the values decoded from one input may take, besides ``memory_ratio``.
-        memory_ratio: how many times the input's size they may take more.
+        frame: the largest length of a frame, bytes.
+        depth: the deepest nesting of compressed data in compressed data, and of a layout in itself.
+        decompressed: the largest size of one piece of compressed data after decompression, bytes.
+        ratio: the largest ratio of that size to the compressed size (not applied below 64 KiB).
+        total_ratio: the largest ratio of all decompressed data to the input (not applied below ``decompressed``).
+        memory: memory for the values decoded from one input, bytes, in addition to ``memory_ratio``.
+        memory_ratio: memory per byte of input.
     """
 
     frame: int = 100 * 1024 * 1024

@@ -1,7 +1,7 @@
-"""Fields of a protobuf message that follow from what stands behind the message: sizes and counts.
+"""Fields of a protobuf message that are derived from members after the message: sizes and counts.
 
 A varint has no fixed place to patch, so such a field gets its number before the message is written. The struct that
-holds the message and the member it tells about does the work; here are the rules.
+holds the message and the derived member computes it; this module holds the rules.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class Tells:
-    """What a field of a protobuf message says about a member behind the message.
+    """A field of a protobuf message that is derived from a member after the message.
 
-    Building computes it; a wrong one that was parsed, or one that is named in the message's ``$keep``, is written as
-    it stands.
+    Building computes it. A wrong number that was parsed, or a field that the message's ``$keep`` names, is written
+    unchanged.
 
     Args:
         of: the member of the struct that holds the message.
@@ -33,19 +33,19 @@ class Tells:
 
 
 class SizeOf(Tells):
-    """The bytes of a member, of a compressed one those after decompression.
+    """The size of a member in bytes; of a compressed member, its size after decompression.
 
-    An optional field that is absent stays so unless the member is compressed. Cipher text and pieces of something
-    larger (``rest(part=True)``) tell nothing: the field stays as it is.
+    An absent optional field stays absent unless the member is compressed. Cipher text and pieces of a larger object
+    (``rest(part=True)``) leave the field unchanged.
     """
 
     what = "size"
 
 
 class CountOf(Tells):
-    """The elements of a member that is a list, compressed or not; the field is absent for any other value.
+    """The number of elements of a list, compressed or not; the field is absent for any other value.
 
-    Give the list itself ``count=`` to have the number verified.
+    Pass ``count=`` to the list itself to verify the number.
     """
 
     what = "count"

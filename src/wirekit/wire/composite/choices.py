@@ -1,4 +1,4 @@
-"""What is there or not, and which of several layouts it is."""
+"""Optional fields, and choices between layouts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Optional(Wrapping):
 
 
 class If(_Optional):
-    """A field that is there when a ``this`` expression is true, and None otherwise."""
+    """A field that is present if a ``this`` expression is true; otherwise the value is None."""
 
     def __init__(self, condition: Any, inner: Node) -> None:
         super().__init__(inner)
@@ -67,7 +67,7 @@ class If(_Optional):
 
 
 class IfThenElse(Node):
-    """One of two layouts, by a ``this`` expression."""
+    """One of two layouts, selected by a ``this`` expression."""
 
     def __init__(self, condition: Any, then: Node, otherwise: Node) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ class IfThenElse(Node):
 
 
 class Switch(Node):
-    """One of several layouts, by a ``this`` expression or a tuple of them.
+    """One of several layouts, selected by a ``this`` expression or a tuple of them.
 
     Args:
         on: the expression, or a tuple of expressions; a symbol counts as its number.
@@ -160,7 +160,7 @@ class Switch(Node):
 
 
 class IfNext(_Optional):
-    """A field that is there when the next bytes are these, and None otherwise."""
+    """A field that is present if the next bytes are these; otherwise the value is None."""
 
     def __init__(self, magic: bytes, inner: Node) -> None:
         super().__init__(inner)
@@ -174,17 +174,17 @@ class IfNext(_Optional):
 
 
 class IfMore(_Optional):
-    """A field that is there when any byte is left before the limit, and None otherwise."""
+    """A field that is present if any byte is left before the limit; otherwise the value is None."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         return self._present(stream, context, path) if stream.position < stream.limit else stream.absent()
 
 
 class OrBytes(Wrapping):
-    """A layout whose value is no string, or all bytes before the limit as they stand where they do not fit it.
+    """A layout, or all bytes before the limit if they do not fit the layout.
 
-    Bytes that do not fit are a gap with a bad ``layout`` check, which says what is wrong with them. Asking for too much
-    (``Limit``) stays an error.
+    The value of the layout must not be a string. Bytes that do not fit are a gap with a bad ``layout`` check, and its
+    note names the error. An exceeded limit (``Limit``) stays an error.
     """
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
@@ -224,7 +224,7 @@ class OrBytes(Wrapping):
 
 
 class Lookahead(Wrapping):
-    """The number that stands ``at`` bytes ahead, without moving; nothing is written for it."""
+    """The number ``at`` bytes ahead, read without moving; building writes nothing for it."""
 
     def __init__(self, inner: Node, at: int = 0) -> None:
         super().__init__(inner)

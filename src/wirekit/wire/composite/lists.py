@@ -1,4 +1,4 @@
-"""Lists: elements behind a count, as many as an expression says, or up to a limit."""
+"""Lists: elements after a count, of a computed count, or up to the limit."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Array(_Elements):
     """A count and that many elements; the value is a list.
 
     Args:
-        count: the integer that counts.
-        element: what is repeated.
+        count: the integer that holds the count.
+        element: the layout of each element.
         null: the count that means null, or None; any other negative count is Wrong.
     """
 
@@ -118,11 +118,11 @@ class Array(_Elements):
 
 
 class Repeat(_Elements):
-    """As many elements as an expression says; the value is a list.
+    """A computed number of elements; the value is a list.
 
     Args:
         count: a number or a ``this`` expression.
-        element: what is repeated.
+        element: the layout of each element.
     """
 
     def __init__(self, count: Any, element: Node) -> None:
@@ -137,8 +137,8 @@ class RecordsToEnd(_Elements):
     """Elements until the limit; the value is a list.
 
     Args:
-        element: what is repeated.
-        short_tail: what to do with a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
+        element: the layout of each element.
+        short_tail: how to treat a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
             its bytes to the next field. Damage inside a whole element is an error in both cases.
         until: stop before these bytes, if given.
         count: an expression for the number of elements that another field announces, verified by a ``count`` check.

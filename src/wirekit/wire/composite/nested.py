@@ -1,4 +1,4 @@
-"""A layout inside a length, and a layout by its key."""
+"""A layout after a length prefix, and a reference to a layout by key."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class Sized(Wrapping):
-    """A length prefix and a layout inside that length, as one field whose value is the layout's.
+    """A length prefix and a layout inside that length; the value is the value of the layout.
 
     Args:
-        length: the integer that counts the bytes.
+        length: the integer that holds the number of bytes.
         inner: the layout.
         null: the length that means null, or None. Where another one stands and the value inside is null, ``$keep``
             names the field.
@@ -90,7 +90,7 @@ class Sized(Wrapping):
 
 
 class Ref(Node):
-    """Another registered schema, by key; how a layout contains itself."""
+    """Another registered schema, by key. A layout can contain itself this way."""
 
     def __init__(self, key: str) -> None:
         super().__init__()

@@ -37,8 +37,8 @@ class Struct(Node):
 
     Args:
         fields: ``"name" / node``, with ``* "text"`` for a note about the field.
-        name: what the record is called.
-        doc: what the structure is, for ``wirekit schemas``.
+        name: the name of the record.
+        doc: a description of the structure, for ``wirekit schemas``.
         refused: values that peers refuse.
     """
 

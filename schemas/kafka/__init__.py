@@ -8,6 +8,7 @@ Keys under ``kafka.``:
 ``message_set.untimed``, ``produce.request.v<N>.untimed``, ``fetch.response.v<N>.untimed``
                                       magic 1 in front of the layout of magic 0, which 0.9 reads
 ``request_header``, ``response_header``    the fixed fields at the head of a frame
+``client_header``                          those of a request, and the client id
 ``sasl_token``                        a raw token between SaslHandshake and the first request after it
 ``message_set``, ``message``          magic 0 and 1
 ``log_segment``, ``offset_index``, ``time_index``    files of a partition's directory
@@ -81,6 +82,7 @@ PROTOCOL = Protocol(
         "request": Layout(frames.REQUEST, "a request of any API", PAGE),
         "response": Layout(frames.RESPONSE, "a response; context api and version say of what", PAGE),
         "request_header": Layout(frames.REQUEST_HEADER, "size, API, version and correlation id of a request", PAGE),
+        "client_header": Layout(frames.CLIENT_HEADER, "the same, and the client id", PAGE),
         "response_header": Layout(frames.RESPONSE_HEADER, "size and correlation id of a response", PAGE),
         "sasl_token": Layout(
             frames.SASL_TOKEN, "a raw token of a SASL mechanism", "Kafka 0.10.2 SaslServerAuthenticator.java"

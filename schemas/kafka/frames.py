@@ -19,14 +19,16 @@ from wirekit.wire import Const, If, Length, Struct, Switch, context, int16, int3
 SIZE = "size" / Length(int32, frame=True)
 CLIENT_ID = "client_id" / nullable_string
 
-REQUEST_HEADER = Struct(
+_FIXED: tuple[Any, ...] = (
     "size" / int32,
     "api_key" / api_key,
     "api_version" / int16,
     "correlation_id" / int32,
-    name="RequestHeader",
-    doc="what all requests begin with",
 )
+_NAMED = "client_id" / If((this.api_key != CONTROLLED_SHUTDOWN.key) | (this.api_version != 0), nullable_string)
+
+REQUEST_HEADER = Struct(*_FIXED, name="RequestHeader", doc="what all requests begin with")
+CLIENT_HEADER = Struct(*_FIXED, _NAMED, name="ClientHeader", doc="what all requests begin with, and the client id")
 
 RESPONSE_HEADER = Struct(
     "size" / int32,
@@ -47,7 +49,7 @@ REQUEST = Struct(
     "api_key" / api_key,
     "api_version" / int16,
     "correlation_id" / int32,
-    "client_id" / If((this.api_key != CONTROLLED_SHUTDOWN.key) | (this.api_version != 0), nullable_string),
+    _NAMED,
     "body"
     / Switch(
         (this.api_key, this.api_version),

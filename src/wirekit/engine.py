@@ -319,14 +319,20 @@ def decode(
 
 def value_of(data: bytes, key: str) -> Any:
     """``decode(data, key).value``, for what is asked of every frame: nothing else is kept of the decoding."""
-    schema = registry[key]
-    if _is_generated(None, key, _decoded_times, DECODERS):
-        rows, size = _rows_module(), len(data)
-        try:
-            return rows.unit(key)(rows.State(key, _NO_PARAMS, schema.limits, size), data, 0, size, "")[0]
-        except rows.REASONS:
-            pass  # the reference engine says how far the bytes go
-    return _run(schema, data, 0, {}, schema.limits).value
+    value = lead_of(data, key) if _is_generated(None, key, _decoded_times, DECODERS) else None
+    if value is None:  # the reference engine says how far the bytes go
+        schema = registry[key]
+        value = _run(schema, data, 0, {}, schema.limits).value
+    return value
+
+
+def lead_of(data: bytes, key: str) -> Any:
+    """The value that bytes begin with; None where they are not in order, whichever way."""
+    rows, size = _rows_module(), len(data)
+    try:
+        return rows.unit(key)(rows.State(key, _NO_PARAMS, registry[key].limits, size), data, 0, size, "")[0]
+    except rows.REASONS:
+        return None
 
 
 def _is_stream(schema: Schema) -> bool:
@@ -419,16 +425,42 @@ def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | Non
 
     For searching, where most bytes are none: it takes a tenth of the time in which ``decode`` says what is wrong.
     """
+    return _begins(_rows_module().State, data, key, size, context)
+
+
+def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
+    """``begins`` where no checksum is compared and nothing opened that is compressed.
+
+    None where text is not in order, so that only ``decode`` can tell how the rest fits.
+    """
+    try:
+        return _begins(_rows_module().Unverified, data, key, size, None)
+    except UnicodeDecodeError:
+        return None
+
+
+def _begins(kind: type[State], data: bytes, key: str, size: int, context: Mapping[str, Any] | None) -> bool:
     rows = _rows_module()
-    state = rows.State(key, Params(context) if context else _NO_PARAMS, registry[key].limits, size)
+    state = kind(key, Params(context) if context else _NO_PARAMS, registry[key].limits, size)
     cut = len(data) < size
     try:
         _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, "")
     except (struct.error, IndexError):  # what reading beyond the bytes gives
         return cut
+    except UnicodeDecodeError:
+        if kind is rows.State:
+            return False
+        raise
     except rows.REASONS:
         return False
-    return end == size and (cut or state.clean)
+    return end == size and (cut or kind is not rows.State or state.clean)
+
+
+def clean_value(data: bytes, key: str, *, context: Mapping[str, Any] | None = None) -> Decoded | None:
+    """What ``decode`` gives of bytes that are exactly one value without a complaint; None for all others."""
+    schema = registry[key]
+    decoded = _rows(schema, data, 0, dict(context or {}), schema.limits)
+    return decoded if decoded is not None and decoded.consumed == len(data) and decoded.clean else None
 
 
 def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:

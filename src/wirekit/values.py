@@ -226,11 +226,9 @@ class Record(metaclass=_RecordType):
 
     def get(self, name: str, default: Any = None) -> Any:
         """The field's value, or the default when it is not set or does not exist."""
-        return self._get(name, default)
-
-    def _get(self, name: str, default: Any = None) -> Any:
-        """``get``; safe when a field is called so."""
         return getattr(self, name, default) if name in self._fields else default
+
+    _get = get  # safe when a field is called so
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._fields:

@@ -24,7 +24,9 @@ LOOKING = {
     for function, name in (
         (engine.decode, "data"),
         (engine.value_of, "data"),
-        (engine.begins, "data"),
+        (engine._begins, "data"),
+        (engine.lead_of, "data"),
+        (engine._rows, "data"),
         (engine.frame_size, "data"),
         (recognition.recognise, "client"),
         (recognition.recognise_inside, "client"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,9 @@ from tests.kafka.golden import PDUS
 from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
 from wirekit.compiler.ir import Number
+from wirekit.conversation import Frame, following
 from wirekit.engine import begins, frame_size
-from wirekit.errors import WirekitError
+from wirekit.errors import WireError
 
 LIMITS = wirekit.Limits()
 STREAMS = ("kafka.request", "kafka.response", "pulsar.frame", "jmq4.frame")
@@ -64,11 +66,16 @@ def test_what_begins_a_clean_value_is_not_refused() -> None:
 @pytest.mark.parametrize("key", STREAMS)
 @given(data=st.binary(min_size=23, max_size=40))
 def test_where_the_heading_matches_the_length_is_sensible(key: str, data: bytes) -> None:
-    begin = heading(key, LIMITS.frame)
+    begin, raised = heading(key, LIMITS.frame), None
     try:
         size = frame_size(data, key, limits=LIMITS)
-    except WirekitError:
+    except WireError as error:
+        raised = error
         assert not begin.pattern.match(data)
+    refusal = begin.refusal(data)
+    assert (type(refusal), refusal and refusal.reason) == (type(raised), raised and raised.reason)
+    assert (refusal and refusal.path) == (raised and raised.path)
+    if raised is not None:
         return
     if begin.pattern.match(data):
         assert begin.frame_size(data, 0) in (None, size)
@@ -107,3 +114,41 @@ def test_a_frame_found_before_it_is_whole_is_there_when_it_is() -> None:
     assert conversation.receive("client", b"rubbish" + PING[:9]) == [wirekit.NEED_DATA]
     quarantined, frame = conversation.receive("client", PING[9:])
     assert (quarantined.data, frame.data) == (b"rubbish", PING)
+
+
+def test_a_frame_that_the_search_found_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    for protocol, data in (("kafka", request), ("pulsar", PING)):
+        expected = Conversation(protocol).receive("client", data)[0].decoded
+        decoded: list[bytes] = []
+
+        def counted(data: bytes, *args: Any, decoded: list[bytes] = decoded, **options: Any) -> wirekit.Decoded:
+            decoded.append(data)
+            return wirekit.decode(data, *args, **options)
+
+        monkeypatch.setattr(following, "decode", counted)
+        junk = b"\xff" * 3
+        frames = [
+            each
+            for each in Conversation(protocol).receive("client", data + (junk + data) * 9)
+            if isinstance(each, Frame)
+        ]
+        assert len(frames) == 10
+        assert len(decoded) == 1
+        for number, frame in enumerate(frames):
+            at = number * (len(data) + len(junk))
+            assert (frame.offset, frame.decoded.offset, frame.decoded.data) == (at, at, data)
+            assert (frame.value, frame.decoded.checks) == (expected.value, expected.checks)
+        assert len({id(frame.value) for frame in frames}) == 10
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+@pytest.mark.parametrize("size", [10, 2000])
+def test_damage_in_messages_does_not_hide_their_frame(codec: int, size: int) -> None:
+    message = {"crc": 1, "magic": 0, "attributes": codec, "key": None, "value": "aa" * size, "$keep": ["crc"]}
+    data = {"partition": 0, "record_set": {"messages": [{"offset": 0, "message": message}], "partial": ""}}
+    body = {"acks": 1, "timeout": 1, "topic_data": [{"topic": "t", "data": [data]}]}
+    frame = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 7, "client_id": "me", "body": body})
+    assert not wirekit.decode(frame, "kafka.produce.request.v0").clean
+    events = Conversation("kafka", started=False).receive("client", b"\xff" * 5 + frame)
+    assert [(each.offset, each.data) for each in events if isinstance(each, Frame)] == [(5, frame)]

@@ -16,6 +16,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import bare, fixed
+from wirekit.errors import Limit, WireError, Wrong
 from wirekit.wire.references import referred
 
 Ranges = list[tuple[int, int]]
@@ -35,6 +36,8 @@ class Heading:
         after: bytes of the frame that the length does not count.
         number: how the length is read, None when it does not lie at one place.
         low, most: what it may announce.
+        path: the field that says it.
+        framed: whether ``most`` is the limit of frames.
     """
 
     pattern: re.Pattern[bytes]
@@ -44,6 +47,8 @@ class Heading:
     after: int
     number: struct.Struct | None
     low: int = 0
+    path: str = ""
+    framed: bool = False
     most: int = 0
 
     def refuses(self, data: bytes) -> bool:
@@ -52,6 +57,17 @@ class Heading:
             return False
         (number,) = self.number.unpack_from(data, self.length)
         return not self.low <= number <= self.most
+
+    def refusal(self, data: bytes | bytearray) -> WireError | None:
+        """Why the length at the head of some bytes makes no sense, as ``frame_size`` of the engine has it."""
+        if self.number is None or len(data) < self.length + self.number.size:
+            return None
+        (number,) = self.number.unpack_from(data, self.length)
+        if number < self.low:
+            return Wrong(f"a length of at least {self.low}", number, path=self.path)
+        if self.framed and number > self.most:
+            return Limit("frame", self.most, number, path=self.path)
+        return None
 
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
         """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
@@ -85,10 +101,10 @@ def _headings(key: str) -> dict[int, Heading]:
     return {}
 
 
-def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int]:
-    """Where the length of the whole frame lies, what it does not count, how it is read, and its least value."""
+def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, bool]:
+    """The heading's ``length``, ``after``, ``number``, ``low``, ``path`` and ``framed``."""
     if not isinstance(layout, ir.Structure):
-        return 0, 0, None, 0
+        return 0, 0, None, 0, "", False
     offset = 0
     for at, member in enumerate(layout.members):
         if not isinstance(member.node, ir.Number) or not member.node.is_packed:
@@ -97,9 +113,10 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int]:
             covers = (measure.at, measure.first, measure.last) == (at, at + 1, len(layout.members) - 1)
             if covers and measure.bounds and not measure.zero_is_rest and not measure.clip:
                 number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
-                return offset, offset + number.size - measure.add, number, max(measure.least, 0)
+                after = offset + number.size - measure.add
+                return offset, after, number, max(measure.least, 0), member.name, measure.frame
         offset += member.node.size
-    return 0, 0, None, 0
+    return 0, 0, None, 0, "", False
 
 
 def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:

@@ -10,13 +10,12 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from wirekit.conversation.dialogue import BYTE, CALL, THOROUGH, Dialogue
+from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
 from wirekit.conversation.following import ENDED_INSIDE, Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise, recognise_inside
 
 __all__ = [
-    "BYTE",
     "CALL",
     "ENDED_INSIDE",
     "NEED_DATA",

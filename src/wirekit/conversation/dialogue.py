@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.conversation.events import Description, Frame, Message
 from wirekit.conversation.requests import Requests
-from wirekit.engine import Decoded, begins, decode
+from wirekit.engine import Decoded, begins, begins_unverified, clean_value, decode
 from wirekit.registry import Protocol
 
 CALL = 32
@@ -22,7 +22,8 @@ class Dialogue:
     Attributes:
         protocol: the protocol.
         effort: what searching has cost so far; a look at ``FEW`` bytes or less costs ``CALL``, each byte beyond
-            ``BYTE``; one that says what is wrong with them ``THOROUGH`` times that.
+            ``BYTE``; one by the reference engine ``THOROUGH`` times that.
+        whole: the last whole frame that was found to fit, decoded; None when the last one did not, or it was taken.
         names: what declared names stand for (see ``wirekit.tables.Names``), where messages are declared.
         requests: requests that wait for their response, by what pairs them. The conversation keeps it.
         opening: what a client sends first, each frame after the answer to the one before: (layout, value).
@@ -40,6 +41,7 @@ class Dialogue:
         self.requests = Requests()
         self.names: dict[str, dict[Any, dict[str, Any]]] = {}
         self.effort = 0
+        self.whole: Decoded | None = None
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
         """How to decode a whole frame: key, context, and the reason if its body cannot be decoded.
@@ -72,18 +74,30 @@ class Dialogue:
         return reason is None and self.fits(data, key, size, context)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
-        """``wirekit.engine.begins``, with what it costs counted."""
-        self.effort += CALL + BYTE * max(len(data) - FEW, 0)
-        return begins(data, key, size, context=context)
+        """``wirekit.engine.begins``, with what it costs counted; a whole frame that fits is kept as ``whole``."""
+        self._spend(data)
+        if len(data) < size:
+            return begins(data, key, size, context=context)
+        self.whole = clean_value(data, key, context=context)
+        return self.whole is not None
 
     def fits_unverified(self, data: bytes, key: str, size: int) -> bool:
-        """``fits``, or for a whole frame that it would if no check failed."""
-        fitting = self.fits(data, key, size)
-        if fitting or len(data) < size:
-            return fitting
-        self.effort += THOROUGH * (CALL + BYTE * max(len(data) - FEW, 0))
+        """``fits``, or that it would if no check failed; what is compressed is not opened for that."""
+        self._spend(data)
+        fitting = begins_unverified(data, key, size)
+        if fitting is False or len(data) < size:
+            return bool(fitting)
+        if fitting:
+            self.whole = clean_value(data, key)
+            return True
+        self._spend(data, THOROUGH)
         decoded = decode(data, key)
         return decoded.error is None and not decoded.gaps and decoded.consumed == size
+
+    def _spend(self, data: bytes, times: int = 1) -> None:
+        """Counts what a look at some bytes costs."""
+        size = len(data)
+        self.effort += times * (CALL if size <= FEW else CALL + BYTE * (size - FEW))
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
         """Whether a frame that does not decode cleanly is the protocol's all the same, as its header alone shows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
@@ -13,6 +13,9 @@ from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, foreign,
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry, variants
 from wirekit.wire.stream import Decrypt, Limits
+
+if TYPE_CHECKING:
+    from wirekit.compiler.heading import Heading
 
 LARGEST_SEARCH = 1024 * 1024
 ENDED_INSIDE = "the connection ended inside a frame"
@@ -176,8 +179,10 @@ class Conversation:
 
         buffer = direction.buffer
         while buffer:
+            key, limits = self.dialogue.frame_key(side), self._framing()
+            begin = heading(key, limits.frame)
             if direction.lost:
-                found = self._search(side, direction)
+                found = self._search(side, direction, begin)
                 if found is None:
                     if len(buffer) > LARGEST_SEARCH:
                         yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
@@ -185,17 +190,18 @@ class Conversation:
                     return
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
-            key, limits = self.dialogue.frame_key(side), self._framing()
-            begin = heading(key, limits.frame)
             if begin.number is not None and begin.pattern.match(buffer):
                 size = begin.frame_size(buffer, 0)
             else:
                 head = bytes(buffer[:LARGEST_HEAD])
+                refusal = begin.refusal(head)
                 try:
-                    size = frame_size(head, key, limits=limits)
+                    size = frame_size(head, key, limits=limits) if refusal is None else None
                 except WireError as error:
+                    refusal = error
+                if refusal is not None:
                     hint = foreign(head)
-                    self._lose(direction, f"{error.path} {error.reason}{'; ' if hint else ''}{hint}")
+                    self._lose(direction, f"{refusal.path} {refusal.reason}{'; ' if hint else ''}{hint}")
                     continue
             if size is None or len(buffer) < size:
                 return
@@ -270,10 +276,21 @@ class Conversation:
         return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
 
     def _decoded(self, data: bytes, key: str, context: Mapping[str, Any], offset: int) -> Decoded:
-        decoded = decode(data, key, context=context, limits=self._agreed(), offset=offset, decrypt=self.decrypt)
+        limits = self._agreed()
+        whole, self.dialogue.whole = self.dialogue.whole, None
+        if whole is not None and self._is(whole, data, key, context, limits):
+            whole.offset, whole.limits = offset, limits
+            return whole
+        decoded = decode(data, key, context=context, limits=limits, offset=offset, decrypt=self.decrypt)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         return decoded
+
+    def _is(self, whole: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
+        """Whether a frame that was decoded in searching is what decoding some bytes would give."""
+        if self.decrypt is not None or whole.schema != key or whole.context != context or whole.data != data:
+            return False
+        return whole.limits is limits or (not self._limits_given and len(data) <= limits.frame)
 
     def _as_variant(self, decoded: Decoded) -> Decoded:
         """What does not fit a layout, as the variant of it that it fits, if there is one."""
@@ -299,13 +316,13 @@ class Conversation:
 
     def _framing(self) -> Limits:
         """The limits for finding where a frame ends: an agreement does not lower them."""
+        if self.dialogue.frame_limit is None:
+            return self.limits
         agreed = self._agreed()
         return agreed if agreed.frame > self.limits.frame else self.limits
 
-    def _search(self, side: str, direction: _Direction) -> int | None:
+    def _search(self, side: str, direction: _Direction, begin: Heading) -> int | None:
         """How many bytes stand in front of the next whole frame that decodes cleanly; None if there is none yet."""
-        from wirekit.compiler.heading import heading
-
         buffer, base, waiting, whole = direction.buffer, direction.offset, direction.waiting, direction.whole
         while waiting and waiting[0][0] <= base + len(buffer):
             end, start = heapq.heappop(waiting)
@@ -314,7 +331,6 @@ class Conversation:
             start, end = heapq.heappop(whole)
             if start >= base and self._is_frame(side, direction, start - base, end - start):
                 return start - base
-        begin = heading(self.dialogue.frame_key(side), self._framing().frame)
         at = max(direction.searched - base, 0)
         while direction.credit > 0:
             match = begin.pattern.search(buffer, at)
@@ -338,15 +354,18 @@ class Conversation:
 
     def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
         """Whether a frame may stand at a place: its first bytes say it, then more of them, then all."""
-        before = self.dialogue.effort
-        end = min(start + size, len(direction.buffer))
-        plausible = True
-        for length in (*(length for length in HEADS if start + length < end), end - start):
-            plausible = self.dialogue.plausible(side, bytes(direction.buffer[start : start + length]), size)
-            if not plausible:
+        dialogue, buffer = self.dialogue, direction.buffer
+        before, dialogue.whole = dialogue.effort, None
+        most = min(size, len(buffer) - start)
+        for length in HEADS:
+            if length < most and not dialogue.plausible(side, bytes(buffer[start : start + length]), size):
                 break
-        direction.credit -= CALL + self.dialogue.effort - before
-        return plausible
+        else:
+            if dialogue.plausible(side, bytes(buffer[start : start + most]), size):
+                direction.credit -= CALL + dialogue.effort - before
+                return True
+        direction.credit -= CALL + dialogue.effort - before
+        return False
 
     def _size(self, side: str, head: bytes) -> int:
         """Bytes of a frame by its own length; 0 if it makes no sense."""

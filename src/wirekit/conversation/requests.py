@@ -50,7 +50,8 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def with_number(self, number: int | None, most: int) -> list[tuple[Hashable, Frame]]:
         """(pair, request) of the oldest requests that have a correlation id, so many at most."""
-        return list(islice(self._numbered.get(number, {}).items(), most))
+        same = self._numbered.get(number)
+        return [] if same is None else list(islice(same.items(), most))
 
     def forget_before(self, offset: int) -> list[Frame]:
         """Forgets the oldest requests, up to the first one that stands at an offset or behind it, and gives them."""

@@ -50,10 +50,10 @@ class Blobs(Numbers):
     def _prefixed(self, code: Decoding, node: ir.Blob, value: str, size: str, e: str, late: bool) -> None:
         if node.null is not None:
             code.put(f"if {size} {'< 0' if node.null == NULL else f'== {node.null}'}:")
-            tests = [f"{size} != {NULL}"] if node.null == NULL else []
-            tests += [f"p > {e}"] if late else []
-            if tests:
-                code.put(f"    if {' or '.join(tests)}: raise Unusual")
+            if node.null == NULL:
+                code.put(f"    if {size} != {NULL}: S.differ()")
+            if late:
+                code.put(f"    if p > {e}: raise Unusual")
             code.put(f"    {value} = None")
             code.put("else:")
             code.depth += 1

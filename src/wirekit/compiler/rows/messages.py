@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from wirekit.compiler.rows.state import State, span
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
-from wirekit.values import Record
+from wirekit.values import Record, SymbolTable
 from wirekit.wire.costs import BYTES
 from wirekit.wire.protobuf import (
     DEEPEST,
@@ -179,18 +179,29 @@ def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:
 
 def _is_refused(message: Message, held: dict[str, Any]) -> bool:
     """Whether readers refuse a message (see ``wirekit.wire.protobuf.refused``)."""
-    for field in message.required:
-        value = held.get(field.name)
-        if value is None or (field.table is not None and value not in field.table):
+    required, selected = _demands(message)
+    for name, table in required:
+        value = held.get(name)
+        if value is None or (table is not None and value not in table):
             return True
+    if not selected:
+        return False
+    name = selected.get(held.get(message.selector), "")
+    if not name:
+        return False
+    value = held.get(name)
+    return value is None or (value.__class__ is list and not value)
+
+
+@functools.cache
+def _demands(message: Message) -> tuple[list[tuple[str, SymbolTable | None]], dict[Any, str]]:
+    """Required fields with the names of their values, and {value of the selector: name of the field that it needs}."""
+    required = [(field.name, field.table) for field in message.required]
     if not message.selector:
-        return False
-    value = held.get(message.selector)
-    selected = message.fields.get(value) if value is not None else None
-    if selected is None:
-        return False
+        return required, {}
     table = message.by_name[message.selector].table
-    return (table is None or value in table) and held.get(selected.name) in (None, [])
+    selected = {number: field.name for number, field in message.fields.items() if table is None or number in table}
+    return required, selected
 
 
 def _varint(b: bytes, p: int) -> tuple[int, int]:

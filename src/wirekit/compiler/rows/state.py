@@ -154,6 +154,10 @@ class State:
             span((f"{path}[{index}]", at, at + size, source, None, None, "number")) for index, at in enumerate(places)
         ]
 
+    def differ(self) -> None:
+        """A checksum is another one than that of the bytes, or null is written as another number than -1."""
+        raise Unusual
+
     def open(
         self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: str, *above: Any
     ) -> Record:
@@ -194,3 +198,16 @@ class State:
 def joined(outer: str, inner: str) -> str:
     """The path of something inside something."""
     return f"{outer}.{inner}" if outer and inner and inner[0] != "[" else outer + inner
+
+
+class Unverified(State):
+    """What a decode keeps that lets checksums differ, and opens nothing that is compressed."""
+
+    __slots__ = ()
+
+    def differ(self) -> None:
+        self.bad = True
+
+    def open(self, codec: str, data: bytes, *_: Any) -> Any:
+        """Compressed data as it stands."""
+        return data

@@ -418,7 +418,7 @@ class Structures(Numbers):
             self._verdict(code, path.to(name), total.algorithm, value, position, deeper=True)
             code.depth -= conditional
             return
-        code.put(f"if {value}{mask} != {computed}: raise Unusual")
+        code.put(f"if {value}{mask} != {computed}: S.differ()")
         if code.together is not None:
             code.judged = code.records = True
             code.put(f"{code.together.ends}.append({ends[total.at]})")

@@ -21,8 +21,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wirekit.conversation import BYTE, CALL, THOROUGH, Description, Dialogue, Frame, Message, Undeclared
-from wirekit.engine import Decoded, decode, value_of
+from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Undeclared
+from wirekit.engine import Decoded, decode, lead_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
@@ -33,6 +33,9 @@ from wirekit.values import Record
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
 ANY_RESPONSE = "kafka.response"
+REQUEST_HEADER = "kafka.request_header"
+RESPONSE_HEADER = "kafka.response_header"
+CLIENT_HEADER = "kafka.client_header"
 
 GSSAPI_TAG = b"\x60"
 MOST_CALLS = 1_000
@@ -84,7 +87,7 @@ class KafkaDialogue(Dialogue):
         return self._request(data) if side == "client" else self._response(data)
 
     def _request(self, data: bytes) -> Choice:
-        header = value_of(data, "kafka.request_header")
+        header = value_of(data, REQUEST_HEADER)
         number, version = header.get("api_key"), header.get("api_version")
         api = BY_KEY.get(number)
         expected = self.expects["client"]
@@ -104,13 +107,13 @@ class KafkaDialogue(Dialogue):
         return ANY_REQUEST, {}, Undeclared(f"{name} is not known") if headed else f"{name} is not known"
 
     def _response(self, data: bytes) -> Choice:
-        number = value_of(data, "kafka.response_header").get("correlation_id")
+        number = value_of(data, RESPONSE_HEADER).get("correlation_id")
         asked = [request.description for _, request in self._waiting(number)]
         late = not asked and number in self.passed
         if late:
             asked = [self.passed[number]]
-        keys = list(dict.fromkeys(self._answer(what, data) for what in asked))
         tokens = self.expects["server"] == "tokens"
+        keys = list(dict.fromkeys(self._answer(what, data) for what in asked)) if asked else []
         if tokens or len(keys) > 1:
             fitting: list[str | None] = [key for key in keys if key is not None and _clean(data, key)]
             keys = fitting if fitting or tokens else keys
@@ -179,17 +182,16 @@ class KafkaDialogue(Dialogue):
         """
         self.effort += CALL
         if side == "server":
-            return self._may_answer(value_of(data, "kafka.response_header").get("correlation_id"), data, size)
-        keys = _requests(value_of(data, "kafka.request_header"))
-        key = next((key for key in keys if self._fits(data, key, size)), None)
-        if key is None:
+            return self._may_answer(value_of(data, RESPONSE_HEADER).get("correlation_id"), data, size)
+        header = value_of(data, REQUEST_HEADER)
+        if not any(self._fits(data, key, size) for key in _requests(header)):
             self.effort += CALL
-            if not self.headed(side, data, side_known=True):
+            if not _is_headed(header, data, 0):
                 return False
-            self.effort += THOROUGH * CALL + BYTE * len(data)
+            self.effort += THOROUGH * CALL if len(data) == size else 0  # the reference engine will decode it
         if not self.client_ids or len(data) < size:
             return True
-        value = value_of(data, key or ANY_REQUEST)
+        value = self.whole.value if self.whole is not None else value_of(data, CLIENT_HEADER)
         return "client_id" not in value or value.client_id in self.client_ids
 
     def _fits(self, data: bytes, key: str, size: int) -> bool:
@@ -233,21 +235,7 @@ class KafkaDialogue(Dialogue):
         Its client has a name in printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
         API key 0 proves nothing of the side: responses begin with two such bytes, and some go on with a string.
         """
-        if side != "client":
-            return False
-        header = value_of(data, "kafka.request_header")
-        key, version = header.get("api_key"), header.get("api_version")
-        if key is None or version is None:
-            return False
-        api = BY_KEY.get(key)
-        if api is not None and api is not API_VERSIONS and _speaks(api, version):
-            return False
-        if not ((0 if side_known else 1) <= int(key) <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
-            return False
-        client_id = value_of(data, ANY_REQUEST).get("client_id")
-        if client_id is None:
-            return len(data) <= header.size  # cut, and what is behind may say it
-        return bool(client_id) and client_id.isascii() and client_id.isprintable()
+        return side == "client" and _is_headed(value_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
 
     def observe(self, frame: Frame) -> None:
         """Follows SASL, and forgets the requests that in-order answers have passed."""
@@ -332,6 +320,23 @@ def _gssapi(data: bytes) -> bool:
 def _speaks(api: Api, version: int | None) -> bool:
     """Whether the layout of an API's version is known."""
     return version is not None and 0 <= version < len(api.versions)
+
+
+def _is_headed(header: Record, data: bytes, lowest: int) -> bool:
+    """Whether the header, with the client id behind it, is one of a request that no layout here is known to fit."""
+    key, version = header.get("api_key"), header.get("api_version")
+    if key is None or version is None:
+        return False
+    api = BY_KEY.get(key)
+    if api is not None and api is not API_VERSIONS and _speaks(api, version):
+        return False
+    if not (lowest <= int(key) <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
+        return False
+    lead = lead_of(data, CLIENT_HEADER)
+    if lead is None or lead.client_id is None:
+        return len(data) <= header.size  # cut, and what is behind may say it
+    client_id = lead.client_id
+    return bool(client_id) and client_id.isascii() and client_id.isprintable()
 
 
 def _requests(header: Record) -> list[str]:

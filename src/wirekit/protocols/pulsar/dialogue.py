@@ -116,6 +116,8 @@ ANSWERS = {
         )
     },
 }
+COMMAND_FIELDS = {number: field.name for number, field in COMMAND.message.fields.items() if field.message is not None}
+"""The field of the sub-message that a type of command has."""
 NO_REQUEST = 2**64 - 1
 SIZE_BYTES = 4
 """Of ``metadata_size``, in front of each message of a batch."""
@@ -306,18 +308,12 @@ def _signed(request_id: int | None) -> int | None:
 
 def command_of(value: Any) -> tuple[str, Any] | None:
     """(type's name, sub-message or None) of a frame's command, as far as it was decoded."""
-    command = value.get("command") if value is not None else None
-    if command is None or command.type is None:
+    command = getattr(value, "command", None)
+    kind = command.type if command is not None else None
+    if kind is None:
         return None
-    kind = command.type
-    api = kind.symbol or str(int(kind))
-    return api, command.get(_field_of(int(kind)))
-
-
-def _field_of(number: int) -> str:
-    """The name of the field that a type of command has, "" for none."""
-    field = COMMAND.message.fields.get(number)
-    return field.name if field is not None and field.message is not None else ""
+    field = COMMAND_FIELDS.get(kind)
+    return kind.symbol or str(int(kind)), None if field is None else getattr(command, field)
 
 
 def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, payload: _Payload) -> Iterator[Message]:

@@ -119,6 +119,7 @@ class Sink:
             path,
             compression="zstd",
             row_group_size=ROW_GROUP,
+            write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
         )
         self._files.append(WrittenFile(table, name, rows.num_rows, path.stat().st_size))

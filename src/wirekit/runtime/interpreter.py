@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import address, dividing, inlined, inner, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import address, dividing, inlined, inner, uint8_on
 from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
 from wirekit.compiler.kernels.reads import internet, is_utf8

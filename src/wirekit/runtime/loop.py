@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import int64_on, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import int64_on, uint8_on
 from wirekit.compiler.kernels.reads import begins
 from wirekit.program import steps
 from wirekit.runtime import interpreter, opcodes

@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from wirekit.compiler.kernels.arrays import address, inlined, inner, int32_on, int64_on, intrinsic, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import address, inlined, inner, int32_on, int64_on, intrinsic, uint8_on
 from wirekit.compiler.kernels.reads import settings
 from wirekit.runtime.opcodes import (
     BIG,

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
-from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on
 from wirekit.compiler.kernels.reads import copy
 from wirekit.runtime.write_opcodes import (
     ABSENT,

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on
 from wirekit.compiler.kernels.reads import copy, intrinsic, settings
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER

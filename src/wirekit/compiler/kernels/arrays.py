@@ -21,8 +21,6 @@ from numba.extending import intrinsic as typed_intrinsic
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
 intrinsic: Any = typed_intrinsic
 
-KINDS: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64")
-
 
 @intrinsic
 def _pointer(typing: Any, address: Any) -> Any:
@@ -60,23 +58,17 @@ def int64_rows(address: int, count: int, width: int) -> Any:
     return carray(_pointer(address), (count, width), np.int64)
 
 
-def _views(kind: str) -> Any:
-    """What gives the array of a type at an address, or from the table."""
-    dtype: Any = getattr(np, kind)
+def _view(dtype: Any) -> Any:
+    """What gives the array of a type at an address."""
 
     @inner
     def view_on(address: int, size: int) -> Any:
         return carray(_pointer(address), (size,), dtype)
 
-    @inner
-    def view_at(table: Any, index: int) -> Any:
-        return carray(_pointer(table[index]), (table[index + 1],), dtype)
-
-    return view_on, view_at
+    return view_on
 
 
-for _kind in KINDS:
-    globals()[f"{_kind}_on"], globals()[f"{_kind}_at"] = _views(_kind)
+uint8_on, int32_on, int64_on, uint64_on = (_view(dtype) for dtype in (np.uint8, np.int32, np.int64, np.uint64))
 
 
 _SOURCE: Final = inspect.getsource(sys.modules[__name__])

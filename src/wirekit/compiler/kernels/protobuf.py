@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import inlined, inner, int64_rows, uint8_on, uint64_on  # type: ignore[attr-defined]
-from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le  # type: ignore[attr-defined]
+from wirekit.compiler.kernels.arrays import inlined, inner, int64_rows, uint8_on, uint64_on
+from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le
 from wirekit.program import messages as layout
 from wirekit.runtime import opcodes
 from wirekit.runtime.memory import get

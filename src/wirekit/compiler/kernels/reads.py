@@ -19,76 +19,24 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.extending import intrinsic as typed_intrinsic
 
-_UNSIGNED: Final[dict[int, Any]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_SIGNED: Final[dict[int, Any]] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-_REAL: Final[dict[int, Any]] = {4: np.float32, 8: np.float64}
-
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
 intrinsic: Any = typed_intrinsic
 settings: Any = config
 
 
-def _bytes(size: int, little: bool) -> Any:
-    """The function that reads an unsigned number of ``size`` bytes."""
-    up = tuple(np.uint64(8 * place) for place in range(size))
-    shifts = up if little else up[::-1]
-    if size == 1:
-
-        @njit(nogil=True)
-        def read_one(buffer: Any, position: int) -> Any:
-            return np.uint64(buffer[np.uint64(position)])
-
-        return read_one
-    if size == 2:
-
-        @njit(nogil=True)
-        def read_two(buffer: Any, position: int) -> Any:
-            at = np.uint64(position)
-            return np.uint64(buffer[at]) << shifts[0] | np.uint64(buffer[at + np.uint64(1)]) << shifts[1]
-
-        return read_two
-    if size == 4:
-
-        @njit(nogil=True)
-        def read_four(buffer: Any, position: int) -> Any:
-            at = np.uint64(position)
-            return (
-                np.uint64(buffer[at]) << shifts[0]
-                | np.uint64(buffer[at + np.uint64(1)]) << shifts[1]
-                | np.uint64(buffer[at + np.uint64(2)]) << shifts[2]
-                | np.uint64(buffer[at + np.uint64(3)]) << shifts[3]
-            )
-
-        return read_four
-
-    @njit(nogil=True)
-    def read_eight(buffer: Any, position: int) -> Any:
-        at = np.uint64(position)
-        return (
-            np.uint64(buffer[at]) << shifts[0]
-            | np.uint64(buffer[at + np.uint64(1)]) << shifts[1]
-            | np.uint64(buffer[at + np.uint64(2)]) << shifts[2]
-            | np.uint64(buffer[at + np.uint64(3)]) << shifts[3]
-            | np.uint64(buffer[at + np.uint64(4)]) << shifts[4]
-            | np.uint64(buffer[at + np.uint64(5)]) << shifts[5]
-            | np.uint64(buffer[at + np.uint64(6)]) << shifts[6]
-            | np.uint64(buffer[at + np.uint64(7)]) << shifts[7]
-        )
-
-    return read_eight
-
-
-def _number(size: int, little: bool, signed: bool, real: bool) -> Any:
-    """The function that reads a number: a float, an int64, or a uint64 where an int64 cannot hold it.
+def _number(size: int) -> Any:
+    """The function that reads an unsigned number of ``size`` bytes, the least significant one first.
 
     One load, where nobody asks for its bytes to be compared with the array: calls of functions take longer to compile.
     """
-    return _checked(size, little, signed, real) if settings.BOUNDSCHECK else _loaded(size, little, signed, real)
+    given: Any = {4: types.uint32, 8: types.uint64}[size]
 
-
-def _loaded(size: int, little: bool, signed: bool, real: bool) -> Any:
-    whole = types.int64 if signed or size < 8 else types.uint64
-    given: Any = {4: types.float32, 8: types.float64}[size] if real else whole
+    @njit(nogil=True)
+    def read(buffer: Any, position: int) -> Any:
+        value = np.uint64(0)
+        for place in range(size):
+            value |= np.uint64(buffer[position + place]) << np.uint64(8 * place)
+        return value
 
     @intrinsic
     def load(typing: Any, buffer: Any, position: Any) -> Any:
@@ -99,51 +47,14 @@ def _loaded(size: int, little: bool, signed: bool, real: bool) -> Any:
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             place = builder.gep(data, [arguments[1]])
             value = builder.load(builder.bitcast(place, ir.IntType(8 * size).as_pointer()), align=1)
-            if size > 1 and little != (sys.byteorder == "little"):
-                value = builder.bswap(value)
-            if real:
-                return builder.bitcast(value, context.get_value_type(given))
-            if size == 8:
-                return value
-            return builder.sext(value, ir.IntType(64)) if signed else builder.zext(value, ir.IntType(64))
+            return value if sys.byteorder == "little" else builder.bswap(value)
 
         return given(buffer, types.int64), lower
 
-    return load
+    return read if settings.BOUNDSCHECK else load
 
 
-def _checked(size: int, little: bool, signed: bool, real: bool) -> Any:
-    raw, narrow = _bytes(size, little), _UNSIGNED[size]
-    if real:
-        kind = _REAL[size]
-
-        @njit(nogil=True)
-        def read_real(buffer: Any, position: int) -> Any:
-            return narrow(raw(buffer, position)).view(kind)
-
-        return read_real
-    if size == 8 and not signed:
-        return raw
-    kind = _SIGNED[size] if signed else narrow
-
-    @njit(nogil=True)
-    def read_integer(buffer: Any, position: int) -> Any:
-        return np.int64(kind(raw(buffer, position)))
-
-    return read_integer
-
-
-def reader(code: str, little: bool) -> str:
-    """The name in this module of what reads a number of a struct letter: ``int32_be``, ``float64_le``, ``uint8``."""
-    size = {"b": 1, "h": 2, "l": 4, "q": 8, "f": 4, "d": 8}[code.lower()]
-    kind = "float" if code in "fd" else "int" if code.islower() else "uint"
-    return f"{kind}{8 * size}" + ("" if size == 1 else "_le" if little else "_be")
-
-
-for _code in "bBhHlLqQfd":
-    for _little in (False, True):
-        _size = {"b": 1, "h": 2, "l": 4, "q": 8, "f": 4, "d": 8}[_code.lower()]
-        globals()[reader(_code, _little)] = _number(_size, _little, _code.islower(), _code in "fd")
+uint32_le, uint64_le = _number(4), _number(8)
 
 
 @intrinsic
@@ -198,7 +109,6 @@ def begins(buffer: Any, position: int, limit: int, prefix: Any) -> bool:
     return True
 
 
-_word: Final = _bytes(8, True)
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 
 
@@ -207,7 +117,7 @@ def is_utf8(buffer: Any, start: int, length: int) -> bool:
     """Whether a range is well-formed UTF-8, as Python's decoder has it: no surrogates, no long forms."""
     position, end = start, start + length
     while position < end:
-        if end - position >= 8 and not _word(buffer, position) & _HIGH_BITS:
+        if end - position >= 8 and not uint64_le(buffer, position) & _HIGH_BITS:
             position += 8
             continue
         lead = buffer[position]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.generated import by_key
-from wirekit.compiler.source import bare, fixed
+from wirekit.compiler.ir import bare, fixed
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.wire.references import referred
 

@@ -397,6 +397,27 @@ def walk(node: Node) -> Iterator[tuple[str, Node]]:
         waiting += reversed(inside)
 
 
+def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
+    """(role, expression) of a node's own expressions, but for a structure's refusals, which bytes do not depend on."""
+    found: list[tuple[str, Any]] = []
+    match node:
+        case Blob(length=length):
+            found = [("length", length)]
+        case Several(count=count, announced=announced):
+            found = [("count", count), ("announced", announced)]
+        case When(condition=condition) | Either(condition=condition):
+            found = [("condition", condition)]
+        case Choice(on=on):
+            found = [("on", tree) for tree in on]
+        case Constant(value=value):
+            found = [("value", value)]
+        case Optional(default=default):
+            found = [("default", default)]
+        case Packed(on=on, size=size):
+            found = [*(("on", tree) for tree in on), ("size", size)]
+    yield from ((role, tree) for role, tree in found if tree is not None and not isinstance(tree, Number))
+
+
 def minimum(node: Node) -> int:
     """The least number of bytes that any value of a node takes."""
     return _minimum(node, {})
@@ -432,6 +453,59 @@ def _measured(node: Node, known: dict[int, int]) -> int:
         case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner) | Coded(blob=inner):
             return _minimum(inner, known)
     return 0
+
+
+def fixed_size(node: Node) -> int | None:
+    """The bytes that any value of a node takes, or None where they differ."""
+    match node:
+        case Number(size=size, groups=groups):
+            return None if groups else size
+        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+            return fixed_size(inner)
+        case Constant(node=inner) | Optional(node=inner) | Coded(blob=inner):
+            return fixed_size(inner)
+        case Blob(length=Literal(value=int(size))):
+            return size
+        case Several(element=element, count=Literal(value=int(count))):
+            each = fixed_size(element)
+            return None if each is None else count * each
+        case Structure(members=members):
+            sizes = [fixed_size(member.node) for member in members]
+            return None if None in sizes else sum(size for size in sizes if size is not None)
+        case Ahead():
+            return 0
+    return None
+
+
+def fixed(node: Node) -> list[Number]:
+    """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
+    match node:
+        case Number():
+            return [] if node.groups else [node]
+        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+            return fixed(inner)
+        case Constant(node=inner) | Optional(node=inner):
+            return fixed(inner)
+    return []
+
+
+def bare(node: Node) -> Node:
+    """The node under conditions and defaults."""
+    while isinstance(node, (When, WhenMore, Optional)):
+        node = node.node
+    return node
+
+
+def can_be_wrong(node: Node) -> bool:
+    """Whether a number can be wrong by itself."""
+    match node:
+        case Named(closed=closed, number=inner):
+            return closed or can_be_wrong(inner)
+        case Constant(fatal=fatal, node=inner):
+            return fatal or can_be_wrong(inner)
+        case Optional(node=inner) | Boolean(number=inner) | BitFields(number=inner):
+            return can_be_wrong(inner)
+    return False
 
 
 def varying(node: Node) -> Number | None:

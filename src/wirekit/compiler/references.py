@@ -27,11 +27,7 @@ def _open(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
 
 
 def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
-    found: set[tuple[int, str]] = set()
-    for name in type(node).__slots__:
-        value = getattr(node, name)
-        for tree in value if isinstance(value, tuple) else (value,):
-            found |= {(field.up, field.names[0]) for field in fields_of(tree)}
+    found = {(field.up, field.names[0]) for _, tree in ir.expressions(node) for field in fields_of(tree)}
     element = f"{path}[]" if isinstance(node, ir.Several) else path
     for _, inner in ir.parts(node):
         found |= _open(inner, element, known)

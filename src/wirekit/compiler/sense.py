@@ -9,7 +9,7 @@ from typing import Any
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
-from wirekit.compiler.source import bare, fixed
+from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
 from wirekit.wire.compressed import NEED_SIZE

@@ -249,33 +249,9 @@ class Generator:
             waiting += [(inner, deeper) for _, inner in ir.parts(at)]
 
 
-def trees_in(node: ir.Node, names: tuple[str, ...]) -> Iterator[Expression]:
-    """The expressions of a node under these attributes, and those that a choice depends on."""
-    kinds = (Literal, Field, Context, LengthOf, Operation)
-    for name in names:
-        tree = getattr(node, name, None)
-        if isinstance(tree, kinds):
-            yield tree
-    yield from getattr(node, "on", ())
-
-
-def fixed(node: ir.Node) -> list[ir.Number]:
-    """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
-    match node:
-        case ir.Number():
-            return [] if node.groups else [node]
-        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
-            return fixed(inner)
-        case ir.Constant(node=inner) | ir.Optional(node=inner):
-            return fixed(inner)
-    return []
-
-
-def bare(node: ir.Node) -> ir.Node:
-    """The node under conditions and defaults."""
-    while isinstance(node, (ir.When, ir.WhenMore, ir.Optional)):
-        node = node.node
-    return node
+def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:
+    """The expressions of a node of these roles, and those that a choice depends on."""
+    return (tree for role, tree in ir.expressions(node) if role in roles or role == "on")
 
 
 def whole_number(code: Code, variable: str) -> None:

@@ -100,13 +100,6 @@ def read_by(tree: Expression) -> Iterator[tuple[int, Names]]:
 
 def expressions_of(node: ir.Node) -> list[Expression]:
     """The expressions of a node itself that decide what its bytes are."""
-    match node:
-        case ir.Blob(length=length, filler=False) if length is not None and not isinstance(length, ir.Number):
-            return [length]
-        case ir.Several(count=count, announced=announced):
-            return [tree for tree in (count, announced) if tree is not None and not isinstance(tree, ir.Number)]
-        case ir.When(condition=condition) | ir.Either(condition=condition):
-            return [condition]
-        case ir.Choice(on=on) | ir.Packed(on=on):
-            return list(on)
-    return []
+    if isinstance(node, ir.Blob) and node.filler:
+        return []
+    return [tree for role, tree in ir.expressions(node) if role not in ("value", "default", "size")]

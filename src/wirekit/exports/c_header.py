@@ -91,7 +91,7 @@ class _Writer:
         self._structs[id(node)] = node, name
         fields, offset = [], 0
         for member in node.members:
-            size = fixed(member.node)
+            size = ir.fixed_size(member.node)
             where = f"{path}.{member.name}"
             if size is None:
                 head = self._length(member, where, offset)
@@ -123,7 +123,7 @@ class _Writer:
                 note = f", enum {table[1]}"
             if isinstance(node, ir.Several):
                 count = int(node.count.value) if isinstance(node.count, Literal) else 0
-                inner = fixed(node.element) or 1
+                inner = ir.fixed_size(node.element) or 1
                 return f"  uint8_t {name}[{count}][{inner}]; /* offset {offset} */"
             node = getattr(node, "number", None) or getattr(node, "node")  # noqa: B009
         if isinstance(node, ir.Structure):
@@ -148,27 +148,3 @@ class _Writer:
 
 def _bits(each: ir.BitField) -> str:
     return f"bit {each.shift}" if each.width == 1 else f"bits {each.shift} to {each.shift + each.width - 1}"
-
-
-def fixed(node: ir.Node) -> int | None:
-    """The bytes that any value of a node takes, or None where they differ."""
-    match node:
-        case ir.Number(size=size, groups=groups):
-            return None if groups else size
-        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
-            return fixed(inner)
-        case ir.Constant(node=inner) | ir.Optional(node=inner):
-            return fixed(inner)
-        case ir.Coded(blob=inner):
-            return fixed(inner)
-        case ir.Blob(length=Literal(value=int(size))):
-            return size
-        case ir.Several(element=element, count=Literal(value=int(count))):
-            size_of_one = fixed(element)
-            return None if size_of_one is None else count * size_of_one
-        case ir.Structure(members=members):
-            sizes = [fixed(member.node) for member in members]
-            return None if None in sizes else sum(size for size in sizes if size is not None)
-        case ir.Ahead():
-            return 0
-    return None

@@ -10,7 +10,6 @@ from io import StringIO
 from wirekit.compiler import ir
 from wirekit.compiler.lower import lower
 from wirekit.errors import Misuse
-from wirekit.exports.c_header import fixed
 from wirekit.exports.missing import Export
 from wirekit.registry import Protocol, Schema, registry
 from wirekit.values import SymbolTable
@@ -93,7 +92,7 @@ def _offsets(lines: list[FieldLine]) -> list[str]:
             at[line.depth + 1] = None
             continue
         at[line.depth + 1] = offset if isinstance(_bare(line.node), Struct) else None
-        size = None if offset is None else fixed(lower(_bare(line.node)))
+        size = None if offset is None else ir.fixed_size(lower(_bare(line.node)))
         at[line.depth] = None if offset is None or size is None else offset + size
     return offsets
 

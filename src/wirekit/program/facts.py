@@ -2,37 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field, fields_of
+from wirekit.compiler.expressions import Field, fields_of
 from wirekit.values import SymbolTable
 
 NARROW = 32  # bits of a number with names, if it fits
-
-
-def expressions_of(node: ir.Node) -> Iterator[Expression]:
-    """The expressions of a node itself."""
-    match node:
-        case ir.Blob(length=length) if length is not None and not isinstance(length, ir.Number):
-            yield length
-        case ir.Several(count=count, announced=announced):
-            if count is not None and not isinstance(count, ir.Number):
-                yield count
-            if announced is not None:
-                yield announced
-        case ir.When(condition=condition) | ir.Either(condition=condition):
-            yield condition
-        case ir.Choice(on=on):
-            yield from on
-        case ir.Constant(value=value):
-            yield value
-        case ir.Optional(default=default):
-            yield default
-        case ir.Packed(on=on, size=size):
-            yield from on
-            if size is not None:
-                yield size
 
 
 def reach(node: ir.Node, known: dict[int, int]) -> int:
@@ -42,7 +16,7 @@ def reach(node: ir.Node, known: dict[int, int]) -> int:
         known: takes the results by a node's id; one for all calls about a layout.
     """
     if id(node) not in known:
-        fields: list[Field] = [field for tree in expressions_of(node) for field in fields_of(tree)]
+        fields: list[Field] = [field for _, tree in ir.expressions(node) for field in fields_of(tree)]
         most = max((field.up for field in fields), default=-1)
         most = max([most, *(reach(inner, known) for _, inner in ir.parts(node))])
         known[id(node)] = most - isinstance(node, ir.Structure)
@@ -89,30 +63,6 @@ def ranges_of(values: list[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-def fixed_size(node: ir.Node) -> int:
-    """Bytes of a number, whatever it means; 0 for a varint and what is no number."""
-    match node:
-        case ir.Number(size=size, groups=groups):
-            return 0 if groups else size
-        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
-            return fixed_size(inner)
-        case ir.Constant(node=inner) | ir.Optional(node=inner):
-            return fixed_size(inner)
-    return 0
-
-
-def can_be_wrong(node: ir.Node) -> bool:
-    """Whether a number can be wrong by itself."""
-    match node:
-        case ir.Named(closed=closed):
-            return closed
-        case ir.Constant(fatal=fatal, node=inner):
-            return fatal or can_be_wrong(inner)
-        case ir.Optional(node=inner):
-            return can_be_wrong(inner)
-    return False
-
-
 def run_of(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]:
     """How many members from ``index`` on are compared with the limit at once, and their bytes.
 
@@ -123,12 +73,13 @@ def run_of(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]
     for at in range(index, len(node.members)):
         member = node.members[at].node
         begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
-        if not fixed_size(member) or begins:
+        numbers = ir.fixed(member)
+        if not numbers or begins:
             break
         count += 1
-        size += fixed_size(member)
+        size += sum(number.size for number in numbers)
         ends = at in closing or any(measure.at == at and measure.bounds for measure in node.measures)
-        if can_be_wrong(member) or ends:
+        if ir.can_be_wrong(member) or ends:
             break
     return count, size
 

@@ -19,7 +19,6 @@ from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason,
 from wirekit.program.facts import (
     bit_column,
     dtype_of,
-    fixed_size,
     is_verified_only,
     is_wide,
     marked,
@@ -212,7 +211,7 @@ class _Reader(Lists):
     def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:
         if isinstance(node.node, ir.Blob):
             return self.constant_bytes(node, node.node, path, limit, scope)
-        if not fixed_size(node.node) and ir.varying(node.node) is None:
+        if not ir.fixed(node.node) and ir.varying(node.node) is None:
             raise unfit(self.key, path, node, "of a field that is no number")
         value = self.node(node.node, path, limit, scope, checked=checked)
         if value.inside is not None or value.unfit:

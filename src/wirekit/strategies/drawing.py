@@ -14,7 +14,6 @@ from wirekit.errors import WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Choices, Rejected
 from wirekit.strategies.layout import Layout
-from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack, unpack
 from wirekit.wire.stream import Scope, Writer
 
@@ -156,7 +155,7 @@ class Drawing:
 
     def number(self, node: ir.Node, value: Any) -> Any:
         """A number, changed to what is wanted here; moves on."""
-        size = fixed_size(node)
+        size = ir.fixed_size(node)
         if size is None:  # a varint has no bytes that could be laid over
             data = pack(node, value)
             if data is not None and self.overlaid(data) != data:

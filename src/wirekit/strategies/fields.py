@@ -10,7 +10,6 @@ from wirekit.compiler.values import LENGTH, Names, Unknown
 from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import DECIMAL, LARGEST
 from wirekit.strategies.drawing import Drawing
-from wirekit.strategies.nodes import fixed_size
 from wirekit.strategies.packing import pack, size_of
 from wirekit.wire.stream import Scope
 
@@ -58,7 +57,7 @@ class Fields(Drawing):
     def _constant(self, node: ir.Constant, value: Any) -> Any:
         data = pack(node.node, value) if isinstance(value, int) else None
         if data is None:
-            self.advance(fixed_size(node.node))
+            self.advance(ir.fixed_size(node.node))
         else:
             if self.overlaid(data) != data:
                 raise Rejected

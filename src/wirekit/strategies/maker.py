@@ -15,7 +15,7 @@ from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
-from wirekit.strategies.nodes import computed_members, core_of, fixed_size
+from wirekit.strategies.nodes import computed_members, core_of
 from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
 from wirekit.wire.protobuf import Message
@@ -136,7 +136,7 @@ class Maker(Fields, Settling, Messages):
                 inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
                 if member.name in given:
                     item = given[member.name]
-                    self.advance(fixed_size(member.node))
+                    self.advance(ir.fixed_size(member.node))
                 else:
                     self.path.append(member.name)
                     item = self._member(member.name, member.node, inner, inside)
@@ -171,13 +171,13 @@ class Maker(Fields, Settling, Messages):
                 if not present:
                     return
             node = node.node
-        self.advance(fixed_size(node))
+        self.advance(ir.fixed_size(node))
 
     def _member(self, name: str, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
         """A value for a member, or a sign that it is left out, with its default in the scope."""
         leaves = not forced and not self.full and not self.wants and not self.leads(node)
         if leaves and isinstance(node, ir.Optional) and isinstance(node.default, Literal) and self.chance(4):
-            self.advance(fixed_size(node.node))
+            self.advance(ir.fixed_size(node.node))
             default, core = node.default.value, core_of(node)
             if isinstance(core, ir.BitFields):
                 whole = default if isinstance(default, int) else 0
@@ -189,7 +189,7 @@ class Maker(Fields, Settling, Messages):
         except Unknown:
             if not isinstance(node, ir.Constant):
                 raise
-            self.advance(fixed_size(node))  # the encoder knows the field that it follows from
+            self.advance(ir.fixed_size(node))  # the encoder knows the field that it follows from
             return _LEFT_OUT
 
     # Conditions

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Literal
 from wirekit.values import SymbolTable
 
 SIZES = ("too small", "too large", "negative", "huge")
@@ -28,27 +27,6 @@ KINDS = (
 """The names of mutations; which of them occur depends on the schema and on the value."""
 BOMB_CODECS = frozenset(("gzip", "zip", "zlib", "zstd"))
 """Codecs that pack zeros into less than a thousandth, which is more than ``Limits`` grants."""
-
-
-def fixed_size(node: ir.Node) -> int | None:
-    """The size in bytes of a node that always has the same, else None."""
-    match node:
-        case ir.Number(size=size, groups=groups):
-            return None if groups else size
-        case ir.Boolean(number=inner) | ir.Named(number=inner) | ir.BitFields(number=inner):
-            return fixed_size(inner)
-        case ir.Constant(node=inner) | ir.Optional(node=inner):
-            return fixed_size(inner)
-        case ir.Blob(length=Literal(value=int(size))):
-            return size
-        case ir.Coded(blob=blob):
-            return fixed_size(blob)
-        case ir.Ahead():
-            return 0
-        case ir.Structure(members=members):
-            sizes = [fixed_size(member.node) for member in members]
-            return None if None in sizes else sum(size for size in sizes if size is not None)
-    return None
 
 
 def core_of(node: ir.Node) -> ir.Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.strategies.nodes import core_of, fixed_size
+from wirekit.strategies.nodes import core_of
 from wirekit.varints import to_zigzag, write_varint
 
 
@@ -20,7 +20,7 @@ def pack(node: ir.Node, value: Any) -> bytes | None:
             return pack(number, int(value))
         case ir.BitFields(number=number, fields=fields):
             whole = sum(int(value[field.name]) << field.shift for field in fields)
-            return whole.to_bytes(fixed_size(number) or 0, "little" if getattr(number, "little", False) else "big")
+            return whole.to_bytes(ir.fixed_size(number) or 0, "little" if getattr(number, "little", False) else "big")
     return None
 
 

@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown, found_in
 from wirekit.strategies.drawing import Drawing
-from wirekit.strategies.nodes import computed_members, core_of, fixed_size
+from wirekit.strategies.nodes import computed_members, core_of
 from wirekit.strategies.packing import pack, unpack
 from wirekit.strategies.plan import Branch, Decision, not_known, outcomes
 from wirekit.wire.stream import Scope
@@ -146,7 +146,7 @@ class Settling(Drawing):
         at = 0
         for member in node.members:
             offsets[member.name] = at
-            size = fixed_size(member.node)
+            size = ir.fixed_size(member.node)
             if size is None:
                 break
             at += size
@@ -155,7 +155,7 @@ class Settling(Drawing):
     def _wanted(self, node: ir.Structure, names: Names, pool: list[Any], offset: int) -> list[Any]:
         """The candidates that agree with wanted bytes, or just what these say."""
         member = next(member for member in node.members if member.name == names[0])
-        size = fixed_size(member.node)
+        size = ir.fixed_size(member.node)
         if not size:
             return pool
         blank, filled = self.overlaid(bytes(size), offset), self.overlaid(b"\xff" * size, offset)
@@ -184,7 +184,7 @@ class Settling(Drawing):
             case ir.Structure(members=members):
                 computed = computed_members(node)
                 for index, member in enumerate(members):
-                    size = fixed_size(member.node)
+                    size = ir.fixed_size(member.node)
                     if index in computed and self.overlaid(bytes(size or 1), offset) != bytes(size or 1):
                         return False
                     if not self._fits(member.node, offset):

@@ -8,9 +8,10 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
 from wirekit.compiler.rows.build_state import Unit, flag, integer, octets, real, sequence
-from wirekit.compiler.source import Generator, Scope, Unusual, bare, missing, trees_in, whole_number
+from wirekit.compiler.source import Generator, Scope, Unusual, missing, trees_in, whole_number
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
@@ -47,9 +48,7 @@ class Plain(Generator):
 
     @staticmethod
     def _trees(node: ir.Node) -> Iterator[Expression]:
-        length = ("length",) if isinstance(node, ir.Blob) else ()
-        value = ("value",) if isinstance(node, ir.Constant) else ()
-        return trees_in(node, ("condition", "default", *length, *value))
+        return trees_in(node, ("condition", "default", "length", "value"))
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         """Writes a node of any kind."""

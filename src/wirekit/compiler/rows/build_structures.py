@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
+from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
 from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
-from wirekit.compiler.source import Scope, bare, put_told
+from wirekit.compiler.source import Scope, put_told
 from wirekit.values import record_type
 from wirekit.wire.derived import innermost_first
 

@@ -224,8 +224,7 @@ class Writing(Generator):
 
     @staticmethod
     def _trees(node: ir.Node) -> Iterator[Expression]:
-        constant = ("value",) if isinstance(node, ir.Constant) else ()
-        return trees_in(node, ("condition", "length", "count", "announced", "size", *constant))
+        return trees_in(node, ("condition", "length", "count", "announced", "size", "value"))
 
     def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
         """Writes a node of any kind."""

@@ -21,12 +21,13 @@ import functools
 from wirekit.codings import read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
+from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.blobs import Blobs
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Scope, Unusual, fixed, is_large, nullable
+from wirekit.compiler.source import Scope, Unusual, is_large, nullable
 from wirekit.errors import Misuse
 from wirekit.wire.references import referred
 

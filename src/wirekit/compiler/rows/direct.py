@@ -13,10 +13,11 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.generated import by_key
+from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
 from wirekit.compiler.rows.build_state import Unit
-from wirekit.compiler.source import Scope, Unusual, bare, trees_in
+from wirekit.compiler.source import Scope, Unusual, trees_in
 from wirekit.wire.references import referred
 
 

@@ -14,9 +14,10 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.generated import by_key
+from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_plain import bits_opener, opened_bits
 from wirekit.compiler.rows.build_structures import PLAIN
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, bare, is_large, missing, trees_in
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.compressed import Opened

@@ -6,8 +6,9 @@ import struct
 from collections.abc import Callable
 
 from wirekit.compiler import ir
+from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Guess, Place, Writing
-from wirekit.compiler.source import Scope, bare, fixed
+from wirekit.compiler.source import Scope
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable, record_type
 from wirekit.varints import SHORT, from_zigzag, read_varint, varint_size

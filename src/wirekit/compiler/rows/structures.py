@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
+from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.source import Scope, bare, conditional, fixed, put_told
+from wirekit.compiler.source import Scope, conditional, put_told
 from wirekit.values import record_type
 
 
@@ -275,7 +276,7 @@ class Structures(Numbers):
             member = node.members[at].node
             offset += sum(number.size for number in fixed(member))
             measured = any(measure.at == at and measure.bounds for measure in node.measures)
-            if measured or _refusing(member):
+            if measured or ir.can_be_wrong(member):
                 return offset
         return 0
 
@@ -442,15 +443,3 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
 def _keep(kept: str, name: str) -> str:
     """Notes that a length is to be written as it stands."""
     return f"{kept} = [*({kept} or ()), {name!r}]"
-
-
-def _refusing(node: ir.Node) -> bool:
-    """Whether a number can be wrong by itself."""
-    match node:
-        case ir.Named(closed=closed, number=inner):
-            return closed or _refusing(inner)
-        case ir.Constant(fatal=fatal):
-            return fatal
-        case ir.Optional(node=inner) | ir.Boolean(number=inner) | ir.BitFields(number=inner):
-            return _refusing(inner)
-    return False

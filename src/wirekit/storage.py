@@ -83,7 +83,7 @@ def local(name: str | os.PathLike[str]) -> str:
     return unquote(parts.path)
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a URI points: a file system, the path in it, and which part of that path stands for which of the URI."""
 
     system: Any
@@ -96,7 +96,7 @@ class _Place(NamedTuple):
         return self.head + path[len(self.prefix) :]
 
 
-def _place(uri: str) -> _Place:
+def place_of(uri: str) -> Place:
     """Where a URI points.
 
     Raises:
@@ -117,7 +117,7 @@ def _place(uri: str) -> _Place:
         raise (lacking(uri, error) if isinstance(error, ModuleNotFoundError) else Misuse(f"{uri}: {error}")) from error
     # The file system of abfs://CONTAINER@ACCOUNT has the containers at its top, that of hdfs://HOST has files.
     prefix = "" if scheme in _WITHOUT_BUCKETS else netloc.partition("@")[0]
-    return _Place(system, f"{prefix}{slash}{key}", prefix, uri[: len(scheme) + 3 + len(netloc)])
+    return Place(system, f"{prefix}{slash}{key}", prefix, uri[: len(scheme) + 3 + len(netloc)])
 
 
 def _settings() -> dict[str, str]:
@@ -189,7 +189,7 @@ def status(name: str) -> Status:
     if not is_remote(name):
         about = os.stat(local(name))
         return Status(name, about.st_size, about.st_mtime_ns)
-    place = _place(name)
+    place = place_of(name)
     with failures(name):
         info = place.system.get_file_info(place.path)
         if not info.is_file:
@@ -213,7 +213,7 @@ def objects(uri: str) -> list[Status]:
         Misuse: nothing matches the glob.
         OSError: there is nothing of that name, or it cannot be reached.
     """
-    place = _place(uri)
+    place = place_of(uri)
     path, magic = place.path, _MAGIC.search(place.path, len(place.prefix))
     folder = path[: magic.start()].rpartition("/")[0] if magic else path.rstrip("/")
     with failures(uri):
@@ -257,7 +257,7 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
     text = os.fspath(name)
     if not is_remote(text):
         return open(local(text), "rb")
-    place = _place(text)
+    place = place_of(text)
     with failures(text):
         file = place.system.open_input_file(place.path)
         return BufferedReader(RangedFile(text, file, file.size()), CHUNK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = "wirekit: in quarantine: 153 bytes in 2 pieces\n"
     assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, said)
-    status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw")
+    status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw", "--replace")
     assert (status, err) == (1, said)
     assert {row["raw"] for row in rows(tmp_path, "quarantine")} == {None}
 
@@ -60,7 +61,7 @@ def test_a_failed_check_fails_only_when_strict(tmp_path: Path, capsys: pytest.Ca
     segment.write_bytes(data)
     said = "wirekit: 1 check failed: crc32 ×1\n"
     assert run(capsys, segment, "-o", tmp_path / "out")[::2] == (0, said)
-    assert run(capsys, segment, "-o", tmp_path / "out", "--strict")[::2] == (1, said)
+    assert run(capsys, segment, "-o", tmp_path / "out", "--strict", "--replace")[::2] == (1, said)
 
 
 def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,9 @@ def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.C
 def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--protocol", "joyqueue")
     assert "joyqueue ×1" in out
-    _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4")
+    status, _, err = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4")
+    assert (status, "with other options (protocol: 'joyqueue', ports: {})" in err) == (2, True)
+    _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4", "--replace")
     assert "jmq4 ×1" in out
 
 
@@ -107,13 +110,36 @@ def test_what_makes_no_sense(
 
 
 def test_standard_input(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "wirekit", "pipeline", "-", "--output", str(tmp_path)]
+    command = [sys.executable, "-m", "wirekit", "pipeline", "-", "--replace", "--output", str(tmp_path)]
     with BATCH.open("rb") as capture:
         ended = subprocess.run(command, stdin=capture, capture_output=True, text=True, check=False)
     piped = subprocess.run(command, input=BATCH.read_bytes(), capture_output=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, piped.stdout.decode(), "")
     (known,) = json.loads((tmp_path / "manifest.json").read_text())["inputs"]
     assert (known["file"], known["size"]) == ("-", BATCH.stat().st_size)
+
+
+def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """2,000 captures: half are empty, and each tenth is none. The table ``inputs`` has them all."""
+    (tmp_path / "captures").mkdir()
+    header = BATCH.read_bytes()[:24]
+    for number in range(2000):
+        letters = "".join(chr(97 + number // 26**place % 26) for place in range(3))
+        content = f"not a capture, {number}".encode() if number % 10 == 0 else header + b"x" * (number % 2)
+        (tmp_path / "captures" / f"{letters}.pcap").write_bytes(content)
+    shutil.copy(KAFKA, tmp_path / "captures")
+    status, out, err = run(capsys, tmp_path / "captures", "-o", tmp_path / "out")
+    assert status == 1
+    assert out.startswith("all 2,001 files\n")
+    assert "not all read   1,200 files" in out
+    assert "and 1,190 more files not read; the table inputs has all\n" in err
+    assert out.count("\n") + err.count("\n") <= 40
+    found = rows(tmp_path / "out", "inputs")
+    assert (len(found), sum(row["unreadable"] is not None for row in found)) == (2001, 200)
+    assert sum(row["damaged"] is not None for row in found) == 1000
+    status, out, err = run(capsys, tmp_path / "captures", "-o", tmp_path / "out")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{tmp_path / 'out'} has 2,001 files already\n")
 
 
 @pytest.mark.parametrize(

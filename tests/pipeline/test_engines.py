@@ -186,7 +186,7 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
         yield
 
     with pytest.raises(Exception, match="disk full"):
-        pipeline.run(job, tmp_path, spark, task=broken)
+        pipeline.run(job, tmp_path, spark, task=broken, replace=True)
     assert tables(tmp_path) == before
     assert manifest(tmp_path)["engine"] == "serial"
     assert not (tmp_path / ".wirekit").exists()

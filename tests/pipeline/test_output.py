@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from wirekit.errors import Misuse
+from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.output import Output
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
@@ -37,9 +38,21 @@ def attempt(output: Output, task: int, name: str, *offsets: int) -> Manifest:
         return Manifest.loads(sink.finish(summary).dumps())
 
 
+ABOUT = {"wirekit": "", "engine": "", "configuration": {}, "inputs": [], "changed_while_read": [], "summary": {}}
+
+
 def publish(path: Path, *offsets: int) -> dict[str, Any]:
+    """A lake of one bundle."""
     with Output(path) as output:
-        return output.commit([attempt(output, 0, "only", *offsets)], {"inputs": []})
+        output.commit([attempt(output, 0, "only", *offsets)], ABOUT, [*output.commits])
+        return output.finish()
+
+
+def killed(output: Output) -> None:
+    """What the system does with the lock of a process that is killed."""
+    assert isinstance(output.folder, LocalFolder)
+    assert output.folder._lock is not None
+    output.folder._lock.close()
 
 
 def offsets(path: Path) -> list[int]:
@@ -51,13 +64,14 @@ def test_only_the_attempts_that_are_named_count(tmp_path: Path) -> None:
         attempt(output, 0, "dead", 1)
         second = attempt(output, 1, "b", 3, 2)
         first = attempt(output, 0, "a", 5, 4)
-        said = output.commit([second, first], {})
+        output.commit([second, first], ABOUT)
+        said = output.finish()
     assert offsets(tmp_path / "out") == [5, 4, 3, 2]  # by time, which falls as the offset rises
-    assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "manifest.json"])
+    assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "commits", "manifest.json"])
     assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == said
     assert [(file["file"], file["rows"]) for file in said["tables"]["gaps"]["files"]] == [
-        ("gaps/part-00000.parquet", 2),
-        ("gaps/part-00001.parquet", 2),
+        ("gaps/part-00000-00000.parquet", 2),
+        ("gaps/part-00000-00001.parquet", 2),
     ]
     assert said["tables"]["frames"]["rows"] == 0
 
@@ -65,18 +79,81 @@ def test_only_the_attempts_that_are_named_count(tmp_path: Path) -> None:
 def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
     publish(tmp_path / "out", 1)
     for name, table in OUTPUTS.items():
-        assert pq.read_schema(tmp_path / "out" / name / "part-00000.parquet").equals(table.schema)
+        assert pq.read_schema(tmp_path / "out" / name / "part-00000-00000.parquet").equals(table.schema)
+
+
+def test_bundles_are_added(tmp_path: Path) -> None:
+    for number in (1, 2):
+        with Output(tmp_path) as output:
+            said = output.commit([attempt(output, 0, "only", number)], ABOUT)
+            assert said["bundle"] == number - 1
+            output.finish()
+    assert offsets(tmp_path) == [1, 2]
+    assert sorted(os.listdir(tmp_path / "commits")) == ["00000.json", "00001.json"]
+    assert os.listdir(tmp_path / "quarantine") == ["part-00000-00000.parquet"]  # one without rows is enough
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["bundles"], manifest["tables"]["gaps"]["rows"]) == ([0, 1], 2)
+
+
+@pytest.mark.parametrize("moved", range(14))
+def test_moves_that_a_killed_run_has_left_are_made(tmp_path: Path, moved: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(tmp_path, 1)
+    move = LocalFolder.move
+    made: list[str] = []
+
+    def dying(self: LocalFolder, source: str, target: str) -> None:
+        if len(made) == moved:
+            raise KeyboardInterrupt  # as a kill: nothing is taken back
+        made.append(target)
+        move(self, source, target)
+
+    monkeypatch.setattr(LocalFolder, "move", dying)
+    output = Output(tmp_path)
+    output.__enter__()
+    with pytest.raises(KeyboardInterrupt):
+        output.commit([attempt(output, 0, "only", 3, 2)], ABOUT, [0])
+    killed(output)
+    monkeypatch.undo()
+    with Output(tmp_path) as output:
+        assert list(output.commits) == [1]
+        output.finish()
+    assert offsets(tmp_path) == [3, 2]
+    assert sorted(os.listdir(tmp_path)) == sorted([*TABLES, "commits", "manifest.json"])
+    assert all(len(os.listdir(tmp_path / name)) == 1 for name in (*TABLES, "commits"))
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        ["../precious", "gaps/part-00000-00000.parquet"],
+        [".wirekit/../../precious", ".wirekit/a"],
+        [".wirekit/lock", "a"],
+    ],
+)
+def test_moves_out_of_the_folder_are_refused(tmp_path: Path, move: list[str]) -> None:
+    (tmp_path / "precious").write_text("mine")
+    out = tmp_path / "out"
+    publish(out, 1)
+    (out / ".wirekit").mkdir()
+    (out / ".wirekit" / "lock").write_bytes(b"wirekit tables\n")
+    (out / ".wirekit" / "moves.json").write_text(json.dumps([move]))
+    before = contents(tmp_path)
+    with pytest.raises(Misuse, match="not wirekit's"), Output(out):
+        pass
+    assert {name: each for name, each in contents(tmp_path).items() if "lock" not in name} == {
+        name: each for name, each in before.items() if "lock" not in name
+    }
 
 
 def test_two_attempts_of_one_task_are_refused(tmp_path: Path) -> None:
     with Output(tmp_path / "out") as output:
         both = [attempt(output, 0, "a", 1), attempt(output, 0, "b", 1)]
         with pytest.raises(Misuse, match="two attempts"):
-            output.commit(both, {})
+            output.commit(both, ABOUT)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_new_run_replaces_an_old_one_when_it_is_complete(tmp_path: Path) -> None:
+def test_a_new_bundle_replaces_an_old_one_when_it_is_complete(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     (tmp_path / "notes.txt").write_text("mine")
 
@@ -99,8 +176,7 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     output = Output(tmp_path / "out")
     output.__enter__()
     attempt(output, 0, "a", 2)
-    assert output._lock is not None
-    output._lock.close()
+    killed(output)
     publish(tmp_path / "out", 3)
     assert offsets(tmp_path / "out") == [3]
     assert not (tmp_path / "out" / ".wirekit").exists()
@@ -116,14 +192,14 @@ def test_a_run_that_fails_removes_only_what_it_made(tmp_path: Path) -> None:
 
 def test_a_failed_move_leaves_the_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(tmp_path, 1)
-    rename = Path.rename
+    move = LocalFolder.move
 
-    def full(self: Path, target: Path) -> Path:
-        if self.match("*/new/quarantine"):
+    def full(self: LocalFolder, source: str, target: str) -> None:
+        if target == "quarantine/part-00001-00000.parquet":
             raise OSError(28, "No space left on device")
-        return rename(self, target)
+        move(self, source, target)
 
-    monkeypatch.setattr(Path, "rename", full)
+    monkeypatch.setattr(LocalFolder, "move", full)
     with pytest.raises(OSError, match="No space"):
         publish(tmp_path, 2)
     assert offsets(tmp_path) == [1]
@@ -148,7 +224,7 @@ def test_a_foreign_file_among_the_parts_is_refused(tmp_path: Path) -> None:
         pass
 
 
-LINKED = [".wirekit", "manifest.json", "frames", ".wirekit/lock"]
+LINKED = [".wirekit", "manifest.json", "frames", "commits", ".wirekit/lock"]
 
 
 @pytest.mark.parametrize("name", LINKED)
@@ -191,10 +267,9 @@ def test_links_inside_what_a_killed_run_left_are_not_followed(tmp_path: Path) ->
     (tmp_path / "precious" / "file").write_text("mine")
     output = Output(tmp_path / "out")
     output.__enter__()
-    (output.attempts / "link").symlink_to(tmp_path / "precious")
+    Path(output.attempts, "link").symlink_to(tmp_path / "precious")
     (tmp_path / "out" / ".wirekit" / "link").symlink_to(tmp_path / "precious")
-    assert output._lock is not None
-    output._lock.close()
+    killed(output)
     publish(tmp_path / "out", 3)
     assert (tmp_path / "precious" / "file").read_text() == "mine"
     assert offsets(tmp_path / "out") == [3]
@@ -228,16 +303,11 @@ def test_a_file_is_no_directory(tmp_path: Path) -> None:
         pass
 
 
-def test_a_url_is_no_directory() -> None:
-    with pytest.raises(Misuse, match="is a URL"):
-        Output("s3://bucket/tables")
-
-
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
     with Output(tmp_path) as output:
         with pytest.raises(Misuse, match="another run"), Output(tmp_path):
             pass
-        output.commit([attempt(output, 0, "a", 1)], {})
+        output.commit([attempt(output, 0, "a", 1)], ABOUT)
     assert offsets(tmp_path) == [1]
 
 
@@ -252,7 +322,7 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
             for start in range(0, 1000, 10):
                 sink.write("messages", batch.slice(start, 10))
             manifest = sink.finish(Summary())
-        said = output.commit([manifest], {})
+        said = output.commit([manifest], ABOUT)
     files = said["tables"]["messages"]["files"]
     assert len(files) >= 4
     seen = []

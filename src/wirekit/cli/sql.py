@@ -75,8 +75,8 @@ def command(
     need("wirekit sql", "duckdb", "pyarrow")
     from wirekit.pipeline.output import is_lake
 
-    lakes = [Path(path) for path in paths if is_lake(path)]
-    others = [path for path in paths if Path(path) not in lakes]
+    lakes = [path for path in paths if is_lake(path)]
+    others = [path for path in paths if path not in lakes]
     with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:
         return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to)
 
@@ -88,7 +88,7 @@ def _form_of(to: str | None) -> str:
     return "table" if on_terminal() and not to else "json"
 
 
-def _answer(query: str, job: Job, lakes: list[Path], form: str, to: str | None) -> int:
+def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -> int:
     import duckdb
     import pyarrow as pa
 

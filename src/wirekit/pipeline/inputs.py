@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -171,6 +171,16 @@ def captures(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
     return [tuple(parts) for _, parts in groupby(inputs, key=attrgetter("capture"))]
 
 
+def renumbered(captures: Iterable[Sequence[Input]]) -> tuple[Input, ...]:
+    """The files of some captures, with numbers from 0."""
+    inputs: list[Input] = []
+    for files in captures:
+        first = len(inputs)
+        for each in files:
+            inputs.append(replace(each, number=len(inputs), first=first if len(inputs) > first else None))
+    return tuple(inputs)
+
+
 def stored_kind(name: str) -> str:
     """The key of the layout that a file of this name has, ``CAPTURE`` if it is no stored file's name."""
     base = os.path.basename(name)
@@ -242,16 +252,18 @@ class Identification:
         self._pool.shutdown(cancel_futures=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """For the manifest, a file each: file, capture, size in bytes, mtime, sha256.
+        """For the commit, a file each: file, path, capture, size in bytes, mtime, mtime_ns, sha256.
 
         ``sha256`` is null of a file that cannot be read, and of an object of an object store: it would be read twice.
         """
         return [
             {
                 "file": each.name,
+                "path": each.path,
                 "capture": self._inputs[each.capture].name,
                 "size": each.size,
                 "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
+                "mtime_ns": each.mtime_ns,
                 "sha256": digest.result(),
             }
             for each, digest in zip(self._inputs, self._digests, strict=True)

@@ -1,224 +1,322 @@
-"""The directory of tables: who may write it, and how a finished run becomes visible.
+"""The folder of tables: who may write it, and how bundles become visible.
 
-A run works in ``OUTPUT/.wirekit`` and holds a lock there. When all of it is complete, the tables of an earlier run move
-out, the new ones move in, ``manifest.json`` last; then ``.wirekit`` goes away. A directory without ``manifest.json`` is
-not done. A directory that no run made is refused before anything is read; what else is in one that a run made stays.
+A lake is a folder with a folder of Parquet files a table, ``commits/`` with a file a bundle, and ``manifest.json``,
+which says what all of them say. A run works in ``.wirekit`` there and holds a lock. What a bundle's tasks have written
+there is moved to the tables, its commit last. The moves are written down first (``.wirekit/moves.json``): of a run that
+is killed among them, the next one makes those that are missing. One that is killed earlier leaves nothing but what the
+next one removes. A table of which no commit tells is never there for longer than such moves take.
 
-Nothing outside the directory is ever changed: a symbolic link at a name that a run writes to is refused. What an
-earlier run left in ``.wirekit`` is removed only if the lock file there carries the mark of a run.
+A folder that no run made is refused before anything is read; what else is in one that a run made stays. Nothing outside
+of it is ever changed: a symbolic link at a name that a run writes to is refused. What an earlier run left in
+``.wirekit`` is removed only if the lock file there carries the mark of a run.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import IO, Any
-
-import pyarrow.parquet as pq
+from typing import Any
 
 from wirekit.errors import Misuse
+from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
 from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
+COMMITS = "commits"
 WORK = ".wirekit"
 LOCK = "lock"
 MARK = b"wirekit tables\n"
 """What the lock file says from the moment when a run puts anything beside it."""
-_PART = re.compile(r"part-\d{5,}\.parquet")
+_ATTEMPTS, _OLD, _MOVES = f"{WORK}/attempts", f"{WORK}/old", f"{WORK}/moves.json"
+_PART = re.compile(r"part(?:-\d{5,}){1,2}\.parquet")
+_COMMIT = re.compile(r"\d{5,}\.json")
+_LOCKS = re.compile(rf"{LOCK}(?:-[0-9a-f]{{32}})?")
+
+Moves = list[tuple[str, str]]
 
 
 class Output:
-    """The output directory of one run, claimed for as long as the block lasts.
+    """The output of one run, claimed for as long as the block lasts.
 
     Args:
-        path: of the directory; made if it does not exist.
+        path: of the folder, or its URI; made if it does not exist.
+
+    Attributes:
+        commits: {number of a bundle: what its commit says}, as the folder has them.
 
     Raises:
-        Misuse: for a URL; on entering, when the directory holds something that is not wirekit's, or another run
-            writes to it.
+        Misuse: on entering, when the folder holds something that is not wirekit's, or another run writes to it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        if "://" in os.fspath(path):
-            raise Misuse(f"{os.fspath(path)} is a URL; pass a directory, and on a cluster one that all workers see")
-        self.path = Path(path).absolute()
-        self._work = self.path / WORK
-        self._lock: IO[bytes] | None = None
+        self.folder: Folder = folder(path)
+        self.commits: dict[int, dict[str, Any]] = {}
         self._made = False
 
     @property
-    def attempts(self) -> Path:
-        """Where each attempt of a task makes its directory."""
-        return self._work / "attempts"
+    def is_of_another_version(self) -> bool:
+        """Whether the tables have no commits, as earlier versions wrote them."""
+        return not self.commits and self.folder.kind(MANIFEST) == "file"
+
+    @property
+    def attempts(self) -> str:
+        """Where each attempt of a task makes its folder: a path, or a URI."""
+        return f"{self.folder.name}/{_ATTEMPTS}"
 
     def __enter__(self) -> Output:
-        _refuse_foreign(self.path)
-        self._made = not self.path.exists()
-        self.path.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            self._work.mkdir()
-        self._lock = _locked(self._work / LOCK, self.path)
-        self._remove_leftovers()
-        self.attempts.mkdir()
+        kind = self.folder.kind("")
+        _refuse_foreign(self.folder, kind)
+        self._made = not kind
+        self.folder.make(WORK)
+        self.folder.lock(f"{WORK}/{LOCK}", MARK)
+        try:
+            self._begin()
+        except BaseException:
+            self.folder.unlock(f"{WORK}/{LOCK}")
+            raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def _begin(self) -> None:
+        if self.folder.kind(_MOVES) == "file":
+            self._move([(str(source), str(target)) for source, target in json.loads(self.folder.read(_MOVES))])
         self._remove_leftovers()
-        with contextlib.suppress(OSError):
-            (self._work / LOCK).unlink()
-            self._work.rmdir()
-        if self._lock is not None:
-            self._lock.close()
-        if self._made:
-            with contextlib.suppress(OSError):
-                self.path.rmdir()  # only when nothing was committed is it empty
+        self.commits = read_commits(self.folder)
+        self.folder.make(_ATTEMPTS)
 
-    def commit(self, manifests: Iterable[Manifest], about: Mapping[str, Any]) -> dict[str, Any]:
-        """Makes the files of these attempts, and no others, the tables.
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            if self.folder.kind(_MOVES) != "file":  # else the next run needs what they name
+                self._remove_leftovers()
+        self.folder.unlock(f"{WORK}/{LOCK}")
+        if self._made:
+            self.folder.remove_empty()  # nothing was committed
+
+    def commit(
+        self, manifests: Iterable[Manifest], about: Mapping[str, Any], replaces: Iterable[int] = ()
+    ) -> dict[str, Any]:
+        """Makes the files of these attempts, and no others, a bundle of the tables.
 
         Args:
             manifests: one of each task, in any order.
-            about: what the manifest says besides (inputs, configuration, summary).
+            about: what the commit says besides (inputs, configuration, summary).
+            replaces: the bundles whose rows go away.
 
         Returns:
-            What ``manifest.json`` says.
+            What the bundle's commit says.
 
         Raises:
             Misuse: two attempts of one task.
         """
-        tables = self._collect(sorted(manifests, key=lambda manifest: manifest.task))
-        said = {"format": FORMAT, "version": VERSION, **about, "tables": tables}
-        written = self._work / MANIFEST
-        with open(written, "w", encoding="utf-8") as file:
-            json.dump(said, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        self._swap()
-        written.rename(self.path / MANIFEST)
-        return said
-
-    def _remove_leftovers(self) -> None:
-        """Removes what a run, this one or an earlier one, has in ``.wirekit`` besides the lock."""
-        for name in os.listdir(self._work):
-            path = self._work / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            elif name != LOCK:
-                path.unlink()
-
-    def _collect(self, manifests: list[Manifest]) -> dict[str, Any]:
-        """Moves the files of the attempts to ``.wirekit/new``, in the order of their tasks."""
+        manifests, replaces = sorted(manifests, key=lambda manifest: manifest.task), sorted(replaces)
         tasks = [manifest.task for manifest in manifests]
         if len(set(tasks)) < len(tasks):
             raise Misuse("two attempts of one task; pass the manifest of the one that counts")
+        number = max(self.commits, default=-1) + 1
+        remaining = [commit for other, commit in self.commits.items() if other not in replaces]
+        tables, moves = self._tables(number, manifests, remaining)
+        said = {"format": FORMAT, "version": VERSION, "bundle": number, **about, "tables": tables}
+        self.folder.write(f"{WORK}/commit.json", _text(said))
+        moves = [*self._removals(replaces), *moves, (f"{WORK}/commit.json", _commit_path(number))]
+        for name in (COMMITS, _OLD, *OUTPUTS):
+            self.folder.make(name)
+        self.folder.write(_MOVES, json.dumps(moves).encode())
+        self._move(moves)
+        for each in replaces:
+            del self.commits[each]
+        self.commits[number] = said
+        self._remove_leftovers()
+        self.folder.make(_ATTEMPTS)
+        return said
+
+    def finish(self) -> dict[str, Any]:
+        """Writes ``manifest.json``, which says what all commits say, unless it says so already; gives it."""
+        said = merged(self.commits.values())
+        if self.folder.kind(MANIFEST) == "file" and json.loads(self.folder.read(MANIFEST)) == said:
+            return said
+        self.folder.write(f"{WORK}/{MANIFEST}", _text(said))
+        self.folder.move(f"{WORK}/{MANIFEST}", MANIFEST)
+        return said
+
+    def _tables(
+        self, number: int, manifests: list[Manifest], remaining: list[dict[str, Any]]
+    ) -> tuple[dict[str, Any], Moves]:
+        """What the commit says of the tables, and the moves of their files, in the order of their tasks."""
         files: dict[str, list[tuple[str, WrittenFile]]] = {name: [] for name in OUTPUTS}
         for manifest in manifests:
             for file in manifest.files:
-                files[file.table].append((manifest.attempt, file))
+                files[file.table].append((f"{_ATTEMPTS}/{manifest.attempt}", file))
         tables: dict[str, Any] = {}
+        moves: Moves = []
         for table, parts in files.items():
-            folder = self._work / "new" / table
-            folder.mkdir(parents=True)
+            if not parts and not any(commit["tables"][table]["files"] for commit in remaining):
+                size = self.folder.write_table(f"{_ATTEMPTS}/{table}.parquet", empty_table(table), compression="zstd")
+                parts.append((_ATTEMPTS, WrittenFile(table, f"{table}.parquet", 0, size)))
             rows = []
-            for number, (attempt, file) in enumerate(parts):
-                name = f"part-{number:05}.parquet"
-                (self.attempts / attempt / file.name).rename(folder / name)
-                rows.append({"file": f"{table}/{name}", "rows": file.rows, "bytes": file.bytes})
-            if not rows:
-                path = folder / "part-00000.parquet"
-                pq.write_table(empty_table(table), path, compression="zstd")
-                rows.append({"file": f"{table}/{path.name}", "rows": 0, "bytes": path.stat().st_size})
+            for place, (attempt, file) in enumerate(parts):
+                target = f"{table}/part-{number:05}-{place:05}.parquet"
+                moves.append((f"{attempt}/{file.name}", target))
+                rows.append({"file": target, "rows": file.rows, "bytes": file.bytes})
             tables[table] = {"rows": sum(row["rows"] for row in rows), "files": rows}
-        return tables
+        return tables, moves
 
-    def _swap(self) -> None:
-        """The tables of an earlier run out, its manifest first; the new ones in."""
-        new, old = self._work / "new", self._work / "old"
-        old.mkdir()
-        moves = [(self.path / name, old / name) for name in (MANIFEST, *OUTPUTS) if (self.path / name).exists()]
-        moves += [(new / name, self.path / name) for name in OUTPUTS]
-        done: list[tuple[Path, Path]] = []
+    def _removals(self, replaces: list[int]) -> Moves:
+        """The moves of what bundles have out of the tables; with all of them goes what earlier versions wrote."""
+        names = [_commit_path(each) for each in replaces]
+        names += [
+            file["file"]
+            for each in replaces
+            for table in self.commits[each]["tables"].values()
+            for file in table["files"]
+        ]
+        if len(replaces) == len(self.commits):
+            names = [name for name in names if name.startswith(COMMITS)]
+            names += [f"{table}/{name}" for table in OUTPUTS for name in self.folder.names(table)]
+        return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in names]
+
+    def _move(self, moves: Moves) -> None:
+        """Makes moves that are written down; those that cannot be finished are taken back."""
+        done: Moves = []
         try:
             for source, target in moves:
-                source.rename(target)
-                done.append((source, target))
+                _check_move(source, target)
+                if self.folder.kind(source) == "file":
+                    self.folder.move(source, target)
+                    done.append((source, target))
         except OSError:
             for source, target in reversed(done):
-                target.rename(source)
+                self.folder.move(target, source)
+            self.folder.remove(_MOVES)
             raise
+        self.folder.remove(_MOVES)
+
+    def _remove_leftovers(self) -> None:
+        """Removes what a run, this one or an earlier one, has in ``.wirekit`` besides the lock."""
+        for name in self.folder.names(WORK):
+            if not _LOCKS.fullmatch(name):
+                self.folder.remove(f"{WORK}/{name}")
 
 
 def is_lake(path: str | os.PathLike[str]) -> bool:
-    """Whether a directory has the tables of a run that is complete."""
-    return _is_manifest(Path(path) / MANIFEST)
+    """Whether a folder has the tables of a run."""
+    try:
+        found = folder(path)
+        return _is_manifest(found) or bool(read_commits(found))
+    except (OSError, ValueError):
+        return False
 
 
-def _refuse_foreign(path: Path) -> None:
-    """The directory must be empty or a run's, and what a new run would replace must be what a run writes."""
-    if not path.exists():
+def lake_files(path: str | os.PathLike[str], table: str) -> list[str]:
+    """The names of a table's files in a lake, as its commits tell them."""
+    found = folder(path)
+    commits = read_commits(found)
+    if not commits:  # of an earlier version
+        return [f"{found.name}/{table}/{name}" for name in found.names(table) if _PART.fullmatch(name)]
+    files = [file["file"] for _, commit in sorted(commits.items()) for file in commit["tables"][table]["files"]]
+    return [f"{found.name}/{name}" for name in files]
+
+
+def read_commits(found: Folder) -> dict[int, dict[str, Any]]:
+    """What the commits of a lake say, by the number of the bundle."""
+    commits = {}
+    for name in found.names(COMMITS):
+        if _COMMIT.fullmatch(name):
+            commits[int(name.partition(".")[0])] = json.loads(found.read(f"{COMMITS}/{name}"))
+    return commits
+
+
+def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What commits say together."""
+    ordered = sorted(commits, key=lambda commit: commit["bundle"])
+    tables = {
+        name: {
+            "rows": sum(commit["tables"][name]["rows"] for commit in ordered),
+            "files": [file for commit in ordered for file in commit["tables"][name]["files"]],
+        }
+        for name in OUTPUTS
+    }
+    summaries = {name: each for commit in ordered for name, each in commit["summary"].items()}
+    return {
+        **{name: ordered[-1][name] for name in ("format", "version", "wirekit", "engine", "configuration")},
+        "bundles": [commit["bundle"] for commit in ordered],
+        "inputs": [each for commit in ordered for each in commit["inputs"]],
+        "changed_while_read": [each for commit in ordered for each in commit["changed_while_read"]],
+        "summary": {name: summaries[name] for name in sorted(summaries)},
+        "tables": tables,
+    }
+
+
+def _commit_path(number: int) -> str:
+    return f"{COMMITS}/{number:05}.json"
+
+
+def _text(said: Mapping[str, Any]) -> bytes:
+    return (json.dumps(said, indent=1) + "\n").encode()
+
+
+def _check_move(source: str, target: str) -> None:
+    """Moves are among the names of a lake, whoever wrote them down."""
+    for path in (source, target):
+        above, _, base = path.rpartition("/")
+        inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")
+        part = above in OUTPUTS and _PART.fullmatch(base)
+        if not (inside or part or (above == COMMITS and _COMMIT.fullmatch(base))):
+            raise Misuse(f"{_MOVES} names {path}, which is not wirekit's; remove {WORK}")
+
+
+def _refuse_foreign(found: Folder, kind: str) -> None:
+    """The folder must be empty or a run's, and what a run would replace must be what a run writes."""
+    if not kind:
         return
-    if not path.is_dir():
-        raise Misuse(f"{path} is not a directory; pass one that is empty or does not exist")
-    names = sorted(os.listdir(path))
-    written = [name for name in names if name in (WORK, MANIFEST, *OUTPUTS)]
-    foreign = [name for name in written if (path / name).is_symlink() or (path / name).is_dir() == (name == MANIFEST)]
+    if kind != "folder":
+        raise Misuse(f"{found.name} is not a directory; pass one that is empty or does not exist")
+    names = found.names()
+    written = [name for name in names if name in (WORK, MANIFEST, COMMITS, *OUTPUTS)]
+    foreign = [name for name in written if found.kind(name) != ("file" if name == MANIFEST else "folder")]
     if not foreign and WORK in names:
-        foreign = [f"{WORK}/{name}" for name in _unmarked(path / WORK)]
-    elif not foreign and not _is_manifest(path / MANIFEST):
+        foreign = [f"{WORK}/{name}" for name in _unmarked(found)]
+    elif not foreign and not _is_manifest(found) and not (COMMITS in names and _are_commits(found)):
         foreign = names
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
-            foreign += [f"{table}/{name}" for name in os.listdir(path / table) if not _PART.fullmatch(name)]
+            foreign += [f"{table}/{name}" for name in found.names(table) if not _PART.fullmatch(name)]
+        foreign += [f"{COMMITS}/{name}" for name in found.names(COMMITS) if not _COMMIT.fullmatch(name)]
     if foreign:
-        raise Misuse(f"{path} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it")
+        raise Misuse(
+            f"{found.name} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it"
+        )
 
 
-def _unmarked(work: Path) -> list[str]:
-    """What is in the work directory of runs, if no run has marked it as its own."""
-    names = sorted(os.listdir(work))
-    lock = work / LOCK
-    if lock.is_symlink() or (LOCK in names and not lock.is_file()):
-        return [LOCK]
-    beside = [name for name in names if name != LOCK]
-    if not beside or (LOCK in names and lock.read_bytes() == MARK):
+def _unmarked(found: Folder) -> list[str]:
+    """What is in the work folder of runs, if no run has marked it as its own."""
+    names = found.names(WORK)
+    locks = [name for name in names if _LOCKS.fullmatch(name)]
+    wrong = [name for name in locks if found.kind(f"{WORK}/{name}") != "file"]
+    if wrong:
+        return wrong
+    beside = [name for name in names if name not in locks]
+    if not beside or any(found.read(f"{WORK}/{name}") == MARK for name in locks):
         return []
     return beside
 
 
-def _is_manifest(path: Path) -> bool:
+def _is_manifest(found: Folder) -> bool:
+    return found.kind(MANIFEST) == "file" and _is_ours(found.read(MANIFEST))
+
+
+def _are_commits(found: Folder) -> bool:
+    names = found.names(COMMITS)
+    return bool(names) and _is_ours(found.read(f"{COMMITS}/{names[-1]}"))
+
+
+def _is_ours(content: bytes) -> bool:
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        said = json.loads(content)
+    except ValueError:
         return False
     return isinstance(said, dict) and said.get("format") == FORMAT
-
-
-def _locked(path: Path, output: Path) -> IO[bytes] | None:
-    """The lock file, locked and marked; None where the file system has no locks."""
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        file = open(handle, "r+b")  # noqa: SIM115  # held until the run ends
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.close()
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                raise Misuse(f"another run writes to {output}; wait for it, or pass another directory") from None
-            path.write_bytes(MARK)
-            return None
-        if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
-            file.write(MARK)
-            file.flush()
-            return file
-        file.close()  # the run that held it has just removed it

@@ -1,15 +1,17 @@
-"""What both drivers do around their work: claim the output, hash the captures meanwhile, add up, publish."""
+"""What both drivers do around their work: claim the lake, plan bundles, hash captures meanwhile, add up, commit."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import wirekit
+from wirekit.errors import Misuse
+from wirekit.pipeline.bundles import BUNDLE_BYTES, plan_bundles
 from wirekit.pipeline.ids import run_id
 from wirekit.pipeline.inputs import Identification, Job
 from wirekit.pipeline.output import Output
@@ -27,49 +29,84 @@ class Result:
     """What a run did.
 
     Attributes:
-        summary: the captures in the order in which they were named.
-        manifest: what ``manifest.json`` says.
+        summary: the captures that it read, in the order in which they were named.
+        manifest: what ``manifest.json`` says: of all that the tables have.
         changed: captures that changed while they were read.
+        committed: files that were not read, as the tables have them.
+        notes: what readers should know of captures that are not simply new.
     """
 
     summary: Summary
     manifest: dict[str, Any]
     changed: tuple[str, ...]
+    committed: int = 0
+    notes: tuple[str, ...] = ()
 
 
-def publish(job: Job, output: str | os.PathLike[str], engine: str, work: Callable[[Path], list[Manifest]]) -> Result:
-    """Runs the work and makes what it wrote the tables of ``output``; when it raises, ``output`` stays as it was.
+Work = Callable[[Job, str, int, int], list[Manifest]]
+"""Writes the tables of a bundle.
+
+It gets the bundle's job, the folder of attempts, and how many bytes of how many in all bundles are done; returns the
+manifest of each task.
+"""
+
+
+def publish(
+    job: Job,
+    output: str | os.PathLike[str],
+    engine: str,
+    work: Work,
+    *,
+    bundle: int = BUNDLE_BYTES,
+    replace: bool = False,
+) -> Result:
+    """Adds what a lake does not have yet to it, bundle by bundle; when the work raises, earlier bundles stay.
 
     Args:
         job: what to do.
-        output: the directory of tables.
-        engine: name of the driver, for the manifest.
-        work: writes into the directory of attempts that it is given; returns the manifest of each task.
+        output: the lake: a directory, or the URI of a prefix.
+        engine: name of the driver, for the commits.
+        work: makes the tables of one bundle.
+        bundle: bytes of captures that are committed together, about; a capture is never in two bundles.
+        replace: whether what the lake has is replaced when all is complete.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's.
+        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
-    with Output(output) as claimed, Identification(job.inputs) as identification:
-        manifests = work(claimed.attempts)
-        summary = Summary({job.capture_of(each.number).name: FileSummary() for each in job.inputs})
-        for manifest in manifests:
-            summary.merge(manifest.summary)
-        changed = identification.changed()
-        about = {
-            "wirekit": wirekit.__version__,
-            "engine": engine,
-            "configuration": job.configuration(),
-            "inputs": identification.rows(),
-            "changed_while_read": changed,
-            "summary": summary.to_json(),
-        }
-        task = 1 + max((each.task for each in manifests), default=0)
-        manifests.append(_described(claimed.attempts, task, job, about))
-        return Result(summary, claimed.commit(manifests, about), tuple(changed))
+    with Output(output) as claimed:
+        if claimed.is_of_another_version and not replace:
+            raise Misuse(
+                f"an earlier version of wirekit wrote {claimed.folder.name}; pass another directory, or --replace"
+            )
+        plan = plan_bundles(job, claimed.commits, bundle, replace=replace)
+        summary, changed, done = Summary(), list[str](), 0
+        for each in plan.bundles:
+            part = dataclasses.replace(job, inputs=each.inputs)
+            with Identification(part.inputs) as identification:
+                manifests = work(part, claimed.attempts, done, plan.size)
+                counted = Summary({part.capture_of(file.number).name: FileSummary() for file in part.inputs})
+                for manifest in manifests:
+                    counted.merge(manifest.summary)
+                now_changed = identification.changed()
+                about = {
+                    "wirekit": wirekit.__version__,
+                    "engine": engine,
+                    "configuration": job.configuration(),
+                    "inputs": identification.rows(),
+                    "changed_while_read": now_changed,
+                    "summary": counted.to_json(),
+                }
+            task = 1 + max((manifest.task for manifest in manifests), default=0)
+            manifests.append(_described(claimed.attempts, task, part, about))
+            claimed.commit(manifests, about, each.replaces)
+            summary.merge(counted)
+            changed += now_changed
+            done += each.size
+        return Result(summary, claimed.finish(), tuple(changed), plan.committed, tuple(plan.notes))
 
 
-def _described(attempts: Path, task: int, job: Job, about: Mapping[str, Any]) -> Manifest:
-    """Writes what the manifest says of the run and its inputs as tables."""
+def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> Manifest:
+    """Writes what the commit says of its making and its inputs as tables."""
     runs, inputs = Rows(RUNS.schema), Rows(INPUTS.schema)
     configuration = about["configuration"]
     run = run_id(configuration, about["inputs"])

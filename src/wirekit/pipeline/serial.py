@@ -6,11 +6,11 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.packets import by_columns, packet_batches
@@ -24,43 +24,50 @@ SLICE_ROWS = 4096
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
 
 
-def run(job: Job, output: str | os.PathLike[str], progress: Progress | None = None) -> Result:
-    """Makes the tables of the captures.
+def run(
+    job: Job,
+    output: str | os.PathLike[str],
+    progress: Progress | None = None,
+    *,
+    bundle: int = BUNDLE_BYTES,
+    replace: bool = False,
+) -> Result:
+    """Adds the tables of captures to a lake; what it has already is not read again.
 
     Args:
         job: what to do.
-        output: the directory of tables, see ``wirekit.pipeline.output``.
+        output: the lake, a directory or the URI of a prefix; see ``wirekit.pipeline.output``.
         progress: is told bytes of finished captures, and of all.
+        bundle: bytes of captures that are committed together, about.
+        replace: whether what the lake has is replaced, when all is complete.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's.
+        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
 
-    def work(attempts: Path) -> list[Manifest]:
+    def work(part: Job, attempts: str, done: int, total: int) -> list[Manifest]:
         summary = Summary()
-        done = 0
         with Sink(attempts, 0, "serial") as sink:
-            for files in captures(job.inputs):
+            for files in captures(part.inputs):
                 stored = files[0].kind != CAPTURE
                 before = done
 
                 def reached(size: int, before: int = before) -> None:
                     if progress is not None:
-                        progress(min(before + size, job.size), job.size)
+                        progress(min(before + size, total), total)
 
                 found = (
-                    stored_batches(files[0], job, summary)
+                    stored_batches(files[0], part, summary)
                     if stored
-                    else captured_batches(files, job, summary, progress=reached)
+                    else captured_batches(files, part, summary, progress=reached)
                 )
                 for table, batch in found:
                     sink.write(table, batch)
                 done += sum(each.size for each in files)
-                if progress is not None:
-                    progress(done, job.size)
+                reached(0, done)
             return [sink.finish(summary)]
 
-    return publish(job, output, "serial", work)
+    return publish(job, output, "serial", work, bundle=bundle, replace=replace)
 
 
 def captured_batches(

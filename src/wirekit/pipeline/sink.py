@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wirekit.pipeline.folders import folder
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import OUTPUTS
 from wirekit.values import json_text
@@ -72,14 +72,14 @@ class Sink:
     its directory goes away when the block raises.
 
     Args:
-        attempts: the directory of all attempts.
+        attempts: the folder of all attempts, a path or a URI.
         task: number of the task.
         attempt: a name that no other attempt has.
         held_bytes: bytes of Arrow memory held before the biggest table is written.
     """
 
     def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, held_bytes: int = HELD_BYTES) -> None:
-        self._directory = Path(attempts, attempt)
+        self._folder = folder(attempts)
         self._task = task
         self._attempt = attempt
         self._held_bytes = held_bytes
@@ -88,12 +88,13 @@ class Sink:
         self._files: list[WrittenFile] = []
 
     def __enter__(self) -> Sink:
-        self._directory.mkdir()
+        self._folder.make(self._attempt)
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
         if error is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            with suppress(OSError):
+                self._folder.remove(self._attempt)
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Takes rows of a table."""
@@ -113,16 +114,15 @@ class Sink:
         del self._sizes[table]
         rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
         name = f"{table}-{len(self._files):05}.parquet"
-        path = self._directory / name
-        pq.write_table(
+        size = self._folder.write_table(
+            f"{self._attempt}/{name}",
             rows,
-            path,
             compression="zstd",
             row_group_size=ROW_GROUP,
             write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
         )
-        self._files.append(WrittenFile(table, name, rows.num_rows, path.stat().st_size))
+        self._files.append(WrittenFile(table, name, rows.num_rows, size))
 
 
 def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:

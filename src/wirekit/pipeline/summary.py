@@ -27,6 +27,8 @@ _NUMBERS = re.compile(r"\d+")
 LONGEST_REASON = 100
 TITLES = 17
 """Columns that the titles of a report take."""
+MOST_CALLS, MOST_REASONS = 12, 5
+"""Kinds of calls, and reasons, that a sum names."""
 LEAST_ROOM = 30
 """Columns of text below which a line is not broken."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -277,20 +279,29 @@ Fact = tuple[str, str, str]
 """A line of a report: title, text, style."""
 
 
-def show(summary: Summary, console: Console, details: Mapping[str, Iterable[Fact]] | None = None) -> None:
+def show(
+    summary: Summary,
+    console: Console,
+    details: Mapping[str, Iterable[Fact]] | None = None,
+    most_files: int | None = None,
+) -> None:
     """Prints a report: a block per capture, and the sum when there are several.
 
     Args:
         summary: what was counted.
         console: where to.
         details: {capture: lines} that stand instead of the counts of its calls.
+        most_files: of more captures than these only the sum is printed.
     """
-    for name, each in summary.files.items():
+    several = most_files is not None and len(summary.files) > most_files
+    for name, each in summary.files.items() if not several else ():
         _show(name, each, console, details=(details or {}).get(name))
     if len(summary.files) > 1:
-        _show(f"all {len(summary.files)} files", summary.total(), console, most_calls=12)
+        _show(
+            f"all {len(summary.files):,} files", summary.total(), console, MOST_CALLS, MOST_REASONS if several else None
+        )
         if summary.unreadable:
-            _line(console, "not all read", f"{len(summary.unreadable)} files", "red")
+            _line(console, "not all read", f"{len(summary.unreadable):,} files", "red")
 
 
 def _show(
@@ -298,14 +309,20 @@ def _show(
     file: FileSummary,
     console: Console,
     most_calls: int | None = None,
+    most_reasons: int | None = None,
     details: Iterable[Fact] | None = None,
 ) -> None:
     console.print(printable(name), style="bold", markup=False, soft_wrap=True)
-    for line in facts(file, most_calls, details):
+    for line in facts(file, most_calls, details, most_reasons):
         _line(console, *line)
 
 
-def facts(file: FileSummary, most_calls: int | None = None, details: Iterable[Fact] | None = None) -> Iterator[Fact]:
+def facts(
+    file: FileSummary,
+    most_calls: int | None = None,
+    details: Iterable[Fact] | None = None,
+    most_reasons: int | None = None,
+) -> Iterator[Fact]:
     """The lines of a report on one capture; ``details`` stand instead of the counts of its calls."""
     if file.unreadable:
         yield "not read", file.unreadable, "red"
@@ -322,8 +339,17 @@ def facts(file: FileSummary, most_calls: int | None = None, details: Iterable[Fa
     if file.checks:
         yield "failed checks", _listed(file.checks), "yellow"
     for title, counter, style in (("missing", file.gaps, "yellow"), ("not decoded", file.quarantine, "red")):
-        for reason, counts in _nested(counter).items():
+        reasons = [*_nested(counter).items()]
+        if most_reasons is not None and len(reasons) > most_reasons:
+            reasons.sort(key=lambda each: -each[1]["bytes"])
+            others = sum(counts["bytes"] for _, counts in reasons[most_reasons:])
+            more = f"{size_text(others)} for {len(reasons) - most_reasons} other reasons"
+        else:
+            more = ""
+        for reason, counts in reasons[:most_reasons]:
             yield title, _undecoded(reason, counts), style
+        if more:
+            yield title, more, style
     if file.bytes["duplicate"]:
         yield "retransmitted", size_text(file.bytes["duplicate"]), ""
     if file.skipped:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.output import lake_files
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.tables.columns import TABLES
+from wirekit.storage import is_remote, place_of
+from wirekit.tables.columns import OUTPUTS, TABLES
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,21 +41,27 @@ class _Scanned:
         self._summary.files.update(summary.files)
 
 
-def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequence[Path]) -> Summary:
+def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequence[str]) -> Summary:
     """Makes a view of each table that there is; a table that a query names twice is read twice.
 
     Args:
         connection: where to.
         job: captures and stored files, or none.
-        lakes: directories that the pipeline wrote; a view has their rows and those of ``job``.
+        lakes: directories and prefixes that the pipeline wrote; a view has their rows and those of ``job``.
 
     Returns:
         What scans found in the files of ``job``, filled by those that come to their end.
     """
     summary = Summary()
     for name in TABLES:
-        parts = [sorted(map(str, (lake / name).rglob("*.parquet"))) for lake in lakes]
-        sources = [f"read_parquet([{', '.join(map(_literal, paths))}])" for paths in parts if paths]
+        parts = [lake_files(lake, name) if name in OUTPUTS else [] for lake in lakes]
+        sources = [
+            _objects(connection, f"lake_{number}_{name}", files)
+            if is_remote(lakes[number])
+            else f"read_parquet([{', '.join(map(_literal, files))}])"
+            for number, files in enumerate(parts)
+            if files
+        ]
         if job.inputs and name in READABLE:
             scanned = f"read_{name}" if sources else name
             connection.register(scanned, _Scanned(job, name, summary))
@@ -64,6 +71,15 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
         if sources:
             connection.execute(f"CREATE TEMP VIEW {name} AS FROM {' UNION ALL BY NAME FROM '.join(sources)}")
     return summary
+
+
+def _objects(connection: duckdb.DuckDBPyConnection, view: str, uris: list[str]) -> str:
+    """A view of Parquet files in an object store, which pyarrow reads: DuckDB would download an extension for it."""
+    import pyarrow.dataset
+
+    system = place_of(uris[0]).system
+    connection.register(view, pyarrow.dataset.dataset([place_of(uri).path for uri in uris], filesystem=system))
+    return view
 
 
 def _literal(path: str) -> str:

@@ -18,12 +18,12 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 
+from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import Job, captures
 from wirekit.pipeline.run import Progress, Result, publish
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 MANIFEST_SCHEMA = "manifest string"
 PARTITION_BYTES = 64 << 20
+WAVES = 4
+"""Tasks of a bundle for each core."""
 POLL_SECONDS = 0.2
 
 Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -50,36 +52,42 @@ def run(
     progress: Progress | None = None,
     *,
     task: Task | None = None,
+    bundle: int | None = None,
+    replace: bool = False,
 ) -> Result:
     """Makes the tables of the captures; the same as ``wirekit.pipeline.serial.run`` makes.
 
     Args:
         job: what to do.
-        output: the directory of tables, seen by all workers.
+        output: the lake: a directory that all workers see, or the URI of a prefix.
         spark: a session as ``wirekit.spark.session.session`` gives it.
         progress: is told finished tasks, and how many the stages have that began.
         task: what each task does, by default ``follow_partition``.
+        bundle: bytes of captures that are committed together, about; by default what keeps all cores busy.
+        replace: whether what the lake has is replaced, when all is complete.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's.
+        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
+    cores = spark.sparkContext.defaultParallelism
 
-    def work(attempts: Path) -> list[Manifest]:
+    def work(part: Job, attempts: str, _done: int, _total: int) -> list[Manifest]:
         register(spark)
-        paths = json.dumps([[each.path for each in files] for files in captures(job.captures)])
-        size = sum(each.size for each in job.captures)
-        count = max(spark.sparkContext.defaultParallelism, -(-size // PARTITION_BYTES))
+        paths = json.dumps([[each.path for each in files] for files in captures(part.captures)])
+        size = sum(each.size for each in part.captures)
+        count = max(cores, -(-size // PARTITION_BYTES))
         rows = []
         with _told(spark, progress):
-            if job.stored:
-                numbers = spark.range(0, len(job.stored), 1, len(job.stored))
-                reader = functools.partial(read_stored, job, str(attempts), count)
+            if part.stored:
+                numbers = spark.range(0, len(part.stored), 1, len(part.stored))
+                reader = functools.partial(read_stored, part, attempts, count)
                 rows += numbers.mapInArrow(reader, MANIFEST_SCHEMA).collect()
-            if job.captures:
-                rows += _captures(spark, paths, count, functools.partial(task or follow_partition, job, str(attempts)))
+            if part.captures:
+                rows += _captures(spark, paths, count, functools.partial(task or follow_partition, part, attempts))
         return [Manifest.loads(row.manifest) for row in rows]
 
-    return publish(job, output, "spark", work)
+    size = max(BUNDLE_BYTES, cores * WAVES * PARTITION_BYTES) if bundle is None else bundle
+    return publish(job, output, "spark", work, bundle=size, replace=replace)
 
 
 def _captures(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.registry import registry
@@ -125,7 +125,7 @@ class CaptureReader(DataSourceReader):
             yield from packet_batches(files, ports=ports)
             return
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        yield from table_batches(Job(_renumbered(files), self._protocol, hints), self._table, ports=ports)
+        yield from table_batches(Job(renumbered(captures(files)), self._protocol, hints), self._table, ports=ports)
 
 
 def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
@@ -141,15 +141,6 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
             bundled.append([*files])
             total = size
     return [tuple(each) for each in bundled]
-
-
-def _renumbered(files: Sequence[Input]) -> tuple[Input, ...]:
-    """The files with numbers from 0."""
-    number = {each.number: new for new, each in enumerate(files)}
-    return tuple(
-        replace(each, number=number[each.number], first=None if each.first is None else number[each.first])
-        for each in files
-    )
 
 
 def _check_names(options: Mapping[str, str]) -> None:

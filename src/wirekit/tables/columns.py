@@ -436,10 +436,10 @@ GAPS = Table(
     ("time",),
 )
 
-_RUN = Column("run_id", TEXT, "the run: hash of its inputs and of how it read them")
+_RUN = Column("run_id", TEXT, "the bundle: hash of its inputs and of how they were read")
 RUNS = Table(
     "runs",
-    "A run of the pipeline.",
+    "A bundle that a run of the pipeline committed.",
     (
         _RUN,
         Column("wirekit", TEXT, "version of wirekit"),
@@ -454,7 +454,7 @@ RUNS = Table(
 )
 INPUTS = Table(
     "inputs",
-    "A file that a run read.",
+    "A file that a bundle holds.",
     (
         _RUN,
         Column("file", TEXT, "the file, as it was named to the run"),
@@ -462,7 +462,7 @@ INPUTS = Table(
         Column("kind", TEXT, "`capture`, or the schema key of a stored file"),
         Column("size", BIGINT, "bytes when the run began"),
         Column("modified", MICROS, "when it was last changed before"),
-        Column("sha256", TEXT, "hash of its bytes, null if it could not be read"),
+        Column("sha256", TEXT, "hash of its bytes, null if it could not be read, and of an object of an object store"),
         Column("changed", BOOLEAN, "whether it was changed while it was read"),
         Column("segments", BIGINT, "TCP segments of the capture; null, as what follows, for later files of a rotation"),
         Column("first_time", MICROS, "capture time of the first of them"),

@@ -1,0 +1,273 @@
+"""Where tables are written: a directory of this machine, or a prefix of an object store, by the same operations.
+
+Paths are relative to the folder, with ``/`` between names. Nothing follows a symbolic link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import threading
+import uuid
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirekit.errors import Misuse
+from wirekit.storage import failures, is_remote, local, place_of
+
+LEASE_SECONDS = 60
+"""After this time without a sign of life another run may write to a prefix of an object store."""
+
+
+class Folder(Protocol):
+    """A directory or a prefix.
+
+    Attributes:
+        name: as readers know it.
+    """
+
+    name: str
+
+    def names(self, path: str = "") -> list[str]:
+        """What is in a folder, in order; nothing where there is none."""
+
+    def kind(self, path: str) -> str:
+        """``file``, ``folder``, ``other`` (a link, a device) or, for nothing, an empty text."""
+
+    def read(self, path: str) -> bytes:
+        """The content of a file."""
+
+    def write(self, path: str, content: bytes) -> None:
+        """Makes a file, or another content of one: whole or not at all."""
+
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
+        """Writes a Parquet file; gives its bytes."""
+
+    def make(self, path: str) -> None:
+        """Makes a folder that does not exist, where folders are anything of their own."""
+
+    def move(self, source: str, target: str) -> None:
+        """Moves a file."""
+
+    def remove(self, path: str) -> None:
+        """Removes a file, or a folder with all that is in it; nothing happens where there is none."""
+
+    def lock(self, path: str, mark: bytes) -> None:
+        """Makes sure that no other run writes; the lock file says the mark.
+
+        Raises:
+            Misuse: another run writes.
+        """
+
+    def unlock(self, path: str) -> None:
+        """Gives the lock back, and removes its folder where that is empty."""
+
+    def remove_empty(self) -> None:
+        """Removes the folder itself where nothing is in it."""
+
+
+def folder(name: str | os.PathLike[str]) -> Folder:
+    """The folder of a path or a URI; it need not exist."""
+    text = os.fspath(name)
+    return RemoteFolder(text) if is_remote(text) else LocalFolder(local(text))
+
+
+class LocalFolder:
+    """A directory of this machine, or one that machines share."""
+
+    def __init__(self, path: str) -> None:
+        self.root = Path(path).absolute()
+        self.name = str(self.root)
+        self._lock: IO[bytes] | None = None
+
+    def names(self, path: str = "") -> list[str]:
+        try:
+            return sorted(os.listdir(self.root / path))
+        except FileNotFoundError:
+            return []
+
+    def kind(self, path: str) -> str:
+        place = self.root / path
+        if path and place.is_symlink():
+            return "other"
+        if place.is_dir():
+            return "folder"
+        return "file" if place.is_file() else "other" if place.exists() else ""
+
+    def read(self, path: str) -> bytes:
+        return (self.root / path).read_bytes()
+
+    def write(self, path: str, content: bytes) -> None:
+        new = self.root / f"{path}.new"
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()
+        with open(new, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(self.root / path)
+
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
+        pq.write_table(table, self.root / path, **options)
+        return (self.root / path).stat().st_size
+
+    def make(self, path: str) -> None:
+        (self.root / path).mkdir(parents=True, exist_ok=True)
+
+    def move(self, source: str, target: str) -> None:
+        (self.root / source).rename(self.root / target)
+
+    def remove(self, path: str) -> None:
+        place = self.root / path
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+
+    def lock(self, path: str, mark: bytes) -> None:
+        self._lock = _locked(self.root / path, self.root, mark)
+
+    def unlock(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            (self.root / path).unlink()
+            (self.root / path).parent.rmdir()
+        if self._lock is not None:
+            self._lock.close()
+
+    def remove_empty(self) -> None:
+        with contextlib.suppress(OSError):
+            self.root.rmdir()
+
+
+def _locked(path: Path, output: Path, mark: bytes) -> IO[bytes] | None:
+    """The lock file, locked and marked; None where the file system has no locks."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        file = open(handle, "r+b")  # noqa: SIM115  # held until the run ends
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.close()
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise Misuse(f"another run writes to {output}; wait for it, or pass another directory") from None
+            path.write_bytes(mark)
+            return None
+        if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+            file.write(mark)
+            file.flush()
+            return file
+        file.close()  # the run that held it has just removed it
+
+
+class RemoteFolder:
+    """A prefix of an object store. Folders are nothing of their own there, and moving is copying.
+
+    There are no locks either: a run writes its lease again and again, and refuses to begin while another one's is
+    fresh, by the clock of the store.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.name = uri.rstrip("/")
+        place = place_of(self.name)
+        self._system, self._root = place.system, place.path
+        self._lease = uuid.uuid4().hex
+        self._over = threading.Event()
+        self._beat: threading.Thread | None = None
+
+    def _uri(self, path: str) -> str:
+        return f"{self.name}/{path}".rstrip("/")
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def _infos(self, path: str, *, recursive: bool = False) -> list[Any]:
+        from pyarrow import fs
+
+        with failures(self._uri(path)):
+            found = self._system.get_file_info(
+                fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
+            )
+        return sorted(found, key=lambda info: str(info.path))
+
+    def names(self, path: str = "") -> list[str]:
+        return [info.base_name for info in self._infos(path)]
+
+    def kind(self, path: str) -> str:
+        with failures(self._uri(path)):
+            info = self._system.get_file_info(self._at(path))
+        return "file" if info.is_file else "folder" if info.type.name == "Directory" else ""
+
+    def read(self, path: str) -> bytes:
+        with failures(self._uri(path)), self._system.open_input_file(self._at(path)) as file:
+            return bytes(file.readall())
+
+    def write(self, path: str, content: bytes) -> None:
+        with (
+            failures(self._uri(path)),
+            self._system.open_output_stream(self._at(path), compression=None) as stream,
+        ):
+            stream.write(content)
+
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
+        with failures(self._uri(path)):
+            pq.write_table(table, self._at(path), filesystem=self._system, **options)
+            return int(self._system.get_file_info(self._at(path)).size)
+
+    def make(self, path: str) -> None:
+        """Nothing: an object's key makes its folders."""
+
+    def move(self, source: str, target: str) -> None:
+        with failures(f"{self.name}/{target}"):
+            self._system.copy_file(self._at(source), self._at(target))
+            self._system.delete_file(self._at(source))
+
+    def remove(self, path: str) -> None:
+        kind = self.kind(path)
+        with failures(self._uri(path)):
+            if kind == "folder":
+                self._system.delete_dir(self._at(path))
+            elif kind:
+                self._system.delete_file(self._at(path))
+
+    def lock(self, path: str, mark: bytes) -> None:
+        above, _, base = path.rpartition("/")
+        self.write(f"{path}-{self._lease}", mark)
+        leases = {
+            each.base_name: each.mtime_ns or 0 for each in self._infos(above) if each.base_name.startswith(f"{base}-")
+        }
+        mine = leases.pop(f"{base}-{self._lease}")
+        fresh = [name for name, each in leases.items() if mine - each < LEASE_SECONDS * 1_000_000_000]
+        if fresh:
+            self.remove(f"{path}-{self._lease}")
+            ago = f"or was killed less than {LEASE_SECONDS} seconds ago"
+            raise Misuse(f"another run writes to {self.name}, {ago}; wait for it, or pass another directory")
+        for name in leases:  # of runs that were killed
+            self.remove(f"{above}/{name}")
+        self._beat = threading.Thread(target=self._beating, args=(f"{path}-{self._lease}", mark), daemon=True)
+        self._beat.start()
+
+    def _beating(self, lease: str, mark: bytes) -> None:
+        while not self._over.wait(LEASE_SECONDS / 6):
+            with contextlib.suppress(
+                OSError
+            ):  # the next one may succeed; what the run itself writes says what is wrong
+                self.write(lease, mark)
+
+    def unlock(self, path: str) -> None:
+        self._over.set()
+        if self._beat is not None:
+            self._beat.join()
+        above, _, base = path.rpartition("/")
+        with contextlib.suppress(OSError):
+            # With the last object of a folder goes the marker that stands for it.
+            alone = self.names(above) == [f"{base}-{self._lease}"]
+            self.remove(above if alone else f"{path}-{self._lease}")
+
+    def remove_empty(self) -> None:
+        """Nothing: a prefix is where objects are."""

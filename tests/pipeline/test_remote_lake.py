@@ -1,0 +1,136 @@
+"""A lake in an object store: the tables of one on disk, with the same care for what is somebody else's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import tables
+from tests.pipeline.object_store import BUCKET, ObjectStore
+from wirekit.cli import main
+from wirekit.errors import Misuse
+from wirekit.pipeline import folders
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.run import Result
+from wirekit.pipeline.serial import run
+from wirekit.tables.columns import OUTPUTS
+
+PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
+JOYQUEUE = FIXTURES / "pcap" / "jmq4-consume.pcap"
+
+
+def pipeline(output: str | Path, *inputs: Path, **how: Any) -> Result:
+    return run(Job(find_inputs(inputs)), output, **how)
+
+
+def fetched(store: ObjectStore, prefix: str, to: Path) -> Path:
+    """A copy of a prefix on disk."""
+    for name in store.names(prefix):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        with store.system().open_input_file(f"{BUCKET}/{prefix}/{name}") as file:
+            (to / name).write_bytes(file.readall())
+    return to
+
+
+def test_a_lake_in_an_object_store_is_that_on_disk(store: ObjectStore, tmp_path: Path) -> None:
+    uri = f"s3://{BUCKET}/same/lake"
+    for lake in (uri, tmp_path / "disk"):
+        pipeline(lake, PULSAR)
+        assert pipeline(lake, PULSAR, JOYQUEUE).committed == 1
+    assert tables(fetched(store, "same/lake", tmp_path / "copy")) == tables(tmp_path / "disk")
+    expected = sorted(str(path.relative_to(tmp_path / "disk")) for path in (tmp_path / "disk").rglob("*.*"))
+    assert store.names("same/lake") == expected
+    assert store.names("same") == [f"lake/{name}" for name in expected]  # nothing beside it
+    pipeline(uri, JOYQUEUE, replace=True)
+    assert len(store.names("same/lake/calls")) == len(store.names("same/lake/commits")) == 1
+
+
+def test_sql_reads_a_lake_in_an_object_store(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:
+    uri = f"s3://{BUCKET}/asked/lake"
+    pipeline(uri, PULSAR)
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", "SELECT protocol, count(*) AS n FROM messages GROUP BY 1", uri, str(JOYQUEUE)])
+    assert not ended.value.code
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert sorted((line["protocol"], line["n"]) for line in lines) == [("joyqueue", 1), ("pulsar", 10)]
+
+
+@pytest.mark.parametrize("name", ["data.csv", "calls/mine.parquet", ".wirekit/mine", "commits/mine.json"])
+def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) -> None:
+    prefix = f"foreign/{name.replace('/', '-')}"
+    store.put(f"{prefix}/{name}", b"mine")
+    with pytest.raises(Misuse, match="which is not wirekit's"):
+        pipeline(f"s3://{BUCKET}/{prefix}", PULSAR)
+    assert store.names(prefix) == [name]
+
+
+def test_what_else_is_in_a_lake_stays(store: ObjectStore) -> None:
+    pipeline(f"s3://{BUCKET}/shared", PULSAR)
+    store.put("shared/notes.txt", b"mine")
+    store.put("shared-too/a.txt", b"mine")
+    pipeline(f"s3://{BUCKET}/shared", JOYQUEUE, replace=True)
+    assert "notes.txt" in store.names("shared")
+    assert store.names("shared-too") == ["a.txt"]
+
+
+def test_another_run_is_refused_while_its_lease_is_fresh(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store's clock tells, which has seconds."""
+    uri = f"s3://{BUCKET}/leased"
+    store.put(f"leased/.wirekit/lock-{'0' * 32}", b"wirekit tables\n")
+    with pytest.raises(Misuse, match=r"another run writes to s3://captures/leased, or was killed less than 60 seconds"):
+        pipeline(uri, PULSAR)
+    assert store.names("leased") == [f".wirekit/lock-{'0' * 32}"]
+    monkeypatch.setattr(folders, "LEASE_SECONDS", 1)
+    time.sleep(2.1)
+    pipeline(uri, PULSAR)
+    assert not any(name.startswith(".wirekit") for name in store.names("leased"))
+
+
+RUN = """
+import sys
+from wirekit.pipeline import folders
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.serial import run
+folders.LEASE_SECONDS = 1
+run(Job(find_inputs([sys.argv[1]])), sys.argv[2], bundle=0)
+"""
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(store: ObjectStore, tmp_path: Path) -> None:
+    (tmp_path / "captures").mkdir()
+    for letter in "abcd":
+        (tmp_path / "captures" / f"{letter}.pcap").write_bytes((PULSAR if letter < "c" else JOYQUEUE).read_bytes())
+    command = [sys.executable, "-c", RUN, str(tmp_path / "captures"), f"s3://{BUCKET}/killed"]
+    for after in ("commits/00000.json", ".wirekit/moves.json"):
+        with subprocess.Popen(command) as process:
+            until = time.monotonic() + 60
+            while after not in store.names("killed") and process.poll() is None and time.monotonic() < until:
+                pass
+            process.kill()
+        time.sleep(2.1)  # the lease, by a clock of seconds
+    subprocess.run(command, check=True)
+    pipeline(tmp_path / "disk", tmp_path / "captures", bundle=0)
+    assert tables(fetched(store, "killed", tmp_path / "copy")) == tables(tmp_path / "disk")
+    assert len(store.names("killed/commits")) == 4
+    assert not any(name.startswith(".wirekit") for name in store.names("killed"))
+    assert {name.partition("/")[0] for name in store.names("killed")} == {*OUTPUTS, "commits", "manifest.json"}
+
+
+def test_a_store_that_refuses_to_write_is_a_line(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:
+    with store.refusing(), pytest.raises(SystemExit) as ended:
+        main(["pipeline", str(PULSAR), "-o", f"s3://{BUCKET}/denied"])
+    err = capsys.readouterr().err
+    assert (ended.value.code, err.count("\n")) == (1, 1)
+    assert err.startswith(f"wirekit: s3://{BUCKET}/denied")
+    assert "access denied" in err
+    with pytest.raises(SystemExit):
+        main(["pipeline", str(PULSAR), "-o", "s3://nowhere/lake"])
+    assert "s3://nowhere/lake" in (err := capsys.readouterr().err)
+    assert (err.count("\n"), "no such bucket" in err) == (1, True)

@@ -238,8 +238,13 @@ class Protocol:
 
     def follow(self) -> Dialogue:
         """What follows a new connection."""
+        return self._followed_by(self)
+
+    @cached_property
+    def _followed_by(self) -> type[Dialogue]:
+        """The class of what follows connections."""
         found: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
-        return found(self)
+        return found
 
     @cached_property
     def variants(self) -> dict[str, list[str]]:

@@ -19,6 +19,8 @@ from wirekit.conversation import recognition
 SMALL, TIMES = 1 << 12, 4
 GROWTH = 1.6
 """Times as much work a byte; it would be 4 if the work were quadratic. What doubles now and then needs some room."""
+MOST_CALLS = 10
+"""Calls of functions a byte: one takes about 0.2 microseconds, and a megabyte may take 2 seconds."""
 LOOKING = {
     function.__code__: name
     for function, name in (
@@ -64,5 +66,6 @@ def compiled() -> None:
 def test_work_grows_as_the_input_does(name: str) -> None:
     calls, looked = work_of(cases(SMALL)[name])
     more_calls, more_looked = work_of(cases(SMALL * TIMES)[name])
+    assert more_calls <= MOST_CALLS * SMALL * TIMES
     assert more_calls <= GROWTH * TIMES * calls + 2000
     assert more_looked <= GROWTH * TIMES * looked + 64 * 1024

@@ -58,9 +58,13 @@ class Heading:
         (number,) = self.number.unpack_from(data, self.length)
         return not self.low <= number <= self.most
 
+    def tells(self, data: bytes | bytearray) -> bool:
+        """Whether the length lies at one place, and some bytes reach behind it."""
+        return self.number is not None and len(data) >= self.length + self.number.size
+
     def refusal(self, data: bytes | bytearray) -> WireError | None:
         """Why the length at the head of some bytes makes no sense, as ``frame_size`` of the engine has it."""
-        if self.number is None or len(data) < self.length + self.number.size:
+        if self.number is None or not self.tells(data):
             return None
         (number,) = self.number.unpack_from(data, self.length)
         if number < self.low:

@@ -21,7 +21,7 @@ LARGEST_SEARCH = 1024 * 1024
 ENDED_INSIDE = "the connection ended inside a frame"
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
-CREDIT = 16
+CREDIT = 12
 """What may be spent on searching for each byte that arrives, counted as ``Dialogue.effort`` is."""
 FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024

@@ -232,10 +232,10 @@ def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[
         if position >= len(data):
             return fit, lambda: True
         head = data[position : position + LARGEST_HEAD]
-        if begin is not None and begin.refuses(head):
+        if begin is not None and (begin.refuses(head) or begin.refusal(head) is not None):
             return fit, lambda: False
         try:
-            size = None if begin is None or len(head) < begin.size else begin.frame_size(head, 0)
+            size = begin.frame_size(head, 0) if begin is not None and begin.tells(head) else None
             if size is None:
                 size = frame_size(head, key, limits=protocol.limits)
         except WireError:
@@ -268,9 +268,10 @@ def _frame_fits(
         decoded = [decode(frame, proof) for proof in proofs]
         clean = any(each.clean for each in decoded)
         whole = any(each.error is None and not each.gaps for each in decoded)
-    if whole and _knows_body(protocol, side, frame):
+    dialogue = protocol.follow()
+    if whole and dialogue.schema(side, frame)[2] is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
-    return False, protocol.follow().headed(side, frame, side_known=side_known)
+    return False, dialogue.headed(side, frame, side_known=side_known)
 
 
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:

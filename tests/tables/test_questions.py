@@ -176,7 +176,7 @@ def test_errors_by_topic(duck: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
-    found = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Calls that failed without")}
+    found = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Failed calls without")}
     assert found["sasl_handshake", "sasl-bad", "UNSUPPORTED_SASL_MECHANISM"]["calls"] == 2
     assert found["api_versions", "rdkafka", "UNSUPPORTED_VERSION"]["calls"] == 12
     assert found["ADD_CONNECTION", "demo", "FW_CONNECTION_NOT_EXISTS"]["error_text"] == "连接不存在"
@@ -200,12 +200,12 @@ def test_what_was_produced_and_never_delivered(duck: duckdb.DuckDBPyConnection, 
             by_direction[frame.side][each.topic, each.key, each.value] += 1
     delivered = by_direction["server"]
     expected = sum(count for each, count in by_direction["client"].items() if each not in delivered)
-    found = answers(duck, "Produced and never delivered")
+    found = answers(duck, "Messages that were produced but not delivered")
     assert sum(row["messages"] for row in found) == expected > 0
 
 
 def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnection, files: Path) -> None:
-    for row in answers(duck, "The same message on the wire"):
+    for row in answers(duck, "Messages on the wire and on disk"):
         log = files / f"{row['topic']}-{row['partition']}" / f"{0:020}.log"
         stored = {m.offset for piece in pieces_of_file(str(log)) for m in piece.messages} if log.exists() else set()
         assert row["stored"] == row["same"] == (row["messages"] if stored else 0)

@@ -62,6 +62,14 @@ class ObjectStore:
         found = self.system().get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True, allow_not_found=True))
         return sorted(each.path.removeprefix(f"{BUCKET}/{prefix}/") for each in found if each.is_file)
 
+    def fetched(self, prefix: str, to: Path) -> Path:
+        """A copy of a prefix in a directory."""
+        for name in self.names(prefix):
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            with self.system().open_input_file(f"{BUCKET}/{prefix}/{name}") as file:
+                (to / name).write_bytes(file.readall())
+        return to
+
     @contextmanager
     def refusing(self) -> Iterator[None]:
         """While it lasts, the store grants nothing to the keys of ``environment``."""

@@ -30,21 +30,12 @@ def pipeline(output: str | Path, *inputs: Path, **how: Any) -> Result:
     return run(Job(find_inputs(inputs)), output, **how)
 
 
-def fetched(store: ObjectStore, prefix: str, to: Path) -> Path:
-    """A copy of a prefix on disk."""
-    for name in store.names(prefix):
-        (to / name).parent.mkdir(parents=True, exist_ok=True)
-        with store.system().open_input_file(f"{BUCKET}/{prefix}/{name}") as file:
-            (to / name).write_bytes(file.readall())
-    return to
-
-
 def test_a_lake_in_an_object_store_is_that_on_disk(store: ObjectStore, tmp_path: Path) -> None:
     uri = f"s3://{BUCKET}/same/lake"
     for lake in (uri, tmp_path / "disk"):
         pipeline(lake, PULSAR)
         assert pipeline(lake, PULSAR, JOYQUEUE).committed == 1
-    assert tables(fetched(store, "same/lake", tmp_path / "copy")) == tables(tmp_path / "disk")
+    assert tables(store.fetched("same/lake", tmp_path / "copy")) == tables(tmp_path / "disk")
     expected = sorted(str(path.relative_to(tmp_path / "disk")) for path in (tmp_path / "disk").rglob("*.*"))
     assert store.names("same/lake") == expected
     assert store.names("same") == [f"lake/{name}" for name in expected]  # nothing beside it
@@ -117,7 +108,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store: ObjectStore, tmp_path:
         time.sleep(2.1)  # the lease, by a clock of seconds
     subprocess.run(command, check=True)
     pipeline(tmp_path / "disk", tmp_path / "captures", bundle=0)
-    assert tables(fetched(store, "killed", tmp_path / "copy")) == tables(tmp_path / "disk")
+    assert tables(store.fetched("killed", tmp_path / "copy")) == tables(tmp_path / "disk")
     assert len(store.names("killed/commits")) == 4
     assert not any(name.startswith(".wirekit") for name in store.names("killed"))
     assert {name.partition("/")[0] for name in store.names("killed")} == {*OUTPUTS, "commits", "manifest.json"}

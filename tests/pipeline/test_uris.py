@@ -250,7 +250,7 @@ def test_without_pyarrow_the_extra_is_named() -> None:
 
 
 @pytest.mark.spark
-def test_spark_reads_objects(
+def test_spark_reads_objects_and_writes_them(
     store: ObjectStore,
     objects: dict[str, str],
     tmp_path: Path,
@@ -261,8 +261,8 @@ def test_spark_reads_objects(
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     from wirekit.spark import pipeline
 
-    pipeline.run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "spark", spark)
+    pipeline.run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), f"s3://{BUCKET}/spark/lake", spark)
     run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "serial")
-    assert tables(tmp_path / "spark") == tables(tmp_path / "serial")
+    assert tables(store.fetched("spark/lake", tmp_path / "spark")) == tables(tmp_path / "serial")
     source = spark.read.format("wirekit").option("table", "messages")
     assert source.load(f"s3://{BUCKET}/some/captures/*batch.pcap").count() == 10

@@ -198,6 +198,38 @@ def test_a_column_that_does_not_exist_is_misuse() -> None:
         CaptureReader(StructType([StructField("payloda", BinaryType())]), {"path": "x"})
 
 
+def test_columns_are_chosen_by_an_option() -> None:
+    from wirekit.spark.source import source_schema
+
+    options = {"path": str(PULSAR), "table": "messages", "columns": "value, topic"}
+    assert source_schema(options).names == ["value", "topic"]
+    rows = read(**options)
+    assert len(rows) == 10
+    assert {tuple(row) for row in rows} == {("value", "topic")}
+    with pytest.raises(Misuse, match="the table messages has no column 'topics'"):
+        source_schema({**options, "columns": "topics"})
+
+
+def test_a_schema_of_other_types_is_misuse() -> None:
+    from pyspark.sql.types import LongType, StructType
+
+    from wirekit.spark.source import CaptureReader
+
+    with pytest.raises(Misuse, match="the column topic of the table messages is string, not bigint: cast it in the "):
+        CaptureReader(StructType().add("topic", LongType()), {"path": str(PULSAR), "table": "messages"})
+
+
+@pytest.mark.spark
+def test_one_frame_with_two_filters_gives_the_rows_of_both(known: SparkSession) -> None:
+    known.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        frame = known.read.format("wirekit").option("table", "frames").option("columns", "api").load(str(PULSAR))
+        both = frame.where("api = 'SEND'").union(frame.where("api = 'CONNECT'"))
+        assert {row.api for row in both.collect()} == {"SEND", "CONNECT"}
+    finally:
+        known.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
 def test_the_source_is_light_to_import(tmp_path: Path) -> None:
     import subprocess
     import sys

@@ -5,6 +5,11 @@ Options: ``table`` (``packets`` by default, or one of those that docs/tables.md 
 only segments from or to these ports are read, and those with a protocol have that one), and ``separate`` (``true``:
 each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
+``columns`` (``topic,timestamp``) names the columns of the table, as ``schema()`` of the reader does: Spark does not
+tell a source which columns a query needs. Filters stay with Spark. Spark 4.3 can push them down to a Python source, but
+keeps those of one query for the others of the same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))``
+all have ``x = 4``.
+
 ``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
 functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
 ``messages``, ``offsets``, ``group_events`` and ``quarantine``.
@@ -14,14 +19,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs, renumbered
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
-OPTIONS = ("table", "path", "paths", "protocol", "ports", "separate")
+OPTIONS = ("table", "path", "paths", "columns", "protocol", "ports", "separate")
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
 
@@ -58,7 +63,19 @@ class CapturePartition(InputPartition):
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
     _check_names(options)
-    return from_arrow_schema(READABLE[_table(options)].schema)
+    table = _table(options)
+    schema = READABLE[table].schema
+    wanted = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
+    _known(table, wanted)
+    return from_arrow_schema(pa.schema([schema.field(name) for name in wanted]) if wanted else schema)
+
+
+def _known(table: str, names: Iterable[str]) -> None:
+    """Refuses columns that a table does not have."""
+    known = READABLE[table].schema.names
+    for name in names:
+        if name not in known:
+            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(known)}")
 
 
 class CaptureReader(DataSourceReader):
@@ -76,10 +93,8 @@ class CaptureReader(DataSourceReader):
         _check_names(options)
         self._table = _table(options)
         self._schema = schema
-        known = READABLE[self._table].schema.names
-        for name in schema.names:
-            if name not in known:
-                raise Misuse(f"the table {self._table} has no column {name!r}; it has {', '.join(known)}")
+        _known(self._table, schema.names)
+        _same_types(self._table, schema)
         self._paths = _paths(options)
         self._separate = _flag(options, "separate")
         self._ports = _ports(options.get("ports", ""))
@@ -126,6 +141,15 @@ class CaptureReader(DataSourceReader):
             return
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
         yield from table_batches(Job(renumbered(captures(files)), self._protocol, hints), self._table, ports=ports)
+
+
+def _same_types(table: str, schema: StructType) -> None:
+    """Refuses types that are not those of the table, which nothing would cast to."""
+    for each in schema.fields:
+        kind = from_arrow_type(READABLE[table].schema.field(each.name).type)
+        if each.dataType != kind:
+            given, wanted = each.dataType.simpleString(), kind.simpleString()
+            raise Misuse(f"the column {each.name} of the table {table} is {wanted}, not {given}: cast it in the query")
 
 
 def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:

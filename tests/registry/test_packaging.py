@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -27,6 +28,6 @@ def test_the_lock_has_all_that_the_extras_ask_for() -> None:
     asked = [*project["dependencies"]]
     for name, extra in project["optional-dependencies"].items():
         asked += extra if name not in NOT_LOCKED else []
-    names = {requirement.split(">=")[0].split("==")[0].strip() for requirement in asked}
+    names = {re.split(r"[\[<>=;]", requirement)[0].strip() for requirement in asked}
     locked = {line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
     assert names <= locked

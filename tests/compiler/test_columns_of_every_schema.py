@@ -39,8 +39,8 @@ def test_records_are_those_of_the_reference_engine_damaged_or_not_and_come_back(
     data = example(key)
     batch, errors = compare(key, data)
     assert (batch.num_rows, errors.num_rows) == (1, 0)
-    outcomes = Counter([rebuild(key, data)])
-    assert set(outcomes) <= {"built", "built in the usual form"}
+    assert rebuild(key, data) == "built"  # the very bytes: an example is in the usual form already
+    outcomes: Counter[str] = Counter()
     for _ in range(60):
         damaged = bytearray(data * draw.choice((1, 2)))
         for _ in range(draw.randrange(1, 4)):

@@ -381,9 +381,9 @@ class _Writer(Branches):
             why = "columns compute CRCs, sums, and no other function"
             raise Unfit(self.key, name, f"a checksum {total.algorithm}", why)
         start, end = state.begins[total.first], state.ends[total.last]
-        covered = state.node.members[total.first].node
-        while isinstance(covered, (ir.Optional, ir.When, ir.WhenMore)):
-            covered = covered.node
+        covered = ir.bare(state.node.members[total.first].node)
+        if isinstance(covered, ir.Packed):
+            covered = covered.blob
         if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
             start = self.let("+", start, self.constant(covered.length.size))
         value = self.register()

@@ -58,7 +58,7 @@ def test_an_engine_that_leaves_its_work_to_another_is_found(monkeypatch: pytest.
 
 
 def test_a_fault_is_told_with_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments: None)
+    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments, **options: None)
     found = work(Task("jmq4.heartbeat.request", 0, 5))
     assert found.seen["inputs"] == 5
     (finding,) = found.findings.values()

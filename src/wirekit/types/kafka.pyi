@@ -581,6 +581,15 @@ class RequestHeader(Fields):
     api_version: int
     correlation_id: int
 
+class ClientHeader(Fields):
+    """the same, and the client id"""
+
+    size: int
+    api_key: Symbol
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
 class ResponseHeader(Fields):
     """size and correlation id of a response"""
 

@@ -40,9 +40,9 @@ def build_each(
     >>> batch = pa.RecordBatch.from_pydict({"token": [b"a", None, b"bc"]})
     >>> column, errors = build_each("kafka.sasl_token", batch, np.arange(4))
     >>> column.to_pylist()
-    [b'\\x00\\x00\\x00\\x01a', None, b'\\x00\\x00\\x00\\x02bc']
+    [b'\\x00\\x00\\x00\\x01a', b'\\x00\\x00\\x00\\x00', b'\\x00\\x00\\x00\\x02bc']
     >>> errors
-    {1: 'kafka.sasl_token: row 1: token: is null, which the layout has not'}
+    {}
     """
     contents = program(key, context).program.contents
     if contents is not None:

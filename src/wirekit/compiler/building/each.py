@@ -25,8 +25,8 @@ def build_each(
     Args:
         key: the key of a schema that gives columns.
         batch: the rows of all values, with columns as ``build_columns`` takes them; null in a field that is never null
-            stands for its default. What a record holds compressed, or
-            as records of another layout, is its bytes as they stand.
+            stands for its default, and for empty text or bytes. A field that holds compressed data, or records of
+            another layout, is a column of bytes, written as they are.
         firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` how many rows there are. A value of a
             schema that is no list has one row.
         context: as for ``build_columns``.

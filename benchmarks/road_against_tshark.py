@@ -74,7 +74,18 @@ def measured(name: str, path: Path, count: int, folder: Path) -> list[tuple[str,
         rows.append((f"{name}: {stage}", f"{seconds / count * 1e6:.2f} µs a packet, {odd:,} flows odd"))
     ours = {}
     for road in ("columns", "objects"):
-        command = (sys.executable, "-m", "wirekit", "pipeline", path, "--output", folder / road, "--road", road)
+        command = (
+            sys.executable,
+            "-m",
+            "wirekit",
+            "pipeline",
+            path,
+            "--output",
+            folder / road,
+            "--road",
+            road,
+            "--replace",
+        )
         used(*command) if road == "columns" else None
         ours[road] = least(*command)
         rows.append(

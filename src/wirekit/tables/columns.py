@@ -105,16 +105,20 @@ def arrow_type(name: str) -> pa.DataType:
     return types[name]
 
 
-_FILE = Column("file", TEXT, "the capture or stored file, as it was named to the run; the first file of a rotation")
-_PROTOCOL = Column("protocol", TEXT, "`kafka`, `pulsar`, `joyqueue`, `jmq4` or a registered one; empty when not known")
-_CONNECTION = Column("connection_id", TEXT, "the connection, in `connections`")
-_CALL = Column("call_id", TEXT, "the call, in `calls`; null for what comes from a stored file")
-_SIDE = Column("side", TEXT, "`client` or `server`: who sent it")
-_ERROR = (
-    Column("error_code", INT, "the error's number, null when there was none"),
-    Column("error", TEXT, "the error's name, its number where it has none; null when there was none"),
+_FILE = Column(
+    "file", TEXT, "the capture or stored file, under the name given to the run; the first file of a rotation"
 )
-_POSITION = Column("position", BIGINT, "byte of the stored file at which its entry begins; null for what was captured")
+_PROTOCOL = Column(
+    "protocol", TEXT, "`kafka`, `pulsar`, `joyqueue`, `jmq4` or a registered protocol; empty when unknown"
+)
+_CONNECTION = Column("connection_id", TEXT, "the connection, in `connections`")
+_CALL = Column("call_id", TEXT, "the call, in `calls`; null for stored files")
+_SIDE = Column("side", TEXT, "the sender: `client` or `server`")
+_ERROR = (
+    Column("error_code", INT, "the error's number; null without an error"),
+    Column("error", TEXT, "the error's name, or its number if it has no name; null without an error"),
+)
+_POSITION = Column("position", BIGINT, "byte offset of its entry in the stored file; null for captures")
 
 
 def _date(of: str) -> Column:
@@ -145,36 +149,40 @@ _CALLS = (
     _date("its first frame"),
     _PROTOCOL,
     Column("api", TEXT, "API (Kafka), command type (Pulsar) or command (JMQ4)"),
-    Column("version", INT, "version of the API or header, null if the protocol has none"),
+    Column("version", INT, "version of the API or header; null if the protocol has none"),
     Column(
         "outcome",
         TEXT,
-        "`answered`; `unanswered`: no answer was captured; `one_way`: a request that asks for none; `unasked`: an "
-        "answer whose request was not captured; `event`: a frame that neither asks nor answers",
+        "`answered`; `unanswered`: no response was captured; `one_way`: a request that expects none; `unasked`: "
+        "a response whose request was not captured; `event`: a frame that is neither request nor response",
     ),
-    Column(
-        "client", TEXT, "what the client calls itself: client id (Kafka), producer or consumer (Pulsar), app (JMQ4)"
-    ),
+    Column("client", TEXT, "the client's name: client id (Kafka), producer or consumer (Pulsar), app (JMQ4)"),
     *_addresses(),
-    Column("is_replica", BOOLEAN, "whether a broker asks as a follower (Kafka); null where the request does not say"),
+    Column(
+        "is_replica",
+        BOOLEAN,
+        "whether the request comes from a broker as a follower (Kafka); null if the request does not tell",
+    ),
     Column("request_time", MICROS, "when the last byte of the request, or of the event, was captured"),
-    Column("response_time", MICROS, "when the last byte of the answer was captured"),
+    Column("response_time", MICROS, "when the last byte of the response was captured"),
     Column("latency_us", BIGINT, "microseconds between the two"),
     Column("request_bytes", BIGINT, "bytes of the request, or of the event"),
-    Column("response_bytes", BIGINT, "bytes of the answer"),
-    Column("correlation_id", BIGINT, "the protocol's request id; an unsigned one from 2⁶³ up is negative here"),
+    Column("response_bytes", BIGINT, "bytes of the response"),
+    Column("correlation_id", BIGINT, "the protocol's request id; an unsigned id of 2⁶³ or more is negative here"),
     *_ERROR,
-    Column("error_text", TEXT, "what the server says about it in words"),
-    Column("throttle_ms", BIGINT, "milliseconds that a quota delayed the answer"),
-    Column("acks", INT, "acknowledgments that a producer asks for: 0 none, 1 the leader, -1 all (Kafka)"),
-    Column("topic", TEXT, "the topic, where the call is about one"),
+    Column("error_text", TEXT, "the server's error message"),
+    Column("throttle_ms", BIGINT, "milliseconds by which a quota delayed the response"),
+    Column(
+        "acks", INT, "acknowledgments that the producer requires: 0 none, 1 the leader, -1 all in-sync replicas (Kafka)"
+    ),
+    Column("topic", TEXT, "the topic, if the call refers to exactly one"),
     Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
-    Column("topics", INT, "how many topics it is about"),
-    Column("messages", INT, "how many application messages it carried, those in batches counted"),
+    Column("topics", INT, "number of topics that the call refers to"),
+    Column("messages", INT, "number of application messages in the call, those in batches included"),
 )
 CALLS = Table(
     "calls",
-    "A request with its answer, or a frame that has neither.",
+    "A request with its response, or a single frame.",
     _CALLS,
     ("request_time", "response_time"),
     _named(_CALLS, "client is_replica error_code error error_text throttle_ms acks topic group_id"),
@@ -186,18 +194,18 @@ _CALL_TOPICS = (
     _date("the call's first frame"),
     _PROTOCOL,
     Column("topic", TEXT, "topic"),
-    Column("partition", INT, "partition, null where the call is about a whole topic"),
+    Column("partition", INT, "partition; null if the call refers to a whole topic"),
     *_ERROR,
     Column(
-        "log_offset", BIGINT, "offset asked for, or given by the answer: first one fetched, stored, listed, committed"
+        "log_offset", BIGINT, "offset requested, or given by the response: first one fetched, stored, listed, committed"
     ),
-    Column("high_watermark", BIGINT, "offset behind the last message that consumers may read"),
-    Column("messages", INT, "how many application messages of it the call carried; null for calls that carry none"),
-    Column("bytes", BIGINT, "bytes of its message set or messages on the wire"),
+    Column("high_watermark", BIGINT, "offset after the last message that consumers may read"),
+    Column("messages", INT, "number of its application messages in the call; null for calls without messages"),
+    Column("bytes", BIGINT, "size of its message set or messages on the wire, in bytes"),
 )
 CALL_TOPICS = Table(
     "call_topics",
-    "A topic, or a partition of one, that a call is about.",
+    "A topic, or a partition of one, that a call refers to.",
     _CALL_TOPICS,
     ("topic", "partition"),
     _named(_CALL_TOPICS, "topic partition error_code error log_offset high_watermark bytes"),
@@ -218,40 +226,44 @@ _MESSAGES = (
         "`produced` by a client, `fetched` by a consumer, `replicated` to a follower, `pushed` by a broker, `stored` "
         "in a file",
     ),
-    Column("topic", TEXT, "topic, null where the capture does not tell it"),
-    Column("partition", INT, "partition, null where there is none"),
-    Column("log_offset", BIGINT, "absolute offset or index in the log, null where nobody knows it yet"),
-    Column("message_id", TEXT, "`ledger:entry:batch_index` (Pulsar), null where there is none"),
-    Column("timestamp", MILLIS, "the message's own time, null when it has none or one outside the years 1 to 9999"),
+    Column("topic", TEXT, "topic; null if the capture does not tell"),
+    Column("partition", INT, "partition; null if there is none"),
+    Column("log_offset", BIGINT, "absolute offset or index in the log; null if not assigned yet"),
+    Column("message_id", TEXT, "`ledger:entry:batch_index` (Pulsar); null if there is none"),
+    Column("timestamp", MILLIS, "the message's own time; null if it has none or one outside the years 1 to 9999"),
     Column("timestamp_ms", BIGINT, "the same as stored: milliseconds since the epoch"),
     Column("timestamp_type", TEXT, "`CreateTime`, `LogAppendTime`, `PublishTime`, or null"),
     Column("event_time", MILLIS, "the application's own time (Pulsar)"),
-    Column("key", BINARY, "key; null is not empty"),
-    Column("value", BINARY, "value; null is not empty"),
-    Column("properties", PROPERTIES, "what the producer says of it by name; null where there is no such thing"),
+    Column("key", BINARY, "key; null and empty differ"),
+    Column("value", BINARY, "value; null and empty differ"),
+    Column("properties", PROPERTIES, "properties set by the producer; null if the protocol has none"),
     Column("attributes", BIGINT, "the protocol's attribute bits, or null"),
-    Column("codec", TEXT, "what it was compressed by: `none`, `gzip`, `snappy`, `lz4`, `zlib`, `zip`, `zstd`"),
-    Column("encrypted", BOOLEAN, "whether `value` is cipher text; null where the protocol has no encryption"),
+    Column("codec", TEXT, "compression codec: `none`, `gzip`, `snappy`, `lz4`, `zlib`, `zip`, `zstd`"),
+    Column("encrypted", BOOLEAN, "whether `value` is cipher text; null if the protocol has no encryption"),
     Column(
         "batch",
         BIGINT,
-        "the compressed set or batch that it came in: its number in the frame, from 0, or its byte in a stored file; "
-        "null for a message that stands alone",
+        "the compressed set or batch that contains it: its number in the frame, from 0, or its byte offset "
+        "in a stored file; null outside a batch",
     ),
-    Column("batch_index", INT, "its place in that, from 0"),
-    Column("wire_bytes", BIGINT, "its bytes where it stands, decompressed, with its own header"),
+    Column("batch_index", INT, "its index in the batch, from 0"),
+    Column("wire_bytes", BIGINT, "size of the message after decompression, with its own header, in bytes"),
     Column("crc", BIGINT, "the checksum as stored, or null"),
-    Column("crc_status", TEXT, "the verdict on it: `ok`, `bad` or `absent`"),
-    Column("producer", TEXT, "who produced it, where the message or its connection tells"),
-    Column("sequence_id", BIGINT, "the producer's own number for it (Pulsar)"),
-    Column("group_id", TEXT, "the group, subscription or app that it was delivered to, where the connection tells"),
-    Column("redeliveries", INT, "how often it was delivered before (Pulsar)"),
-    Column("acknowledged", BOOLEAN, "whether it was acknowledged before, and came with its batch only (Pulsar)"),
-    Column("schema", TEXT, "the schema key of the frame or file that it came in"),
+    Column("crc_status", TEXT, "the verdict on `crc`: `ok`, `bad` or `absent`"),
+    Column("producer", TEXT, "name of the producer, if the message or its connection tells"),
+    Column("sequence_id", BIGINT, "the producer's sequence number (Pulsar)"),
+    Column("group_id", TEXT, "the group, subscription or app that received it, if the connection tells"),
+    Column("redeliveries", INT, "number of earlier deliveries (Pulsar)"),
+    Column(
+        "acknowledged",
+        BOOLEAN,
+        "whether it was acknowledged before and delivered again only as part of its batch (Pulsar)",
+    ),
+    Column("schema", TEXT, "the schema key of its frame or file"),
 )
 MESSAGES = Table(
     "messages",
-    "An application message out of a frame or a stored file; compressed sets and batches are opened.",
+    "An application message from a frame or a stored file; compressed sets and batches are unpacked.",
     _MESSAGES,
     ("topic", "time"),
     _named(
@@ -267,7 +279,7 @@ _GROUP_EVENTS = (
     _date("`time`"),
     _PROTOCOL,
     _POSITION,
-    Column("time", MICROS, "when the call's first frame was captured; of a stored one, the time of its message"),
+    Column("time", MICROS, "when the call's first frame was captured; for stored events, the time of the message"),
     Column(
         "event",
         TEXT,
@@ -275,17 +287,17 @@ _GROUP_EVENTS = (
         "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it)",
     ),
     Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
-    Column("member_id", TEXT, "the member or consumer, as the server numbers or names it"),
-    Column("client", TEXT, "what the client calls itself"),
-    Column("client_host", TEXT, "the client's host, as the broker saw it; of stored members only"),
+    Column("member_id", TEXT, "the server's id or name of the member or consumer"),
+    Column("client", TEXT, "the client's name"),
+    Column("client_host", TEXT, "the client's host as seen by the broker; stored members only"),
     Column("generation", INT, "generation of the group (Kafka)"),
     Column("topics", TEXTS, "topics subscribed to"),
-    Column("assignment", PARTITIONS, "partitions that the member was given"),
+    Column("assignment", PARTITIONS, "partitions assigned to the member"),
     *_ERROR,
 )
 GROUP_EVENTS = Table(
     "group_events",
-    "Something that a member of a consumer group or subscription did, or that was done to it.",
+    "An event in the life of a member of a consumer group or subscription.",
     _GROUP_EVENTS,
     ("group_id", "time"),
     _named(
@@ -301,25 +313,27 @@ _OFFSETS = (
     _date("`time`"),
     _PROTOCOL,
     _POSITION,
-    Column("time", MICROS, "when it was captured; of a stored one, `commit_time` or the time of its message"),
+    Column("time", MICROS, "when it was captured; for stored positions, `commit_time` or the time of the message"),
     Column(
-        "source", TEXT, "`request`: a client committed it; else the `direction` of the message of `__consumer_offsets`"
+        "source",
+        TEXT,
+        "`request` if a client committed it; otherwise the `direction` of the message of `__consumer_offsets`",
     ),
     Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
     Column("topic", TEXT, "topic"),
     Column("partition", INT, "partition"),
-    Column("log_offset", BIGINT, "the position: the next offset to read (Kafka), the index acknowledged (JMQ4)"),
-    Column("message_id", TEXT, "`ledger:entry` of the message acknowledged (Pulsar)"),
-    Column("cumulative", BOOLEAN, "whether all before it is acknowledged as well (Pulsar); null elsewhere"),
-    Column("metadata", TEXT, "what the consumer keeps with it"),
-    Column("commit_time", MILLIS, "when it was committed, as the protocol says"),
-    Column("expire_time", MILLIS, "when it is to be forgotten"),
-    Column("deleted", BOOLEAN, "whether a stored position was deleted, by a null value; null for a request"),
+    Column("log_offset", BIGINT, "the position: the next offset to read (Kafka), the acknowledged index (JMQ4)"),
+    Column("message_id", TEXT, "`ledger:entry` of the acknowledged message (Pulsar)"),
+    Column("cumulative", BOOLEAN, "whether all earlier messages are acknowledged too (Pulsar); null elsewhere"),
+    Column("metadata", TEXT, "metadata stored by the consumer"),
+    Column("commit_time", MILLIS, "commit time stated by the protocol"),
+    Column("expire_time", MILLIS, "when the position expires"),
+    Column("deleted", BOOLEAN, "whether a null value deleted the stored position; null for a request"),
     *_ERROR,
 )
 OFFSETS = Table(
     "offsets",
-    "A position that a group committed: by a call, or as stored in `__consumer_offsets`.",
+    "A position that a group committed, from a request or from `__consumer_offsets`.",
     _OFFSETS,
     ("group_id", "topic", "time"),
     _named(
@@ -330,12 +344,12 @@ OFFSETS = Table(
 
 SIDES = ("client", "server")
 FATES = {
-    "captured": "payload bytes of this side that are in the capture; the next four add up to them",
+    "captured": "payload bytes of this side in the capture; the next four columns add up to this one",
     "frames": "of these, in decoded frames",
     "quarantined": "of these, in `quarantine`",
-    "duplicate": "of these, there already: retransmitted or captured twice",
-    "ignored": "of these, without a place in the stream, by the rules of TCP",
-    "missing": "bytes that were sent and are not in the capture",
+    "duplicate": "of these, duplicates: retransmitted or captured twice",
+    "ignored": "of these, outside the stream by the rules of TCP",
+    "missing": "bytes sent but missing from the capture",
 }
 
 _CONNECTIONS = (
@@ -344,23 +358,23 @@ _CONNECTIONS = (
     _date("`opened`"),
     _PROTOCOL,
     *_addresses(),
-    Column("ordinal", INT, "number of the connection among those of these addresses in the file, from 0"),
+    Column("ordinal", INT, "number of the connection among those with the same addresses in the file, from 0"),
     Column("opened", MICROS, "capture time of its first segment"),
     Column("closed", MICROS, "capture time of its end, or of its last segment"),
-    Column("reason", TEXT, "what ended it: `fin`, `rst`, `idle`, `new connection`, `end of capture`"),
+    Column("reason", TEXT, "cause of its end: `fin`, `rst`, `idle`, `new connection`, `end of capture`"),
     Column("known_start", BOOLEAN, "whether its handshake was captured"),
-    Column("client", TEXT, "what the client calls itself, the first time it says so"),
-    Column("client_software", TEXT, "the client's library or language, where the protocol tells"),
+    Column("client", TEXT, "the client's name, as first stated"),
+    Column("client_software", TEXT, "the client's library or language, if the protocol tells"),
     Column("client_version", TEXT, "its version"),
-    Column("server_software", TEXT, "the server's software and version, where the protocol tells"),
+    Column("server_software", TEXT, "the server's software and version, if the protocol tells"),
     Column("protocol_version", INT, "the version of the protocol that the client speaks (Pulsar)"),
     Column("calls", BIGINT, "rows of `calls`"),
-    Column("errors", BIGINT, "those of them with an error"),
+    Column("errors", BIGINT, "calls with an error"),
     *(Column(f"{side}_{fate}", BIGINT, text) for side in SIDES for fate, text in FATES.items()),
 )
 CONNECTIONS = Table(
     "connections",
-    "A TCP connection, with what became of every byte.",
+    "A TCP connection, with an account of every byte.",
     _CONNECTIONS,
     ("opened",),
     _named(_CONNECTIONS, "client client_software client_version server_software protocol_version"),
@@ -368,28 +382,28 @@ CONNECTIONS = Table(
 
 FRAMES = Table(
     "frames",
-    "A frame that was decoded. What could not be decoded is in `quarantine`.",
+    "A decoded frame. Bytes that could not be decoded are in `quarantine`.",
     (
-        Column("frame_id", TEXT, "`connection_id`, `c` or `s` for the side, and `position`, with `-` between"),
-        Column("call_id", TEXT, "the call that it belongs to, in `calls`"),
+        Column("frame_id", TEXT, "`connection_id`, `c` or `s` for the side, and `position`, joined by `-`"),
+        Column("call_id", TEXT, "its call, in `calls`"),
         _CONNECTION,
         _FILE,
         _date("`time`"),
         _PROTOCOL,
         _SIDE,
         Column("time", MICROS, "when its last byte was captured"),
-        Column("schema", TEXT, "the schema key that it was decoded by"),
+        Column("schema", TEXT, "the schema key that decoded it"),
         Column("api", TEXT, "as in `calls`"),
         Column("version", INT, "as in `calls`"),
         Column("correlation_id", BIGINT, "as in `calls`"),
-        Column("role", TEXT, "`request`, `response`, or `event` for what neither asks nor answers"),
-        Column("position", BIGINT, "bytes that its sender had sent before it on this connection"),
-        Column("length", BIGINT, "its bytes"),
-        Column("checks_bad", INT, "how many of its checks (checksums, lengths, constants) failed"),
-        Column("checks", CHECKS, "those that failed: the field, the kind, what is stored and what it should be"),
-        Column("gaps", RANGES, "bytes in it that no field explains, counted as `position` is"),
+        Column("role", TEXT, "`request`, `response`, or `event` for a frame that is neither"),
+        Column("position", BIGINT, "bytes sent before it in this direction of the connection"),
+        Column("length", BIGINT, "size of the frame in bytes"),
+        Column("checks_bad", INT, "number of failed checks (checksums, lengths, constants)"),
+        Column("checks", CHECKS, "the failed checks: field, kind, stored value and computed value"),
+        Column("gaps", RANGES, "bytes of the frame that no field explains; positions count as in `position`"),
         Column(
-            "value", TEXT, "JSON: its fields but for messages; null without `--values`, or when longer than 512 MiB"
+            "value", TEXT, "JSON of its fields without messages; null without `--values`, or if longer than 512 MiB"
         ),
     ),
     ("time",),
@@ -397,22 +411,22 @@ FRAMES = Table(
 
 QUARANTINE = Table(
     "quarantine",
-    "Bytes that nobody could decode, in parts of at most 1 MiB: of a connection, or of a damaged file.",
+    "Bytes of a connection or of a damaged file that could not be decoded, in parts of at most 1 MiB.",
     (
-        Column("connection_id", TEXT, "the connection, in `connections`; null when the file itself is damaged"),
+        Column("connection_id", TEXT, "the connection, in `connections`; null if the file itself is damaged"),
         _FILE,
         _date("`time`"),
         _PROTOCOL,
         *_addresses(),
         _SIDE,
-        Column("time", MICROS, "when the last of them was captured"),
-        Column("schema", TEXT, "the schema key that did not fit, null when no frame begins here"),
-        Column("position", BIGINT, "bytes before this part: in the direction, or in the file when that is damaged"),
-        Column("length", BIGINT, "bytes that the row stands for"),
-        Column("reason", TEXT, "why, in words"),
-        Column("path", TEXT, "the field where decoding failed, empty when it did not get that far"),
-        Column("error_position", BIGINT, "the byte where it failed, counted as `position` is"),
-        Column("part", INT, "which part of the piece, from 0"),
+        Column("time", MICROS, "when the last of the bytes was captured"),
+        Column("schema", TEXT, "the schema key that does not fit; null if no frame begins here"),
+        Column("position", BIGINT, "bytes before this part in the direction, or in the damaged file"),
+        Column("length", BIGINT, "size of this part in bytes"),
+        Column("reason", TEXT, "the reason, as text"),
+        Column("path", TEXT, "the field where decoding failed; empty if it failed before the first field"),
+        Column("error_position", BIGINT, "the byte where decoding failed, counted as in `position`"),
+        Column("part", INT, "number of the part, from 0"),
         Column("raw", BINARY, "the bytes; at most the first MiB of a damaged file; null with `--no-raw`"),
     ),
     ("time",),
@@ -420,7 +434,7 @@ QUARANTINE = Table(
 
 GAPS = Table(
     "gaps",
-    "A range of a direction that the capture does not have.",
+    "A range of a direction that is missing from the capture.",
     (
         _CONNECTION,
         _FILE,
@@ -428,10 +442,10 @@ GAPS = Table(
         _PROTOCOL,
         *_addresses(),
         _SIDE,
-        Column("time", MICROS, "when the loss showed"),
-        Column("position", BIGINT, "bytes of the direction before it"),
-        Column("length", BIGINT, "bytes missing"),
-        Column("reason", TEXT, "why they are missing"),
+        Column("time", MICROS, "when the loss became visible"),
+        Column("position", BIGINT, "bytes before it in the direction"),
+        Column("length", BIGINT, "number of missing bytes"),
+        Column("reason", TEXT, "why the bytes are missing"),
     ),
     ("time",),
 )
@@ -445,9 +459,9 @@ RUNS = Table(
         Column("wirekit", TEXT, "version of wirekit"),
         Column("engine", TEXT, "`serial` or `spark`"),
         Column("finished", MICROS, "when all rows were written"),
-        Column("protocol", TEXT, "the protocol that all connections were said to have; empty when it was found"),
-        Column("ports", PORTS, "protocols that were given by port"),
-        Column("raw", BOOLEAN, "whether `quarantine` has the bytes themselves"),
+        Column("protocol", TEXT, "the protocol given by `--protocol`; empty if it was detected"),
+        Column("ports", PORTS, "protocols given by port (`--port`)"),
+        Column("raw", BOOLEAN, "whether `quarantine` has the raw bytes"),
         Column("frame_values", BOOLEAN, "whether `frames` has values"),
     ),
     ("finished",),
@@ -457,26 +471,35 @@ INPUTS = Table(
     "A file that a bundle holds.",
     (
         _RUN,
-        Column("file", TEXT, "the file, as it was named to the run"),
-        Column("capture", TEXT, "the first file of its rotation, which is `file` in other tables; itself without one"),
+        Column("file", TEXT, "the file, under the name given to the run"),
+        Column(
+            "capture",
+            TEXT,
+            "the first file of its rotation, which is `file` in other tables; `file` itself without a rotation",
+        ),
         Column("kind", TEXT, "`capture`, or the schema key of a stored file"),
-        Column("size", BIGINT, "bytes when the run began"),
-        Column("modified", MICROS, "when it was last changed before"),
-        Column("sha256", TEXT, "hash of its bytes, null if it could not be read, and of an object of an object store"),
-        Column("changed", BOOLEAN, "whether it was changed while it was read"),
-        Column("segments", BIGINT, "TCP segments of the capture; null, as what follows, for later files of a rotation"),
+        Column("size", BIGINT, "size in bytes when the run began"),
+        Column("modified", MICROS, "last modification before the run"),
+        Column("sha256", TEXT, "hash of its bytes; null if it could not be read, and for an object of an object store"),
+        Column("changed", BOOLEAN, "whether it changed while the run read it"),
+        Column(
+            "segments",
+            BIGINT,
+            "TCP segments of the capture; null, like the columns below, for later files of a rotation",
+        ),
         Column("first_time", MICROS, "capture time of the first of them"),
         Column("last_time", MICROS, "capture time of the last"),
-        Column("skipped", COUNTS, "packets that hold no TCP segment, by reason"),
-        Column("damaged", TEXT, "where and why it could not be read further, null if it could"),
-        Column("unreadable", TEXT, "why it could not be read at all, null if it could"),
+        Column("skipped", COUNTS, "packets without a TCP segment, by reason"),
+        Column("damaged", TEXT, "where and why reading stopped; null if it was read to the end"),
+        Column("unreadable", TEXT, "why it could not be read at all; null if it could"),
     ),
     ("file",),
 )
 
 PACKETS = Table(
     "packets",
-    "A TCP segment of a capture, or a note on what in a capture is none. What flows are made of, not an output.",
+    "A TCP segment of a capture, or a note on a part of it that is not TCP. "
+    "Input of the pipeline's streams, not an output.",
     (
         Column(
             "flow",
@@ -485,14 +508,14 @@ PACKETS = Table(
         ),
         Column("ts_us", BIGINT, "capture time, microseconds since the epoch; 0 for a note"),
         Column("file_no", BIGINT, "number of the capture in the run, from 0"),
-        Column("position", BIGINT, "byte of the capture at which the payload, or a note's bytes, begin"),
+        Column("position", BIGINT, "byte offset of the payload, or of the note's bytes, in the capture"),
         Column("source", TEXT, "sender's address and port; null for a note"),
         Column("target", TEXT, "receiver's address and port; null for a note"),
         Column("sequence", BIGINT, "raw sequence number, 0 to 2³² - 1"),
         Column("acknowledgment", BIGINT, "raw acknowledgment number, 0 to 2³² - 1"),
         Column("flags", INT, "TCP flag bits: FIN 1, SYN 2, RST 4, PSH 8, ACK 16"),
-        Column("length", BIGINT, "bytes of payload on the wire; for a note, bytes of the file that it stands for"),
-        Column("payload", BINARY, "the bytes that the capture has; for a note, at most the first MiB of them"),
+        Column("length", BIGINT, "bytes of payload on the wire; for a note, bytes of the file that it refers to"),
+        Column("payload", BINARY, "the bytes in the capture; for a note, at most the first MiB of them"),
         Column(
             "note",
             TEXT,

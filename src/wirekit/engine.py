@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, to_json
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from wirekit.compiler.rows import State
 
 Buffer = bytes | bytearray | memoryview
-DECODERS = ("rows", "trace", "reference")
-ENCODERS = ("rows", "reference")
 TIMES_BEFORE_COMPILING = 4
 LARGEST_HEADER = 1 << 17
 MOST_SHORT = 64

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from wirekit.engine import DECODERS
+from wirekit.compiler.engines import DECODERS
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (

@@ -10,7 +10,7 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import message, message_set
-from wirekit.engine import DECODERS
+from wirekit.compiler.engines import DECODERS
 from wirekit.errors import Limit
 
 KEY = "kafka.message_set"

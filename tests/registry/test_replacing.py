@@ -8,8 +8,8 @@ import pytest
 
 import wirekit
 from wirekit.compiler import building, columns
+from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.compiler.heading import heading
-from wirekit.engine import DECODERS, ENCODERS
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies.layout import layout_of
 from wirekit.wire import Bytes, Length, Node, Struct, uint8, uint16

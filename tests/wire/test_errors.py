@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from wirekit.engine import ENCODERS
+from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import printed
 from wirekit.values import SHOWN, Record, record_type, shown
 

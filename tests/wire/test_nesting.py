@@ -11,7 +11,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 import wirekit
-from wirekit.engine import DECODERS, ENCODERS
+from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SHOWN
 from wirekit.wire import Bytes, Compressed, Ref, Struct, int8, int32, this

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from wirekit.engine import DECODERS
+from wirekit.compiler.engines import DECODERS
 from wirekit.values import Record, record_type
 
 KEY = "kafka.list_groups.request.v0"

@@ -1,0 +1,70 @@
+"""The engines: a table of their names, of what each does, and of what ``wirekit explain`` shows of it.
+
+``wirekit.engine`` takes the engines that decode and encode from here, ``wirekit explain --engine`` what it can show,
+and the tests what they compare.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from wirekit.errors import lacking
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine, or one part of an engine that has code of its own.
+
+    Attributes:
+        name: what ``--engine`` and ``decode(..., engine=...)`` call it.
+        about: what ``wirekit explain`` shows of it; empty where there is nothing to show.
+        module: where the function is that gives its code.
+        function: takes a schema key, gives the code as text or an object with ``source``.
+        decodes: whether ``wirekit.decode`` takes it.
+        encodes: whether ``wirekit.encode`` takes it.
+        columns: whether its code depends on ``--context`` and ``--front``.
+    """
+
+    name: str
+    about: str = ""
+    module: str = ""
+    function: str = ""
+    decodes: bool = False
+    encodes: bool = False
+    columns: bool = False
+
+    def source(self, key: str, *told: Any) -> str:
+        """The code of a layout.
+
+        Args:
+            told: for an engine of columns: what stands in front of the records, and the context.
+
+        Raises:
+            Misuse: where a package that the engine needs is not installed, or the layout has no such code.
+        """
+        try:
+            function = getattr(importlib.import_module(self.module), self.function)
+        except ModuleNotFoundError as error:
+            raise lacking(f"--engine {self.name}", error) from error
+        code = function(key, *told)
+        return code if isinstance(code, str) else str(code.source)
+
+
+_ROWS = "wirekit.compiler.rows"
+_TABLE = (
+    Engine("rows", "the decoder", _ROWS, "writer", decodes=True, encodes=True),
+    Engine("trace", "the same, with the bytes of each field", _ROWS, "tracer", decodes=True),
+    Engine("reference", decodes=True, encodes=True),
+    Engine("build", "the encoder", f"{_ROWS}.build", "builder"),
+    Engine("direct", "the encoder for plain mappings", f"{_ROWS}.direct", "builder"),
+    Engine("load", "the conversion of JSON to the encoder's records", f"{_ROWS}.load", "loader"),
+    Engine("columns", "the steps that fill Arrow columns", "wirekit.compiler.columns", "source", columns=True),
+    Engine("program", "the same as columns", "wirekit.compiler.columns", "source", columns=True),
+    Engine("build-columns", "the steps that encode Arrow columns", "wirekit.compiler.building", "source", columns=True),
+)
+ENGINES = {engine.name: engine for engine in _TABLE}
+DECODERS = tuple(engine.name for engine in _TABLE if engine.decodes)
+ENCODERS = tuple(engine.name for engine in _TABLE if engine.encodes)
+SHOWN = {engine.name: engine for engine in _TABLE if engine.about}

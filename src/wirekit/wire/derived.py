@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wirekit.errors import Limit, Misuse
-from wirekit.values import to_json
+from wirekit.values import shown, to_json
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.node import Node, Wrapping, evaluate
 from wirekit.wire.numbers import Integer
@@ -168,7 +168,7 @@ class Const(Wrapping):
 def _shown(value: Any, inner: Any) -> Any:
     if isinstance(value, int) and isinstance(inner, Integer):
         return f"0x{value & inner.mask:0{2 * inner.length}x}"
-    return to_json(value)
+    return shown(value) if isinstance(value, str) else to_json(value)
 
 
 class Default(Wrapping):

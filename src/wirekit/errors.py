@@ -40,6 +40,7 @@ EXTRA_OF = {
     "numba": "columns",
     "numpy": "columns",
     "pyarrow": "columns",
+    "deltalake": "delta",
     "duckdb": "sql",
     "hypothesis": "fuzz",
     "pandas": "spark",

@@ -138,8 +138,13 @@ def _file_system(scheme: str, place: str, settings: tuple[tuple[str, str], ...])
     return fs.FileSystem.from_uri(f"{scheme}://{place}/")[0]
 
 
+def s3_endpoint(settings: Mapping[str, str]) -> str | None:
+    """The URL of the server that the environment names for S3, None for Amazon's own."""
+    return settings.get("AWS_ENDPOINT_URL_S3") or settings.get("AWS_ENDPOINT_URL") or None
+
+
 def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
-    endpoint = settings.get("AWS_ENDPOINT_URL_S3") or settings.get("AWS_ENDPOINT_URL")
+    endpoint = s3_endpoint(settings)
     region = settings.get("AWS_REGION") or settings.get("AWS_DEFAULT_REGION")
     if region is None:
         region = "us-east-1" if endpoint else fs.resolve_s3_region(bucket)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +167,7 @@ from wirekit.pipeline.serial import run
 job = Job(find_inputs([sys.argv[1]]))
 import wirekit.capture.files, wirekit.protocols.kafka.dialogue, wirekit.protocols.pulsar.dialogue
 print("begin", flush=True)
-run(job, sys.argv[2], bundle=0)
+run(job, sys.argv[2], bundle=0, form=sys.argv[3])
 print("end", flush=True)
 """
 KILLS = 5
@@ -179,14 +181,15 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         path = paths[number % len(paths)]
         letters = chr(97 + number // 26) + chr(97 + number % 26)  # a number would make them parts of a rotation
         shutil.copy2(path, tmp_path / "captures" / f"{letters}{path.suffix}")
-    pipeline(tmp_path / "whole", tmp_path / "captures", bundle=0)
+    form = "delta" if find_spec("deltalake") else "parquet"
+    pipeline(tmp_path / "whole", tmp_path / "captures", bundle=0, form=form)
     random_ = random.Random(9)
     seen, killed, ended = [0], 0, False
 
     def commits() -> int:
         return len(list((tmp_path / "lake" / "commits").glob("*.json")))
 
-    command = [sys.executable, "-c", RUN, str(tmp_path / "captures"), str(tmp_path / "lake")]
+    command = [sys.executable, "-c", RUN, str(tmp_path / "captures"), str(tmp_path / "lake"), form]
     while not ended:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
@@ -211,3 +214,12 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "lake" / "commits")) == sorted(os.listdir(tmp_path / "whole" / "commits"))
     for name in other:
         assert sorted(os.listdir(tmp_path / "lake" / name)) == sorted(os.listdir(tmp_path / "whole" / name))
+        if form == "delta":
+            assert transactions(tmp_path / "lake" / name) == transactions(tmp_path / "whole" / name)
+
+
+def transactions(table: Path) -> list[list[str]]:
+    """The files that each transaction of a Delta table adds."""
+    logs = sorted((table / "_delta_log").glob("*.json"))
+    actions = [[json.loads(line) for line in log.read_text().splitlines()] for log in logs]
+    return [sorted(each["add"]["path"] for each in log if "add" in each) for log in actions]

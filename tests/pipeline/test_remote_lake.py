@@ -53,6 +53,18 @@ def test_sql_reads_a_lake_in_an_object_store(store: ObjectStore, capsys: pytest.
     assert sorted((line["protocol"], line["n"]) for line in lines) == [("joyqueue", 1), ("pulsar", 10)]
 
 
+def test_delta_tables_in_an_object_store(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    uri = f"s3://{BUCKET}/delta"
+    pipeline(uri, PULSAR, form="delta")
+    pipeline(uri, PULSAR, JOYQUEUE)
+    table = deltalake.DeltaTable(f"{uri}/messages", storage_options={"AWS_ALLOW_HTTP": "true"})
+    assert (table.version(), table.transaction_version("wirekit")) == (1, 1)
+    with pytest.raises(SystemExit):
+        main(["sql", "SELECT protocol, count(*) AS n FROM messages GROUP BY 1 ORDER BY 1", uri])
+    assert capsys.readouterr().out == '{"protocol": "joyqueue", "n": 1}\n{"protocol": "pulsar", "n": 10}\n'
+
+
 @pytest.mark.parametrize("name", ["data.csv", "calls/mine.parquet", ".wirekit/mine", "commits/mine.json"])
 def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) -> None:
     prefix = f"foreign/{name.replace('/', '-')}"

@@ -70,6 +70,12 @@ class SizeType(click.ParamType):
     help="Bytes of captures that become visible together, such as 512MiB; 0: one bundle per capture. Default: 1GiB, "
     "more on Spark with many cores.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["parquet", "delta"]),
+    help="parquet: Parquet files; delta: each table is a Delta table. Default: what DIR has; parquet if it is new.",
+)
 @click.option("--strict", is_flag=True, help="Exit with status 1 if bytes were not decoded or a check failed.")
 @separate_option
 @click.option(
@@ -87,6 +93,7 @@ def command(
     ports: tuple[str, ...],
     resume: bool,
     bundle: int | None,
+    form: str | None,
     strict: bool,
     separate: bool,
     debug: bool,
@@ -115,13 +122,13 @@ def command(
     with inputs_of(inputs, separate=separate) as found:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if engine == "spark" or master:
-            result = _on_spark(job, output, master, bundle, replace=not resume, debug=debug)
+            result = _on_spark(job, output, master, bundle, form, replace=not resume, debug=debug)
         else:
-            result = _here(job, output, bundle, replace=not resume)
+            result = _here(job, output, bundle, form, replace=not resume)
     return _report(result, output, strict)
 
 
-def _here(job: Job, output: str, bundle: int | None, *, replace: bool) -> Result:
+def _here(job: Job, output: str, bundle: int | None, form: str | None, *, replace: bool) -> Result:
     need("the pipeline", "pyarrow")
     from wirekit.compiler.cache import listening
     from wirekit.pipeline import serial
@@ -129,7 +136,7 @@ def _here(job: Job, output: str, bundle: int | None, *, replace: bool) -> Result
 
     size = BUNDLE_BYTES if bundle is None else bundle
     with _progress("reading", size_text) as progress, listening(_Compiling()):
-        return serial.run(job, output, progress, bundle=size, replace=replace)
+        return serial.run(job, output, progress, bundle=size, replace=replace, form=form)
 
 
 class _Compiling:
@@ -144,7 +151,9 @@ class _Compiling:
         self._quiet = True
 
 
-def _on_spark(job: Job, output: str, master: str | None, bundle: int | None, *, replace: bool, debug: bool) -> Result:
+def _on_spark(
+    job: Job, output: str, master: str | None, bundle: int | None, form: str | None, *, replace: bool, debug: bool
+) -> Result:
     need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
     from wirekit.spark import pipeline
     from wirekit.spark.session import LOUD, in_one_line, session
@@ -152,7 +161,7 @@ def _on_spark(job: Job, output: str, master: str | None, bundle: int | None, *, 
     with _progress("starting Spark", "{:.0f} tasks".format) as progress:
         spark = session(master, "wirekit pipeline", LOUD if debug else None)
         with nullcontext() if debug else in_one_line():
-            return pipeline.run(job, output, spark, progress, bundle=bundle, replace=replace)
+            return pipeline.run(job, output, spark, progress, bundle=bundle, replace=replace, form=form)
 
 
 @contextmanager

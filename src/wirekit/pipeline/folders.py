@@ -65,8 +65,13 @@ class Folder(Protocol):
             Misuse: another run writes.
         """
 
-    def unlock(self, path: str) -> None:
-        """Gives the lock back, and removes its folder where that is empty."""
+    def unlock(self, path: str, *, keep: bool = False) -> None:
+        """Gives the lock back, and removes its folder where that is empty.
+
+        Args:
+            path: of the lock file.
+            keep: whether the file stays, with the mark of a run that has left something for the next one.
+        """
 
     def remove_empty(self) -> None:
         """Removes the folder itself where nothing is in it."""
@@ -133,10 +138,11 @@ class LocalFolder:
     def lock(self, path: str, mark: bytes) -> None:
         self._lock = _locked(self.root / path, self.root, mark)
 
-    def unlock(self, path: str) -> None:
+    def unlock(self, path: str, *, keep: bool = False) -> None:
         with contextlib.suppress(OSError):
-            (self.root / path).unlink()
-            (self.root / path).parent.rmdir()
+            if not keep:
+                (self.root / path).unlink()
+                (self.root / path).parent.rmdir()
         if self._lock is not None:
             self._lock.close()
 
@@ -259,10 +265,12 @@ class RemoteFolder:
             ):  # the next one may succeed; what the run itself writes says what is wrong
                 self.write(lease, mark)
 
-    def unlock(self, path: str) -> None:
+    def unlock(self, path: str, *, keep: bool = False) -> None:
         self._over.set()
         if self._beat is not None:
             self._beat.join()
+        if keep:
+            return
         above, _, base = path.rpartition("/")
         with contextlib.suppress(OSError):
             # With the last object of a folder goes the marker that stands for it.

@@ -4,7 +4,8 @@ A lake is a folder with a folder of Parquet files a table, ``commits/`` with a f
 which says what all of them say. A run works in ``.wirekit`` there and holds a lock. What a bundle's tasks have written
 there is moved to the tables, its commit last. The moves are written down first (``.wirekit/moves.json``): of a run that
 is killed among them, the next one makes those that are missing. One that is killed earlier leaves nothing but what the
-next one removes. A table of which no commit tells is never there for longer than such moves take.
+next one removes. A table of which no commit tells is never there for longer than such moves take. Of a lake with Delta
+tables, the transactions of their logs are written down as well, and made before the move of the commit.
 
 A folder that no run made is refused before anything is read; what else is in one that a run made stays. Nothing outside
 of it is ever changed: a symbolic link at a name that a run writes to is refused. What an earlier run left in
@@ -18,9 +19,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from wirekit.errors import Misuse
+from wirekit.pipeline import delta
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
 from wirekit.tables.columns import OUTPUTS
@@ -33,12 +36,16 @@ WORK = ".wirekit"
 LOCK = "lock"
 MARK = b"wirekit tables\n"
 """What the lock file says from the moment when a run puts anything beside it."""
-_ATTEMPTS, _OLD, _MOVES = f"{WORK}/attempts", f"{WORK}/old", f"{WORK}/moves.json"
+_ATTEMPTS, _OLD, _MOVES, _CHANGES = (f"{WORK}/{name}" for name in ("attempts", "old", "moves.json", "delta.json"))
 _PART = re.compile(r"part(?:-\d{5,}){1,2}\.parquet")
 _COMMIT = re.compile(r"\d{5,}\.json")
 _LOCKS = re.compile(rf"{LOCK}(?:-[0-9a-f]{{32}})?")
 
 Moves = list[tuple[str, str]]
+
+
+class _UnfinishedError(OSError):
+    """A transaction failed, and others were made before it: nothing is taken back."""
 
 
 class Output:
@@ -49,6 +56,7 @@ class Output:
 
     Attributes:
         commits: {number of a bundle: what its commit says}, as the folder has them.
+        is_delta: whether the tables are Delta tables; may be set for the next commit, if that replaces all.
 
     Raises:
         Misuse: on entering, when the folder holds something that is not wirekit's, or another run writes to it.
@@ -57,6 +65,7 @@ class Output:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.folder: Folder = folder(path)
         self.commits: dict[int, dict[str, Any]] = {}
+        self.is_delta = False
         self._made = False
 
     @property
@@ -78,7 +87,7 @@ class Output:
         try:
             self._begin()
         except BaseException:
-            self.folder.unlock(f"{WORK}/{LOCK}")
+            self._leave()
             raise
         return self
 
@@ -87,15 +96,21 @@ class Output:
             self._move([(str(source), str(target)) for source, target in json.loads(self.folder.read(_MOVES))])
         self._remove_leftovers()
         self.commits = read_commits(self.folder)
+        self.is_delta = delta.has_logs(self.folder)
         self.folder.make(_ATTEMPTS)
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            if self.folder.kind(_MOVES) != "file":  # else the next run needs what they name
-                self._remove_leftovers()
-        self.folder.unlock(f"{WORK}/{LOCK}")
+        self._leave()
         if self._made:
             self.folder.remove_empty()  # nothing was committed
+
+    def _leave(self) -> None:
+        unfinished = True
+        with contextlib.suppress(OSError):
+            unfinished = self.folder.kind(_MOVES) == "file"  # the next run needs what they name
+            if not unfinished:
+                self._remove_leftovers()
+        self.folder.unlock(f"{WORK}/{LOCK}", keep=unfinished)
 
     def commit(
         self, manifests: Iterable[Manifest], about: Mapping[str, Any], replaces: Iterable[int] = ()
@@ -119,9 +134,13 @@ class Output:
             raise Misuse("two attempts of one task; pass the manifest of the one that counts")
         number = max(self.commits, default=-1) + 1
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
-        tables, moves = self._tables(number, manifests, remaining)
+        tables, moves, added = self._tables(number, manifests, remaining)
         said = {"format": FORMAT, "version": VERSION, "bundle": number, **about, "tables": tables}
         self.folder.write(f"{WORK}/commit.json", _text(said))
+        if self.is_delta:
+            changes = [delta.Change(name, tuple(each), self._removed(name, replaces)) for name, each in added.items()]
+            delta.check_present(self.folder, changes)
+            self.folder.write(_CHANGES, json.dumps({"bundle": number, "changes": [*map(asdict, changes)]}).encode())
         moves = [*self._removals(replaces), *moves, (f"{WORK}/commit.json", _commit_path(number))]
         for name in (COMMITS, _OLD, *OUTPUTS):
             self.folder.make(name)
@@ -145,55 +164,80 @@ class Output:
 
     def _tables(
         self, number: int, manifests: list[Manifest], remaining: list[dict[str, Any]]
-    ) -> tuple[dict[str, Any], Moves]:
-        """What the commit says of the tables, and the moves of their files, in the order of their tasks."""
+    ) -> tuple[dict[str, Any], Moves, dict[str, list[delta.Added]]]:
+        """What the commit says of the tables, and their files as moves and for logs, in the order of their tasks."""
         files: dict[str, list[tuple[str, WrittenFile]]] = {name: [] for name in OUTPUTS}
         for manifest in manifests:
             for file in manifest.files:
                 files[file.table].append((f"{_ATTEMPTS}/{manifest.attempt}", file))
         tables: dict[str, Any] = {}
         moves: Moves = []
+        added: dict[str, list[delta.Added]] = {}
         for table, parts in files.items():
             if not parts and not any(commit["tables"][table]["files"] for commit in remaining):
                 size = self.folder.write_table(f"{_ATTEMPTS}/{table}.parquet", empty_table(table), compression="zstd")
                 parts.append((_ATTEMPTS, WrittenFile(table, f"{table}.parquet", 0, size)))
             rows = []
+            added[table] = []
             for place, (attempt, file) in enumerate(parts):
-                target = f"{table}/part-{number:05}-{place:05}.parquet"
+                name = f"part-{number:05}-{place:05}.parquet"
+                target = f"{table}/{name}"
                 moves.append((f"{attempt}/{file.name}", target))
+                added[table].append(delta.Added(name, file.bytes, file.statistics))
                 rows.append({"file": target, "rows": file.rows, "bytes": file.bytes})
             tables[table] = {"rows": sum(row["rows"] for row in rows), "files": rows}
-        return tables, moves
+        return tables, moves, added
+
+    def _removed(self, table: str, replaces: list[int]) -> tuple[str, ...] | None:
+        """The files of a table that go with bundles, by their names in its folder; None for all that it has."""
+        if len(replaces) == len(self.commits):
+            return None if replaces else ()
+        files = (file["file"] for each in replaces for file in self.commits[each]["tables"][table]["files"])
+        return tuple(name.rpartition("/")[2] for name in files)
 
     def _removals(self, replaces: list[int]) -> Moves:
         """The moves of what bundles have out of the tables; with all of them goes what earlier versions wrote."""
         names = [_commit_path(each) for each in replaces]
-        names += [
-            file["file"]
-            for each in replaces
-            for table in self.commits[each]["tables"].values()
-            for file in table["files"]
-        ]
-        if len(replaces) == len(self.commits):
-            names = [name for name in names if name.startswith(COMMITS)]
+        if delta.has_logs(self.folder):
+            pass  # earlier versions of the tables have them
+        elif len(replaces) < len(self.commits):
+            names += [
+                file["file"]
+                for each in replaces
+                for table in self.commits[each]["tables"].values()
+                for file in table["files"]
+            ]
+        else:
             names += [f"{table}/{name}" for table in OUTPUTS for name in self.folder.names(table)]
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in names]
 
     def _move(self, moves: Moves) -> None:
-        """Makes moves that are written down; those that cannot be finished are taken back."""
+        """Makes moves that are written down; those that cannot be finished are taken back, but for transactions."""
         done: Moves = []
         try:
             for source, target in moves:
                 _check_move(source, target)
+                if target.startswith(f"{COMMITS}/") and self.folder.kind(_CHANGES) == "file":
+                    self._transact()
                 if self.folder.kind(source) == "file":
                     self.folder.move(source, target)
                     done.append((source, target))
+        except _UnfinishedError:
+            raise
         except OSError:
             for source, target in reversed(done):
                 self.folder.move(target, source)
             self.folder.remove(_MOVES)
             raise
         self.folder.remove(_MOVES)
+
+    def _transact(self) -> None:
+        """Makes the transactions that are written down; the next run makes those that fail."""
+        said = json.loads(self.folder.read(_CHANGES))
+        try:
+            delta.transact(self.folder, said["bundle"], map(delta.Change.from_json, said["changes"]))
+        except OSError as error:
+            raise _UnfinishedError(error.errno, f"{error.strerror}; run it again to finish", error.filename) from error
 
     def _remove_leftovers(self) -> None:
         """Removes what a run, this one or an earlier one, has in ``.wirekit`` besides the lock."""
@@ -284,6 +328,8 @@ def _refuse_foreign(found: Folder, kind: str) -> None:
         foreign = names
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
+            if delta.has_log(found, table):  # the table's folder is that of all who write to it
+                continue
             foreign += [f"{table}/{name}" for name in found.names(table) if not _PART.fullmatch(name)]
         foreign += [f"{COMMITS}/{name}" for name in found.names(COMMITS) if not _COMMIT.fullmatch(name)]
     if foreign:

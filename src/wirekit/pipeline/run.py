@@ -11,6 +11,7 @@ from typing import Any
 
 import wirekit
 from wirekit.errors import Misuse
+from wirekit.pipeline import delta
 from wirekit.pipeline.bundles import BUNDLE_BYTES, plan_bundles
 from wirekit.pipeline.ids import run_id
 from wirekit.pipeline.inputs import Identification, Job
@@ -59,6 +60,7 @@ def publish(
     *,
     bundle: int = BUNDLE_BYTES,
     replace: bool = False,
+    form: str | None = None,
 ) -> Result:
     """Adds what a lake does not have yet to it, bundle by bundle; when the work raises, earlier bundles stay.
 
@@ -69,11 +71,13 @@ def publish(
         work: makes the tables of one bundle.
         bundle: bytes of captures that are committed together, about; a capture is never in two bundles.
         replace: whether what the lake has is replaced when all is complete.
+        form: ``parquet``, or ``delta`` for Delta tables; None for the form that the lake has, ``parquet`` if it is new.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
     with Output(output) as claimed:
+        _choose_form(claimed, form, replace=replace)
         if claimed.is_of_another_version and not replace:
             raise Misuse(
                 f"an earlier version of wirekit wrote {claimed.folder.name}; pass another directory, or --replace"
@@ -103,6 +107,19 @@ def publish(
             changed += now_changed
             done += each.size
         return Result(summary, claimed.finish(), tuple(changed), plan.committed, tuple(plan.notes))
+
+
+def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:
+    """Refuses a form that the lake cannot have."""
+    name = output.folder.name
+    if output.is_delta and form == "parquet":
+        raise Misuse(f"{name} has Delta tables; pass another directory")
+    if form == "delta" and not output.is_delta:
+        if output.commits and not replace:
+            raise Misuse(f"{name} has tables that are not Delta tables; pass another directory, or --replace")
+        output.is_delta = True
+    if output.is_delta:
+        delta.check(output.folder)
 
 
 def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> Manifest:

@@ -31,6 +31,7 @@ def run(
     *,
     bundle: int = BUNDLE_BYTES,
     replace: bool = False,
+    form: str | None = None,
 ) -> Result:
     """Adds the tables of captures to a lake; what it has already is not read again.
 
@@ -40,6 +41,7 @@ def run(
         progress: is told bytes of finished captures, and of all.
         bundle: bytes of captures that are committed together, about.
         replace: whether what the lake has is replaced, when all is complete.
+        form: of the tables, see ``publish``.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
@@ -67,7 +69,7 @@ def run(
                 reached(0, done)
             return [sink.finish(summary)]
 
-    return publish(job, output, "serial", work, bundle=bundle, replace=replace)
+    return publish(job, output, "serial", work, bundle=bundle, replace=replace, form=form)
 
 
 def captured_batches(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from wirekit.pipeline.delta import statistics
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import OUTPUTS
@@ -27,12 +28,21 @@ ROW_GROUP = 100_000
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """A Parquet file of an attempt: table, name in the attempt's directory, rows, bytes."""
+    """A Parquet file of an attempt.
+
+    Attributes:
+        table: its table.
+        name: its name in the attempt's directory.
+        rows: how many it has.
+        bytes: how many it has.
+        statistics: of its columns, as ``delta.statistics`` gives them.
+    """
 
     table: str
     name: str
     rows: int
     bytes: int
+    statistics: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,7 @@ class Manifest:
 
     def dumps(self) -> str:
         """As one line of JSON, to travel in a row."""
-        files = [[file.table, file.name, file.rows, file.bytes] for file in self.files]
+        files = [[file.table, file.name, file.rows, file.bytes, file.statistics] for file in self.files]
         obj = {"task": self.task, "attempt": self.attempt, "files": files, "summary": self.summary.to_json()}
         return json_text(obj)
 
@@ -114,6 +124,7 @@ class Sink:
         del self._sizes[table]
         rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
         name = f"{table}-{len(self._files):05}.parquet"
+        metadata: list[pq.FileMetaData] = []
         size = self._folder.write_table(
             f"{self._attempt}/{name}",
             rows,
@@ -121,8 +132,9 @@ class Sink:
             row_group_size=ROW_GROUP,
             write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
+            metadata_collector=metadata,
         )
-        self._files.append(WrittenFile(table, name, rows.num_rows, size))
+        self._files.append(WrittenFile(table, name, rows.num_rows, size, statistics(metadata[0])))
 
 
 def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from wirekit.pipeline.delta import has_log, table_of
+from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.output import lake_files
 from wirekit.pipeline.reading import READABLE, table_batches
@@ -54,13 +56,10 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
     """
     summary = Summary()
     for name in TABLES:
-        parts = [lake_files(lake, name) if name in OUTPUTS else [] for lake in lakes]
         sources = [
-            _objects(connection, f"lake_{number}_{name}", files)
-            if is_remote(lakes[number])
-            else f"read_parquet([{', '.join(map(_literal, files))}])"
-            for number, files in enumerate(parts)
-            if files
+            source
+            for number, lake in enumerate(lakes)
+            if name in OUTPUTS and (source := _stored(connection, f"lake_{number}_{name}", lake, name))
         ]
         if job.inputs and name in READABLE:
             scanned = f"read_{name}" if sources else name
@@ -73,12 +72,22 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
     return summary
 
 
-def _objects(connection: duckdb.DuckDBPyConnection, view: str, uris: list[str]) -> str:
-    """A view of Parquet files in an object store, which pyarrow reads: DuckDB would download an extension for it."""
+def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str, table: str) -> str:
+    """What to select from for a table of a lake; an empty text if it has none.
+
+    pyarrow reads Delta tables and object stores: DuckDB would download an extension for them.
+    """
     import pyarrow.dataset
 
-    system = place_of(uris[0]).system
-    connection.register(view, pyarrow.dataset.dataset([place_of(uri).path for uri in uris], filesystem=system))
+    place = folder(lake)
+    if has_log(place, table):
+        connection.register(view, table_of(place, table).to_pyarrow_dataset())
+        return view
+    files = lake_files(lake, table)
+    if not files or not is_remote(lake):
+        return f"read_parquet([{', '.join(map(_literal, files))}])" if files else ""
+    system = place_of(files[0]).system
+    connection.register(view, pyarrow.dataset.dataset([place_of(uri).path for uri in files], filesystem=system))
     return view
 
 

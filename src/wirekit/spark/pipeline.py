@@ -54,6 +54,7 @@ def run(
     task: Task | None = None,
     bundle: int | None = None,
     replace: bool = False,
+    form: str | None = None,
 ) -> Result:
     """Makes the tables of the captures; the same as ``wirekit.pipeline.serial.run`` makes.
 
@@ -65,6 +66,7 @@ def run(
         task: what each task does, by default ``follow_partition``.
         bundle: bytes of captures that are committed together, about; by default what keeps all cores busy.
         replace: whether what the lake has is replaced, when all is complete.
+        form: of the tables, see ``publish``.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
@@ -87,7 +89,7 @@ def run(
         return [Manifest.loads(row.manifest) for row in rows]
 
     size = max(BUNDLE_BYTES, cores * WAVES * PARTITION_BYTES) if bundle is None else bundle
-    return publish(job, output, "spark", work, bundle=size, replace=replace)
+    return publish(job, output, "spark", work, bundle=size, replace=replace, form=form)
 
 
 def _captures(

@@ -1,0 +1,223 @@
+"""The Delta logs of a lake: each table is a Delta table, and each bundle one transaction of each of them.
+
+The number of the bundle is the version of the application's transaction: a transaction that a table has already is not
+made again, whatever ended the run that made it. Files of replaced bundles stay where they are, so that earlier versions
+of a table can be read until ``VACUUM`` removes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from wirekit.errors import Misuse, lacking
+from wirekit.pipeline.folders import Folder
+from wirekit.storage import is_remote, s3_endpoint
+from wirekit.tables.columns import OUTPUTS
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+    from deltalake import DeltaTable
+
+APPLICATION = "wirekit"
+LOG = "_delta_log"
+SCHEMES = ("s3", "gs", "abfs", "abfss")
+"""Object stores that deltalake writes to."""
+LONGEST_TEXT = 32
+"""Characters of the least and the greatest value of a column of text; a file with longer ones has neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A file that a transaction adds to a table: its name in the table's folder, bytes, and ``statistics``."""
+
+    name: str
+    bytes: int
+    statistics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a bundle changes in one table.
+
+    Attributes:
+        table: its name.
+        added: the files that come.
+        removed: the names of those that go; None for all that the table has.
+    """
+
+    table: str
+    added: tuple[Added, ...]
+    removed: tuple[str, ...] | None = ()
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> Change:
+        """The inverse of ``dataclasses.asdict``."""
+        removed = said["removed"]
+        added = tuple(Added(**each) for each in said["added"])
+        return cls(said["table"], added, None if removed is None else tuple(removed))
+
+
+def check(lake: Folder) -> None:
+    """Refuses a lake that cannot have Delta tables: deltalake is missing, or does not write to its store."""
+    if is_remote(lake.name) and lake.name.partition("://")[0].lower() not in SCHEMES:
+        raise Misuse(f"Delta tables cannot be written to {lake.name}; there are {', '.join(SCHEMES)} and directories")
+    with _deltalake("--format delta"):
+        pass
+
+
+def has_logs(lake: Folder) -> bool:
+    """Whether the tables of a lake are Delta tables."""
+    return any(has_log(lake, table) for table in OUTPUTS)
+
+
+def has_log(lake: Folder, table: str) -> bool:
+    """Whether a table of a lake is a Delta table."""
+    return lake.kind(f"{table}/{LOG}") == "folder"
+
+
+def table_of(lake: Folder, table: str) -> DeltaTable:
+    """A table of a lake that has logs.
+
+    Raises:
+        Misuse: deltalake is not installed.
+        OSError: its log cannot be read.
+    """
+    with _deltalake(lake.name):
+        from deltalake import DeltaTable
+    uri = f"{lake.name}/{table}"
+    with _failures(uri):
+        return DeltaTable(uri, storage_options=_options(uri))
+
+
+def check_present(lake: Folder, changes: Iterable[Change]) -> None:
+    """Refuses to remove files that another program has rewritten: nobody knows which rows of them are the bundle's.
+
+    Raises:
+        Misuse: a file that a change removes is not in its table.
+    """
+    for change in changes:
+        if change.removed:
+            missing = {*change.removed} - _names(table_of(lake, change.table))
+            if missing:
+                raise Misuse(
+                    f"{lake.name}/{change.table}: another program has rewritten {min(missing)}, which is to be "
+                    "replaced; pass --replace"
+                )
+
+
+def transact(lake: Folder, bundle: int, changes: Iterable[Change]) -> None:
+    """Makes a bundle's transaction of each table; those that are made already are left out.
+
+    Raises:
+        OSError: a log cannot be written.
+    """
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import (
+        AddAction,
+        CommitProperties,
+        RemoveAction,
+        Transaction,
+        create_table_with_add_actions,
+    )
+
+    for change in changes:
+        uri = f"{lake.name}/{change.table}"
+        now = time.time_ns() // 1_000_000
+        added = [AddAction(each.name, each.bytes, {}, now, True, each.statistics) for each in change.added]
+        schema = Schema.from_arrow(OUTPUTS[change.table].schema)
+        properties = CommitProperties(app_transactions=[Transaction(APPLICATION, bundle, now)])
+        options = _options(uri)
+        with _failures(uri):
+            if not DeltaTable.is_deltatable(uri, storage_options=options):
+                create_table_with_add_actions(uri, schema, added, storage_options=options, commit_properties=properties)
+                continue
+            table = DeltaTable(uri, storage_options=options)
+            version = table.transaction_version(APPLICATION)
+            if version is not None and version >= bundle:
+                continue
+            removed = [RemoveAction(name, True, now) for name in change.removed or ()]
+            mode = "overwrite" if change.removed is None else "append"
+            if added or removed or mode == "overwrite":
+                table.create_write_transaction([*removed, *added], mode, schema, commit_properties=properties)
+
+
+def statistics(metadata: pq.FileMetaData) -> str:
+    """What a Delta log says of a Parquet file, as JSON: its rows, and of each column least, greatest and nulls."""
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for number in range(metadata.num_columns if metadata.num_row_groups else 0):
+        columns = [metadata.row_group(group).column(number) for group in range(metadata.num_row_groups)]
+        name, found = columns[0].path_in_schema, [column.statistics for column in columns]
+        if "." in name or not all(each is not None and each.has_null_count for each in found):
+            continue
+        nulls[name] = sum(each.null_count for each in found)
+        bounded = [each for each in found if each.num_values]
+        if bounded and all(each.has_min_max for each in bounded):
+            low, high = _least(min(each.min for each in bounded)), _greatest(max(each.max for each in bounded))
+            if low is not None and high is not None:
+                least[name], greatest[name] = low, high
+    said = {"numRecords": metadata.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _least(value: object) -> int | str | None:
+    """A value in JSON, or one before it; None for a type, or a text, that logs say nothing of."""
+    if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_TEXT):
+        return None
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    if isinstance(value, date):
+        return value.isoformat()
+    return value if isinstance(value, (int, str)) else None
+
+
+def _greatest(value: object) -> int | str | None:
+    """As ``_least``, but a value or one behind it."""
+    if not isinstance(value, datetime) or value.microsecond % 1000 == 0:
+        return _least(value)
+    with suppress(OverflowError):
+        return _least(value + timedelta(milliseconds=1))
+    return None
+
+
+def _names(table: DeltaTable) -> set[str]:
+    """The files of a table, by their names in its folder."""
+    return {uri.rpartition("/")[2] for uri in table.file_uris()}
+
+
+def _options(uri: str) -> dict[str, str]:
+    """Where deltalake finds the store of a URI; credentials it takes from the environment, as pyarrow does."""
+    endpoint = s3_endpoint(os.environ) if uri.lower().startswith("s3://") else None
+    if endpoint is None:
+        return {}
+    return {"AWS_ENDPOINT_URL": endpoint, "AWS_ALLOW_HTTP": str(endpoint.startswith("http:")).lower()}
+
+
+@contextmanager
+def _deltalake(what: str) -> Iterator[None]:
+    try:
+        import deltalake  # noqa: F401
+
+        yield
+    except ModuleNotFoundError as error:
+        raise lacking(what, error) from error
+
+
+@contextmanager
+def _failures(uri: str) -> Iterator[None]:
+    """Says in one line what failed at a log, with the table."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise OSError(errno.EIO, " ".join(str(error).split()), uri) from error

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import re
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
-from wirekit.cli.common import console, failed, need, once, plural, say
-from wirekit.pipeline.inputs import Job
+from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, say
+from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
 from wirekit.pipeline.summary import show, size_text
+from wirekit.pipeline.watch import SETTLE_SECONDS, Settling, settled
 
 if TYPE_CHECKING:
     from wirekit.pipeline.run import Progress, Result
 
 MOST_FILES = 10
 """Captures that are reported one by one; of more only the sum is printed."""
+
+POLL_SECONDS = 1.0
+PAUSE = 4.0
+"""With --watch: seconds between two looks at least, and how many times as long as a look took."""
 
 
 class SizeType(click.ParamType):
@@ -76,6 +84,17 @@ class SizeType(click.ParamType):
     type=click.Choice(["parquet", "delta"]),
     help="parquet: Parquet files; delta: each table is a Delta table. Default: what DIR has; parquet if it is new.",
 )
+@click.option(
+    "--watch", is_flag=True, help="Keep running, and add captures as they are completed, until SIGINT or SIGTERM."
+)
+@click.option(
+    "--settle",
+    type=click.FloatRange(min=0),
+    default=SETTLE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --watch: a file that has not changed for this long is complete.",
+)
 @click.option("--strict", is_flag=True, help="Exit with status 1 if bytes were not decoded or a check failed.")
 @separate_option
 @click.option(
@@ -94,6 +113,8 @@ def command(
     resume: bool,
     bundle: int | None,
     form: str | None,
+    watch: bool,
+    settle: float,
     strict: bool,
     separate: bool,
     debug: bool,
@@ -110,6 +131,7 @@ def command(
     \b
     wirekit pipeline captures/ --output tables
     wirekit pipeline captures/ --output tables --engine spark
+    wirekit pipeline captures/ --output tables --watch
     """
     if master and engine == "serial":
         raise click.UsageError("--master is for --engine spark")
@@ -118,14 +140,93 @@ def command(
             raise click.UsageError("--road columns is for --engine serial")
         need("the road of columns", "pyarrow", "numba")
     once(inputs)
+    if watch and (not resume or STANDARD_INPUT in inputs):
+        raise click.UsageError(f"--watch does not go with {STANDARD_INPUT if resume else '--replace'}")
     choice = parse_choice(protocol, ports)
-    with inputs_of(inputs, separate=separate) as found:
+
+    def add(found: tuple[Input, ...]) -> Result:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if engine == "spark" or master:
-            result = _on_spark(job, output, master, bundle, form, replace=not resume, debug=debug)
-        else:
-            result = _here(job, output, bundle, form, replace=not resume)
-    return _report(result, output, strict)
+            return _on_spark(job, output, master, bundle, form, replace=not resume, debug=debug)
+        return _here(job, output, bundle, form, replace=not resume)
+
+    if watch:
+        return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
+    with inputs_of(inputs, separate=separate) as found:
+        return _report(add(found), output, strict)
+
+
+def _watch(
+    look: Callable[[], tuple[Input, ...]],
+    add: Callable[[tuple[Input, ...]], Result],
+    output: str,
+    settle: float,
+    *,
+    strict: bool,
+) -> int:
+    """Adds what is complete, look after look, until a signal ends it; a bundle in work is dropped then.
+
+    Args:
+        look: gives all files that there are.
+        add: adds the new ones of some files to the lake.
+        output: the lake.
+        settle: seconds without change after which a file is complete.
+        strict: whether undecoded bytes and failed checks are a failure.
+    """
+    need("the pipeline", "pyarrow")
+    from wirekit.pipeline.folders import folder
+    from wirekit.pipeline.output import merged, read_commits
+
+    settling = Settling(settle)
+    commits = read_commits(folder(output))
+    rows = {name: table["rows"] for name, table in merged(commits.values())["tables"].items()} if commits else {}
+    added: set[Input] | None = None
+    said, status = "", 0
+    with suppress(KeyboardInterrupt), _interrupted_by(signal.SIGTERM):
+        while True:
+            began = time.monotonic()
+            found, trouble = _looked(look, ended_by_errors=added is None)
+            if trouble not in ("", said):
+                say(trouble)
+            said = trouble
+            ready = () if trouble else settled(found, settling.complete(found), commits)
+            known = {replace(each, number=0, first=None) for each in ready}
+            if known - (added or set()):
+                result = add(ready)
+                commits = read_commits(folder(output))
+                status |= _report_added(result, output, rows, strict=strict)
+                rows = {name: table["rows"] for name, table in result.manifest["tables"].items()}
+            if not trouble:
+                added = known
+            time.sleep(max(POLL_SECONDS, PAUSE * (time.monotonic() - began)))
+    say("stopped")
+    return status
+
+
+def _looked(look: Callable[[], tuple[Input, ...]], *, ended_by_errors: bool) -> tuple[tuple[Input, ...], str]:
+    """All files that there are now; what is wrong, if that may pass."""
+    try:
+        return look(), ""
+    except NothingToReadError:
+        return (), ""
+    except OSError as error:  # the store does not answer, or a file has just been removed
+        if ended_by_errors:
+            raise
+        return (), f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+@contextmanager
+def _interrupted_by(number: int) -> Iterator[None]:
+    """While the block lasts, a signal interrupts it as Ctrl-C does."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def _here(job: Job, output: str, bundle: int | None, form: str | None, *, replace: bool) -> Result:
@@ -199,6 +300,21 @@ def _report(result: Result, output: str, strict: bool) -> int:
         screen.print(f"{output} has {plural(result.committed, 'file')} already", markup=False, soft_wrap=True)
     rows = ", ".join(f"{name} {table['rows']:,}" for name, table in result.manifest["tables"].items())
     screen.print(f"{output}: {rows}", markup=False, soft_wrap=True)
+    return _complain(result, strict)
+
+
+def _report_added(result: Result, output: str, before: Mapping[str, int], *, strict: bool) -> int:
+    """Prints in a line which rows have come; complains as ``_report`` does."""
+    _say_some(result.notes, "captures")
+    counts = {name: table["rows"] - before.get(name, 0) for name, table in result.manifest["tables"].items()}
+    rows = ", ".join(f"{name} {count:+,}" for name, count in counts.items() if count)
+    if rows:
+        console().print(f"{output}: {rows}", markup=False, soft_wrap=True)
+    return _complain(result, strict)
+
+
+def _complain(result: Result, strict: bool) -> int:
+    """Says on standard error what was not read, and what is wrong with it; the exit status."""
     unreadable = result.summary.unreadable
     _say_some(
         [f"{name}: {line}" for name, reason in unreadable.items() for line in reason.splitlines()], "files not read"

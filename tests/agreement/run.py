@@ -9,11 +9,12 @@ import signal
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import wirekit
 from tests.agreement.inputs import inputs
 from tests.agreement.law import agree, prepare
 from wirekit.errors import WirekitError
@@ -22,6 +23,8 @@ MEMORY = 4 << 30
 """Bytes of address space a process may take beyond what it has: what eats memory fails instead."""
 SECONDS = 20
 """How long one input may take."""
+EVERY = 30.0
+"""Seconds between lines that say how far a run is."""
 SOUND = 300
 """Inputs for which kernels are compiled before, where what stands in front of records chooses one."""
 BUGS = (
@@ -122,7 +125,15 @@ def tasks(keys: Sequence[str], count: int, seed: int, each: int) -> Iterator[Tas
             yield Task(key, seed + start, of_a_key * (start + 1) // rounds - of_a_key * start // rounds)
 
 
-def run(keys: Sequence[str], count: int, *, seed: int = 0, processes: int = 2, each: int = 1500) -> Iterator[Found]:
+def run(
+    keys: Sequence[str],
+    count: int,
+    *,
+    seed: int = 0,
+    processes: int = 2,
+    each: int = 1500,
+    work: Callable[[Task], Found] = work,
+) -> Iterator[Found]:
     """Gives what was found so far each time that a task has ended."""
     found = Found()
     context = multiprocessing.get_context("spawn")
@@ -130,6 +141,22 @@ def run(keys: Sequence[str], count: int, *, seed: int = 0, processes: int = 2, e
         for part in pool.imap_unordered(work, tasks(keys, count, seed, each)):
             found.add(part)
             yield found
+
+
+def main(arguments: Sequence[str], work: Callable[[Task], Found] = work) -> int:
+    """Runs ``COUNT [SEED [PROCESSES [KEY...]]]`` and prints what was found; the exit status."""
+    count, seed, processes = [int(text) for text in (*arguments[:3], *("1000000", "0", "2")[len(arguments[:3]) :])]
+    starts = tuple(arguments[3:])
+    keys = [key for key in wirekit.registry if not starts or key.startswith(starts)]
+    started = told = time.monotonic()
+    found = Found()
+    for found in run(keys, count, seed=seed, processes=processes, work=work):
+        if time.monotonic() - told > EVERY:
+            told = time.monotonic()
+            faults = sum(found.faults.values())
+            print(f"{found.seen['inputs']:,} inputs, {faults} faults, {told - started:.0f} s", flush=True)
+    print(report(found, started))
+    return 1 if found.findings else 0
 
 
 def bounded() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -33,3 +33,9 @@ class DefaultSource(DataSource):
         from wirekit.spark.source import CaptureReader
 
         return CaptureReader(schema, self.options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads these columns of files as they are completed."""
+        from wirekit.spark.stream import CaptureStream
+
+        return CaptureStream(schema, self.options)

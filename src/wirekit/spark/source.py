@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "protocol", "ports", "separate")
+STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing")
+"""Those that only streams have, in small letters."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
 
@@ -62,7 +64,7 @@ class CapturePartition(InputPartition):
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
-    _check_names(options)
+    _check_names(options, (*OPTIONS, *STREAM_OPTIONS))
     table = _table(options)
     schema = READABLE[table].schema
     wanted = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
@@ -90,13 +92,13 @@ class CaptureReader(DataSourceReader):
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        _check_names(options)
+        _check_names(options, OPTIONS)
         self._table = _table(options)
         self._schema = schema
         _known(self._table, schema.names)
         _same_types(self._table, schema)
         self._paths = _paths(options)
-        self._separate = _flag(options, "separate")
+        self._separate = flag(options, "separate")
         self._ports = _ports(options.get("ports", ""))
         self._protocol = options.get("protocol", "")
         for each in filter(None, (self._protocol, *self._ports.values())):
@@ -110,20 +112,28 @@ class CaptureReader(DataSourceReader):
         return [CapturePartition(files) for files in bundles(found)]
 
     def _inputs(self) -> tuple[Input, ...]:
-        """The files that have rows of the table."""
-        plain = [path for path in self._paths if isinstance(path, str)]
-        found = (
-            find_inputs(plain, separate=self._separate)
-            if plain
-            else joined_inputs(path for path in self._paths if not isinstance(path, str))
-        )
-        if self._table in OF_STORED_FILES:
-            return found
-        inputs = tuple(each for each in found if each.kind == CAPTURE)
+        """The files that have rows of the table; there is one at least."""
+        found = self.found()
+        inputs = self.of_table(found)
         if not inputs:
             tables = ", ".join(OF_STORED_FILES)
             raise Misuse(f"{found[0].name} has no table {self._table}: files that brokers store have {tables}")
         return inputs
+
+    def found(self) -> tuple[Input, ...]:
+        """All files that the paths name.
+
+        Raises:
+            NothingToReadError: there are none.
+        """
+        plain = [path for path in self._paths if isinstance(path, str)]
+        if plain:
+            return find_inputs(plain, separate=self._separate)
+        return joined_inputs(path for path in self._paths if not isinstance(path, str))
+
+    def of_table(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
+        """Those of some files that have rows of the table."""
+        return inputs if self._table in OF_STORED_FILES else tuple(each for each in inputs if each.kind == CAPTURE)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's captures, in batches of about 16 MiB."""
@@ -167,16 +177,19 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
     return [tuple(each) for each in bundled]
 
 
-def _check_names(options: Mapping[str, str]) -> None:
+def _check_names(options: Mapping[str, str], known: Sequence[str]) -> None:
     """Refuses options that there are not: Spark would pass on what is misspelt, and nobody would read it."""
     for name in options:
-        if name.lower() not in OPTIONS:
-            near = difflib.get_close_matches(name.lower(), OPTIONS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(OPTIONS)}"
+        if name.lower() not in known:
+            near = difflib.get_close_matches(name.lower(), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            if name.lower() in STREAM_OPTIONS:
+                hint = "it is for readStream"
             raise Misuse(f"no option {name!r}; {hint}")
 
 
-def _flag(options: Mapping[str, str], name: str) -> bool:
+def flag(options: Mapping[str, str], name: str) -> bool:
+    """The value of an option that is ``true`` or ``false``."""
     text = options.get(name, "false").lower()
     if text not in ("true", "false"):
         raise Misuse(f"option {name} is true or false, not {text!r}")

@@ -384,7 +384,7 @@ def _ordered(key: Buffer | str, data: Buffer | str) -> tuple[str, bytes]:
     if isinstance(data, str) and not isinstance(key, str):
         key, data = data, key
     if not isinstance(key, str):
-        raise Misuse(f"a schema's key or a protocol's name is a str, not {type(key).__name__}")
+        raise Misuse(f"a schema's key or a protocol's name must be a str, not {type(key).__name__}")
     return key, _as_bytes(data)
 
 
@@ -392,7 +392,7 @@ def _as_bytes(data: Any) -> bytes:
     if isinstance(data, bytes):
         return data
     if not isinstance(data, (bytearray, memoryview)):
-        raise Misuse(f"the data is bytes, not {type(data).__name__}; bytes.fromhex reads hex")
+        raise Misuse(f"the data must be bytes, not {type(data).__name__}; bytes.fromhex converts hex")
     return bytes(data)
 
 
@@ -632,7 +632,7 @@ def encoded(
 
 
 def _too_deep(key: str) -> Misuse:
-    return Misuse(f"a value of {key} that is nested too deep, or holds itself")
+    return Misuse(f"the value of {key} is nested too deeply or contains itself")
 
 
 def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generated: bool) -> tuple[bytes, str]:

@@ -63,7 +63,7 @@ def is_remote(name: str | os.PathLike[str]) -> bool:
     if match is None or match[1].lower() == "file":
         return False
     if match[1].lower() not in SCHEMES:
-        raise Misuse(f"{os.fspath(name)}: no files are read by {match[1]}://; there are {', '.join(SCHEMES)} and file")
+        raise Misuse(f"{os.fspath(name)}: unknown scheme {match[1]}://; use {', '.join(SCHEMES)} or file")
     return True
 
 
@@ -79,7 +79,7 @@ def local(name: str | os.PathLike[str]) -> str:
         return text
     parts = urlsplit(text)
     if parts.netloc not in ("", "localhost"):
-        raise Misuse(f"{text} names the host {parts.netloc}; files of this machine are file:///PATH")
+        raise Misuse(f"{text} names the host {parts.netloc}; a local file is file:///PATH")
     return unquote(parts.path)
 
 
@@ -313,7 +313,7 @@ class RangedFile(io.RawIOBase):
             return 0
         data = memoryview(self._chunk(chunk))[begin : begin + size]
         if len(data) < size:
-            raise OSError(errno.EIO, "became shorter while it was read", self.name)
+            raise OSError(errno.EIO, "shrank while it was read", self.name)
         target[:size] = data
         self._position += size
         return size

@@ -101,7 +101,7 @@ def test_decode_of_a_file(send: bytes, tmp_path: Path) -> None:
     with_schema = Run("decode", "pulsar.frame", str(tmp_path / "frame.bin"))
     without = Run("decode", str(tmp_path / "frame.bin"))
     assert with_schema.lines == without.lines
-    assert "taken as pulsar" in without.err
+    assert "decoded as pulsar" in without.err
 
 
 def test_decode_finds_the_protocol_and_says_so() -> None:
@@ -109,7 +109,7 @@ def test_decode_finds_the_protocol_and_says_so() -> None:
     assert run.status == 0
     assert run.lines[0]["schema"] == "joyqueue.frame"
     assert run.lines[0]["value"]["type"] == {"value": 7, "symbol": "HEARTBEAT"}
-    assert "taken as joyqueue" in run.err
+    assert "decoded as joyqueue" in run.err
 
 
 def test_options_may_stand_anywhere(send: bytes, tmp_path: Path) -> None:
@@ -382,7 +382,7 @@ REQUEST = (
 def test_damaged_bytes_without_a_schema_are_guessed_as_well_as_can_be() -> None:
     bad_sum = Run("decode", "--hex", REQUEST.replace("6cbc21b7", "6cbc21b8"))
     assert bad_sum.status == 0
-    assert "taken as kafka: 1 frame decodes in part as kafka" in bad_sum.err
+    assert "decoded as kafka: 1 frame decodes in part as kafka" in bad_sum.err
     assert "crc32 check failed at byte 65" in bad_sum.err
     cut = Run("decode", "--hex", REQUEST[:100])
     assert cut.status == 1
@@ -565,7 +565,7 @@ def test_encode_needs_no_schema_where_lines_name_theirs(send: bytes, tmp_path: P
     (tmp_path / "lines.jsonl").write_bytes(lines)
     assert Run("encode", str(tmp_path / "lines.jsonl")).out == send
     bare = json.dumps(json.loads(lines)["value"]).encode()
-    assert Run("encode", stdin=bare).err == "wirekit: line 1: says no schema; name one: `wirekit encode SCHEMA`\n"
+    assert Run("encode", stdin=bare).err == "wirekit: line 1: names no schema; pass one: `wirekit encode SCHEMA`\n"
     assert Run("encode", "no.such.schema").status == 2
 
 
@@ -574,7 +574,7 @@ def test_encode_refuses_lines_of_another_schema(send: bytes) -> None:
     for other in ("kafka", "pulsar.batch"):
         run = Run("encode", other, stdin=lines)
         assert (run.status, run.out) == (1, b"")
-        assert f"is a pulsar.frame, not a {other}" in run.err
+        assert f"the schema is pulsar.frame, not {other};" in run.err
 
 
 def test_all_missing_fields_of_a_record_are_said_at_once() -> None:

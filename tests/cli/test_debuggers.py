@@ -37,7 +37,7 @@ def test_numbers_and_characters_as_gdb_prints_them(data: bytes, letter: str, add
     words = [str(byte) if letter == "u" else f"{(byte ^ 0x80) - 0x80} '{character(byte)}'" for byte in data]
     lines = ["\t".join([f"{address + at:#x}:", *words[at : at + 8]]) for at in range(0, len(words), 8)]
     found = read_input("\n".join(lines).encode())
-    assert (found.data, found.form, found.note) == (data, "gdb", "decimal numbers were taken as bytes")
+    assert (found.data, found.form, found.note) == (data, "gdb", "decimal numbers were read as bytes")
 
 
 def character(byte: int) -> str:

@@ -176,7 +176,7 @@ def test_a_conversation_says_what_is_missing_in_it(fixtures: Path) -> None:
     [
         (["--since", "yesterday"], "'yesterday' is no time"),
         (["--slower-than", "50"], "'50' is no duration"),
-        (["--output", "tree"], "goes with --frame N"),
+        (["--output", "tree"], "needs --frame N"),
         (["--frame", "1", "--errors"], "--frame N shows one frame"),
         (["--frame", "1000"], "it has 22 frames"),
         (["--follow", "1", "--connection", "2"], "not both"),
@@ -194,4 +194,4 @@ def test_options_that_make_no_sense(options: list[str], said: str, fixtures: Pat
 
 def test_nothing_that_fits_is_said(fixtures: Path) -> None:
     done = run("frames", str(fixtures / "pcap" / JMQ4), "--topic", "nothing")
-    assert (done.stdout, done.stderr.endswith("no frame fits\n")) == ("", True)
+    assert (done.stdout, done.stderr.endswith("no frame matches\n")) == ("", True)

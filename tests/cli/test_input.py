@@ -457,7 +457,7 @@ def test_a_first_word_that_may_be_an_offset_is_data_and_noted() -> None:
     assert found == Input(
         bytes.fromhex("0000001f00030001"),
         "hex",
-        "the first word was taken as data; if '0000001f' is an offset, remove it",
+        "the first word was read as data; if '0000001f' is an offset, remove it",
     )
     assert read_input(b"00000005 68656c6c6f").note is None
 
@@ -495,7 +495,7 @@ def test_text_forced_as_hex_that_is_not_names_the_place(text: str, place: str, o
 )
 def test_base64_in_any_alphabet_and_padding(text: str) -> None:
     if text.endswith("/w="):
-        with pytest.raises(Misuse, match="no whole number"):
+        with pytest.raises(Misuse, match="not a whole number"):
             read_input(text.encode(), "base64")
     else:
         assert read_input(text.encode(), "base64") == Input(b"\x00\x01\x02\x03\x04\xfe\xff", "base64")
@@ -504,10 +504,10 @@ def test_base64_in_any_alphabet_and_padding(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("AAEC\nAw%T", "line 2, column 3: '%' is no base64 character"),
+        ("AAEC\nAw%T", "line 2, column 3: '%' is not a base64 character"),
         ("AA+C\nAw_T", "line 2, column 3: the standard and the URL-safe alphabet are mixed"),
         ("AA==AAEC", "line 1, column 4: padding before the end"),
-        ("AAECA", "5 characters are no whole number of base64 groups"),
+        ("AAECA", "5 characters are not a whole number of base64 groups"),
     ],
 )
 def test_text_forced_as_base64_that_is_not(text: str, what: str) -> None:
@@ -529,7 +529,7 @@ def test_bytes_that_are_no_text_are_raw() -> None:
 
 
 def test_text_beyond_ascii_is_raw_and_noted() -> None:
-    assert read_input("0a é".encode()).note == "text taken as raw bytes: it is not all ASCII"
+    assert read_input("0a é".encode()).note == "text read as raw bytes: it is not all ASCII"
 
 
 def test_all_hex_is_hex_and_never_base64() -> None:
@@ -543,16 +543,16 @@ def test_all_hex_is_hex_and_never_base64() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("hello, world", "'h' is no hex digit"),
-        ("GET / HTTP/1.1\r\nHost: broker\r\n\r\n", "'G' is no hex digit"),
+        ("hello, world", "'h' is not a hex digit"),
+        ("GET / HTTP/1.1\r\nHost: broker\r\n\r\n", "'G' is not a hex digit"),
         ("username", "8 characters are too few to tell"),
         ("the quick brown fox jumps over it", "words with spaces between them"),
         ("abcdefghijklmnop\nqrst\nuvwxyzabcdefghij", "lines of different lengths"),
         ("abcdefghijklmnopqr", "bits beyond the last byte"),
-        ('{"topic": "de", "partition": 10}', "is no hex digit"),
+        ('{"topic": "de", "partition": 10}', "is not a hex digit"),
         (" \n", "nothing but white space"),
         ("", "empty"),
-        ("2024: 20 lines of log\n2025: 21 lines of log", "is no hex digit"),
+        ("2024: 20 lines of log\n2025: 21 lines of log", "is not a hex digit"),
     ],
 )
 def test_other_text_is_raw_with_the_reason(text: str, why: str) -> None:
@@ -589,7 +589,7 @@ def test_each_dump_begins_at_offset_zero(dump: Callable[[bytes], str], between: 
 
 def test_titles_of_dumps_are_said_to_be_skipped() -> None:
     found = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
-    assert (found.dumps, found.note) == ((FRAME, OTHER), "lines 1, 8 are no part of a dump and were skipped")
+    assert (found.dumps, found.note) == ((FRAME, OTHER), "lines 1, 8 are not part of a dump and were skipped")
 
 
 def test_one_dump_is_not_several() -> None:
@@ -644,7 +644,7 @@ def test_a_text_column_that_shows_other_bytes_is_noted() -> None:
 
 def test_a_title_or_prompt_before_offset_zero_is_skipped_and_noted() -> None:
     found = read_input(b"$ xxd frame.bin\n" + XXD.encode())
-    assert found == Input(FRAME, "xxd", "line 1 is no part of the dump and was skipped")
+    assert found == Input(FRAME, "xxd", "line 1 is not part of the dump and was skipped")
 
 
 # Dumps: what is damaged is an error

@@ -63,7 +63,7 @@ def test_nettys_box(data: bytes) -> None:
     for form in ("auto", "hex"):
         found = read_input(netty(data).encode(), form)
         assert (found.data, found.form) == (data, "netty")
-        assert found.note == "line 1 is no part of the box and was skipped"
+        assert found.note == "line 1 is not part of the box and was skipped"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_nettys_box(data: bytes) -> None:
     [
         ("[0, 0, 23, 300]", "line 1, column 12: 300 is not in 0 to 255"),
         ("[0, -1, 200]", "200 is not in -128 to 127, as other numbers are negative"),
-        ("[0, 0, 1a]", "'1a' is no decimal number of a byte"),
-        ("[0, 0, 010]", "'010' is no decimal number"),
+        ("[0, 0, 1a]", "'1a' is not the decimal number of a byte"),
+        ("[0, 0, 010]", "'010' is not the decimal number"),
         ("[0, 0, 23, ...]", "the list is cut"),
         ("<Buffer 00 00 00 17 ... 50 more bytes>", "the list is cut"),
         (netty(b"one") + netty(b"two"), "one box at a time"),
@@ -88,9 +88,9 @@ def test_what_contradicts_itself_is_refused(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "data", "note"),
     [
-        ("-54, -12, 10, 11", b"\xca\xf4\x0a\x0b", "taken as decimal"),
-        ("0, 0, 0, 23, 202", b"\0\0\0\x17\xca", "taken as decimal"),
-        ("10, 20, 30", b"\x10\x20\x30", "taken as hexadecimal"),
+        ("-54, -12, 10, 11", b"\xca\xf4\x0a\x0b", "read as decimal"),
+        ("0, 0, 0, 23, 202", b"\0\0\0\x17\xca", "read as decimal"),
+        ("10, 20, 30", b"\x10\x20\x30", "read as hexadecimal"),
         ("0012ff64  0000 1700 feca", bytes.fromhex("0012ff6400001700feca"), "is an offset"),
     ],
 )

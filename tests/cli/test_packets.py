@@ -137,7 +137,7 @@ def test_other_packets_are_skipped_and_named() -> None:
     lines, messages, status = decoded(arp, sent(REQUEST))
     assert len(lines) == 1
     assert status == 0
-    assert "packet 1 is no TCP packet and was skipped" in messages
+    assert "packet 1 is not a TCP packet and was skipped" in messages
 
 
 def test_dumps_of_frames_are_decoded_one_after_the_other() -> None:

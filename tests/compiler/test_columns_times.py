@@ -69,7 +69,7 @@ def test_fields_that_are_times(key: str, data: bytes, times: set[str]) -> None:
     assert any(batch[name][0].as_py() == then for name in times)
     for name in batch.schema.names:
         assert batch[name].view(numbers[name].type).equals(numbers[name]) if name in times else True
-    with pytest.raises(Misuse, match="times is 'timestamp' or 'int', not 'text'"):
+    with pytest.raises(Misuse, match="times must be 'timestamp' or 'int', not 'text'"):
         wirekit.columns(key, data, times="text")
 
 

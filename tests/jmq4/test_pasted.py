@@ -23,7 +23,7 @@ def test_a_message_record_is_known_by_its_magic_number(part: dict[str, Any]) -> 
     assert best_fit(data * 2) == "joyqueue.message"
     run = Run("decode", "--hex", part["hex"])
     assert run.status == 0
-    assert "taken as joyqueue.message, which fits best; name a schema" in run.err
+    assert "decoded as joyqueue.message, the best match; name a schema" in run.err
     other = data[:18] + bytes(2) + data[20:]
     assert best_fit(other) != "joyqueue.message"
 

@@ -51,7 +51,7 @@ def test_fixtures_are_in_order(log: Path, piece: int | None, tmp_path: Path, mon
     folder = copied(tmp_path, release, name)
     found = problems(folder)
     if not log.with_suffix(".index").exists():  # fixtures leave out empty ones
-        assert found == [(f"{BASE}.index", None, None, "there is no such index")]
+        assert found == [(f"{BASE}.index", None, None, "the index is missing")]
     else:
         assert found == []
 
@@ -182,13 +182,13 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
     ),
     "something behind zeros": (
         appended("log", bytes(3000) + b"\7"),
-        [("log", None, 9698, "behind the zeros at the end is something else")],
+        [("log", None, 9698, "data after the zeros at the end")],
     ),
     "nonsense": (appended("log", b"\x55" * 40), [("log", None, None, "")]),
-    "no index": (lambda folder: (folder / f"{BASE}.index").unlink(), [("index", None, None, "there is no such index")]),
+    "no index": (lambda folder: (folder / f"{BASE}.index").unlink(), [("index", None, None, "the index is missing")]),
     "no log": (
         lambda folder: shutil.copy(folder / f"{BASE}.index", folder / f"{90:020}.index") and None,
-        [("index", None, None, "there is no segment that it belongs to")],
+        [("index", None, None, "the segment of this index is missing")],
     ),
     "overlap": (
         lambda folder: (folder / f"{70:020}.log").write_bytes(ONE) and None,
@@ -242,9 +242,9 @@ def test_a_segment_is_read_on_behind_damage(
     path.write_bytes(data)
     found = problems(folder)
     assert all(name.endswith(".log") and place <= (offset or 0) < following for name, _, offset, _ in found), found
-    assert [offset for *_, offset, text in found if "bytes that are no messages, and more behind them" in text] == [
-        place
-    ]
+    assert [
+        offset for *_, offset, text in found if "bytes that are not messages, with messages after them" in text
+    ] == [place]
     report = check(folder)
     assert report is not None
     (segment,) = report.facts["segments"]
@@ -425,4 +425,4 @@ class TestDataDirectory:
         with pytest.raises(SystemExit) as stopped:
             main(["inspect", str(tmp_path)])
         assert stopped.value.code == 2
-        assert "no directory of a broker's files" in capsys.readouterr().err
+        assert "is not a directory of broker files" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def test_what_fits_the_usual_layout_or_none_stays_with_it() -> None:
 def test_decode_says_which_variant_fits(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["decode", "kafka.fetch.response.v1", "--hex", CASE["hex"]])
-    assert f"it decodes cleanly as {CASE['key']}" in capfd.readouterr().err
+    assert f"the bytes decode cleanly as {CASE['key']}" in capfd.readouterr().err
 
 
 def test_variants_are_of_layouts_that_there_are() -> None:

@@ -89,7 +89,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["nowhere.pcap", "-o", "out"], 1, "wirekit: nowhere.pcap: No such file or directory"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
         ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
-        ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master is for --engine spark"),
+        ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH], 2, "Missing option '--output'"),
         ([BATCH, "-o", FIXTURES], 2, "is not wirekit's"),
     ],
@@ -132,7 +132,7 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     assert status == 1
     assert out.startswith("all 2,001 files\n")
     assert "not all read   1,200 files" in out
-    assert "and 1,190 more files not read; the table inputs has all\n" in err
+    assert "and 1,190 more files not read; the table inputs lists all\n" in err
     assert out.count("\n") + err.count("\n") <= 40
     found = rows(tmp_path / "out", "inputs")
     assert (len(found), sum(row["unreadable"] is not None for row in found)) == (2001, 200)

@@ -106,7 +106,7 @@ def test_later_partitions_know_their_captures() -> None:
         ({"path": "x", "tabel": "frames"}, r"no option 'tabel'; did you mean table\?"),
         ({"path": "x", "proto": "kafka"}, r"no option 'proto'; did you mean protocol\?"),
         ({"path": "x", "header": "true"}, "no option 'header'; there are table, path, paths"),
-        ({"path": "x", "separate": "yes"}, "separate is true or false, not 'yes'"),
+        ({"path": "x", "separate": "yes"}, "separate must be true or false, not 'yes'"),
         ({"paths": '[["a.pcap"], []]'}, "a JSON list"),
         ({"paths": '[["a.pcap"], "b.pcap"]'}, "a JSON list"),
         ({"paths": "a.pcap"}, "a JSON list"),

@@ -148,7 +148,7 @@ def test_moves_out_of_the_folder_are_refused(tmp_path: Path, move: list[str]) ->
 def test_two_attempts_of_one_task_are_refused(tmp_path: Path) -> None:
     with Output(tmp_path / "out") as output:
         both = [attempt(output, 0, "a", 1), attempt(output, 0, "b", 1)]
-        with pytest.raises(Misuse, match="two attempts"):
+        with pytest.raises(Misuse, match="two manifests"):
             output.commit(both, ABOUT)
     assert not (tmp_path / "out").exists()
 

@@ -46,4 +46,4 @@ def test_what_is_compiled_is_said_once_a_machine(tmp_path: Path, monkeypatch: py
 def test_nothing_is_left_to_compile() -> None:
     assert CliRunner().invoke(command, standalone_mode=False).return_value == 0
     again = CliRunner().invoke(command, standalone_mode=False)
-    assert "all is compiled already" in again.output
+    assert "everything is compiled already" in again.output

@@ -135,10 +135,10 @@ def test_environment_of_a_local_session(monkeypatch: pytest.MonkeyPatch) -> None
     ("master", "text"),
     [
         ("sc://host:15002", "a Spark Connect address: pass a master such as"),
-        ("foo", "'foo' is no Spark master: pass one such as"),
-        ("local[x]", "is no Spark master"),
-        ("local[0]", "is no Spark master"),
-        ("host:7077", "is no Spark master"),
+        ("foo", "'foo' is not a Spark master: pass one such as"),
+        ("local[x]", "is not a Spark master"),
+        ("local[0]", "is not a Spark master"),
+        ("host:7077", "is not a Spark master"),
         ("yarn", "needs HADOOP_CONF_DIR or YARN_CONF_DIR"),
     ],
 )

@@ -115,8 +115,8 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
     start = decode(head, "net.pcapng.start", limits=limits)
     if start.error is None and start.value.byte_order is not None:
         return False
-    found = f"this one begins with {head[:4].hex(' ')}" if head else "this one is empty"
-    raise Misuse(f"packets are those of a pcap or pcapng file; {found}")
+    found = f"it begins with {head[:4].hex(' ')}" if head else "it is empty"
+    raise Misuse(f"neither a pcap nor a pcapng file; {found}")
 
 
 def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:

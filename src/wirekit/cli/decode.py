@@ -132,7 +132,7 @@ def _decode_packets(
     pieces = followed(segments, schema or "") if follows else joined(segments, str(schema), context)
     status = 0
     for number, payload in enumerate(payloads, 1):
-        say(f"packet {number}{' is no TCP packet and was skipped' if payload is None else f', {payload.text}'}")
+        say(f"packet {number}{' is not a TCP packet and was skipped' if payload is None else f', {payload.text}'}")
         for piece in pieces:
             if piece.number == number:
                 status |= _show_piece(piece, show, strict)
@@ -203,12 +203,12 @@ def _guess(data: bytes) -> str | None:
         best = best_fit(data)
         if best:
             how = "" if all(each.clean for each in frames(best, data)) else ", though not cleanly"
-            say(f"taken as {best}, which fits best{how}; name a schema if it is something else")
+            say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
             return best
         text = "no schema was given and no known protocol fits the first bytes"
-        say(f"{text}; `wirekit schemas` lists what there is")
+        say(f"{text}; `wirekit schemas` lists all protocols")
         return None
-    say(f"taken as {found.protocol}: {found.reason}")
+    say(f"decoded as {found.protocol}: {found.reason}")
     return found.protocol
 
 
@@ -241,13 +241,13 @@ def _complain(decoded: Decoded, strict: bool) -> int:
             say(f"{decoded.schema} decodes cleanly with {pairs}")
         for key in variants(decoded.schema):
             if decode(decoded.data, key, context=decoded.context).clean:
-                say(f"it decodes cleanly as {key}")
+                say(f"the bytes decode cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.contexts import contexts_of
 
         asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
         if asked:
-            say(f"{decoded.schema} says more with {' '.join(f'--context {name}=…' for name in asked)}")
+            say(f"{decoded.schema} decodes more with {' '.join(f'--context {name}=…' for name in asked)}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
         say(f"{decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}")

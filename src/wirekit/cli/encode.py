@@ -56,14 +56,16 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
             if obj.get("error"):
-                say(f"line {number}: was not decoded whole: {_reason(obj['error'])}")
+                say(f"line {number}: was not decoded completely: {_reason(obj['error'])}")
                 status = 1
                 continue
             key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
             if schema not in (None, key, key.partition(".")[0]):
-                raise Misuse(f"line {number}: is a {key}, not a {schema}; leave the schema out to take what lines say")
+                raise Misuse(
+                    f"line {number}: the schema is {key}, not {schema}; omit SCHEMA to use the schema of each line"
+                )
         elif schema is None:
-            raise Misuse(f"line {number}: says no schema; name one: `wirekit encode SCHEMA`")
+            raise Misuse(f"line {number}: names no schema; pass one: `wirekit encode SCHEMA`")
         try:
             data = encode(key, value, context=said, strict=strict)
         except WirekitError as error:
@@ -81,9 +83,9 @@ def _reason(error: Any) -> str:
 
 def _check_line(number: int, line: dict[str, Any]) -> None:
     if not isinstance(line["schema"], str):
-        raise Misuse(f"line {number}: schema is a key, not {line['schema']!r}")
+        raise Misuse(f"line {number}: schema must be a key, not {line['schema']!r}")
     if not isinstance(line.get("context", {}), dict):
-        raise Misuse(f"line {number}: context is an object, not {line['context']!r}")
+        raise Misuse(f"line {number}: context must be an object, not {line['context']!r}")
 
 
 def _objects(data: bytes) -> Iterator[Any]:
@@ -91,7 +93,7 @@ def _objects(data: bytes) -> Iterator[Any]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Misuse(f"JSON is UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise Misuse(f"not UTF-8: {error.reason} at byte {error.start}") from None
     try:
         yield _loaded(text)
         return
@@ -111,4 +113,4 @@ def _loaded(text: str) -> Any:
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:
-        raise Misuse(f"JSON that cannot be read: {error}") from None
+        raise Misuse(f"cannot read the JSON: {error}") from None

@@ -54,7 +54,7 @@ class _MomentType(click.ParamType):
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return Moment((moment - EPOCH) // MICROSECOND, dated=True)
         except ValueError:
-            self.fail(f"{value!r} is no time; write 09:30:05.25, 2026-11-21 or 2026-11-21T09:30 (UTC)", param, ctx)
+            self.fail(f"{value!r} is not a time; write 09:30:05.25, 2026-11-21 or 2026-11-21T09:30 (UTC)", param, ctx)
 
 
 class _DurationType(click.ParamType):
@@ -64,7 +64,7 @@ class _DurationType(click.ParamType):
         """Reads ``50ms``; in microseconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", value)
         if match is None:
-            self.fail(f"{value!r} is no duration; write 50ms, 1.5s or 200us", param, ctx)
+            self.fail(f"{value!r} is not a duration; write 50ms, 1.5s or 200us", param, ctx)
         return int(Decimal(match[1]) * UNITS[match[2]])
 
 

@@ -80,7 +80,7 @@ def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ..
     file, _, digits = (place or "").rpartition(":")
     if place is not None and (not digits.isdecimal() or not int(digits)):
         raise click.BadParameter(
-            f"{place!r} is neither N nor FILE:N, as the table numbers frames", param_hint="--frame"
+            f"{place!r} is neither N nor FILE:N; the table shows the numbers of frames", param_hint="--frame"
         )
     if file and captures and file not in captures:
         raise click.UsageError(f"{file} is not among the captures; give --frame {file}:{digits} alone")
@@ -92,16 +92,18 @@ def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ..
 
 def _check_options(selection: Selection, follow: str | None, number: int | None, output: str | None) -> None:
     if number is None and output in PICTURES:
-        raise click.UsageError(f"--output {output} goes with --frame N")
+        raise click.UsageError(f"--output {output} needs --frame N")
     if number is not None and (output == "table" or follow is not None or selection.active):
-        raise click.UsageError("--frame N shows one frame by its number; leave out --output table and what selects")
+        raise click.UsageError(
+            "--frame N shows one frame by its number; leave out --output table and options for selection"
+        )
     if follow is not None and selection.links:
         raise click.UsageError("give --follow or --connection, not both")
 
 
 def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
     if len(parted) > 1:
-        raise click.UsageError("--frame N is a frame of one capture; name one, or say --frame FILE:N")
+        raise click.UsageError("--frame N needs exactly one capture; name one, or give --frame FILE:N")
     followed = FollowedCapture(parted[0], choice)
     link, frame, request, answer = show_frame(followed, number, form)
     return max(report(followed.path, link, each) for each in (frame, request, answer)) | followed.status
@@ -136,7 +138,7 @@ def _listed(
         say(f"{followed.path}: {failed(bad)}")
         status |= strict
     if selection.active and not shown:
-        say(f"{followed.path}: no frame fits")
+        say(f"{followed.path}: no frame matches")
     return status
 
 

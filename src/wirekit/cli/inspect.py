@@ -66,11 +66,11 @@ def command(
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):
-        raise click.UsageError("options that select are for the counts; leave out --connections and --rules")
+        raise click.UsageError("options for selection apply to the counts only; leave out --connections and --rules")
     if page is not None and (connections or rules):
-        raise click.UsageError("--report has the counts; leave out --connections and --rules")
+        raise click.UsageError("--report shows the counts; leave out --connections and --rules")
     if payloads and page is None:
-        raise click.UsageError("--payloads goes with --report")
+        raise click.UsageError("--payloads needs --report")
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))
@@ -107,11 +107,11 @@ def command(
 
 def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
     if listed and not rules:
-        raise click.UsageError("--list goes with --rules")
+        raise click.UsageError("--list needs --rules")
     if connections and rules:
         raise click.UsageError("give --rules or --connections, not both")
     if listed and paths:
-        raise click.UsageError("--list lists rules and reads nothing; leave it out to check a capture")
+        raise click.UsageError("--list prints the rules without reading a capture; leave it out to check one")
     if not paths and not listed:
         raise click.UsageError("name a capture or a directory")
 
@@ -130,7 +130,7 @@ def _checked(path: str, protocol: str) -> DirectoryReport:
             report: DirectoryReport | None = getattr(importlib.import_module(module), function)(path)
             if report is not None:
                 return report
-    raise Misuse(f"{path} is no directory of a broker's files; pass a data directory, or a partition's in one")
+    raise Misuse(f"{path} is not a directory of broker files; pass a data directory or the directory of a partition")
 
 
 def _count(

@@ -93,7 +93,7 @@ def command(
             status |= _captured(parts, choice, selection, show)
         else:
             if selection.active:
-                raise Misuse(f"{path} is no capture: its messages are in no frames to select; try `wirekit sql`")
+                raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
             with reopenable(path) as copy:
                 chosen = engine or _engine(max(much, _size((copy,))), output)
                 status |= _stored(path, copy, protocol, chosen, show)

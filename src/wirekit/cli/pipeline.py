@@ -134,10 +134,10 @@ def command(
     wirekit pipeline captures/ --output tables --watch
     """
     if master and engine == "serial":
-        raise click.UsageError("--master is for --engine spark")
+        raise click.UsageError("--master needs --engine spark")
     if road == "columns":
         if engine == "spark" or master:
-            raise click.UsageError("--road columns is for --engine serial")
+            raise click.UsageError("--road columns needs --engine serial")
         need("the road of columns", "pyarrow", "numba")
     once(inputs)
     if watch and (not resume or STANDARD_INPUT in inputs):
@@ -248,7 +248,7 @@ class _Compiling:
 
     def __call__(self, name: str) -> None:
         if not self._quiet:
-            say("compiling, once a machine; `wirekit warm` does it ahead")
+            say("compiling, once per machine; `wirekit warm` compiles in advance")
         self._quiet = True
 
 
@@ -288,7 +288,7 @@ def _say_some(lines: Sequence[str], kind: str) -> None:
     for line in lines[:MOST_FILES]:
         say(line)
     if len(lines) > MOST_FILES:
-        say(f"and {len(lines) - MOST_FILES:,} more {kind}; the table inputs has all")
+        say(f"and {len(lines) - MOST_FILES:,} more {kind}; the table inputs lists all")
 
 
 def _report(result: Result, output: str, strict: bool) -> int:

@@ -30,7 +30,7 @@ def command() -> int:
     def compiling(name: str) -> None:
         compiled.append(name)
         if sys.stderr.isatty():
-            click.echo(f"\r\x1b[Kcompiling, once a machine: {name} ({len(compiled)})", nl=False, err=True)
+            click.echo(f"\r\x1b[Kcompiling, once per machine: {name} ({len(compiled)})", nl=False, err=True)
 
     start = time.monotonic()
     with tempfile.NamedTemporaryFile(suffix=".pcap") as file, listening(compiling):
@@ -43,5 +43,9 @@ def command() -> int:
     if sys.stderr.isatty() and compiled:
         click.echo("\r\x1b[K", nl=False, err=True)
     took = time.monotonic() - start
-    say(f"compiled {plural(len(compiled), 'function')} in {took:.1f} s" if compiled else "all is compiled already")
+    say(
+        f"compiled {plural(len(compiled), 'function')} in {took:.1f} s"
+        if compiled
+        else "everything is compiled already"
+    )
     return 0

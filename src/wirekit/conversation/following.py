@@ -164,7 +164,7 @@ class Conversation:
         try:
             return self._directions[side]
         except KeyError:
-            raise Misuse(f"side is 'client' or 'server', not {side!r}") from None
+            raise Misuse(f"side must be 'client' or 'server', not {side!r}") from None
 
     def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
         if not direction.headed and direction.buffer:

@@ -124,7 +124,9 @@ def plan_bundles(
             )
     again = _connected(again, groups, known)
     if not _are_present(again, commits, present):
-        raise Misuse("captures have changed that were read with others which are not among the inputs; pass --replace")
+        raise Misuse(
+            "a capture has changed, and others of its bundle are not among the inputs; name them too, or pass --replace"
+        )
     reread = [
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]

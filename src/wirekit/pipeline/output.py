@@ -126,12 +126,12 @@ class Output:
             What the bundle's commit says.
 
         Raises:
-            Misuse: two attempts of one task.
+            Misuse: two manifests of one task.
         """
         manifests, replaces = sorted(manifests, key=lambda manifest: manifest.task), sorted(replaces)
         tasks = [manifest.task for manifest in manifests]
         if len(set(tasks)) < len(tasks):
-            raise Misuse("two attempts of one task; pass the manifest of the one that counts")
+            raise Misuse("two manifests of one task; pass the one to commit")
         number = max(self.commits, default=-1) + 1
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
         tables, moves, added = self._tables(number, manifests, remaining)

@@ -121,7 +121,7 @@ def messages(
         Misuse: as ``decode``, and for a schema whose values hold no records.
     """
     if not holds_messages(key, context):
-        raise Misuse(f"a value of {key} holds no records of its own; use decode")
+        raise Misuse(f"values of {key} contain no messages; use decode")
     made = shape(key, fields=fields, context=context, times=times, opened=True)
     function = _opener(key, fields, context, made, _fails(mode))
     return _arrow_udf(function, pa.list_(pa.struct([("value", made.type), ("error", pa.string())])))(column)
@@ -209,7 +209,7 @@ def _spark_type(kind: pa.DataType) -> DataType:
 
 def _fails(mode: str) -> bool:
     if mode.upper() not in MODES:
-        raise Misuse(f"mode is {' or '.join(MODES)}, not {mode!r}")
+        raise Misuse(f"mode must be {' or '.join(MODES)}, not {mode!r}")
     return mode.upper() == "FAILFAST"
 
 

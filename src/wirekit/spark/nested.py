@@ -110,7 +110,7 @@ def shape(
     ['offset', 'message']
     """
     if times not in TIMES:
-        raise Misuse(f"times is 'timestamp' or 'int', not {times!r}")
+        raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     made = program(key, context)
     wanted = None if fields is None else checked(key, made, fields)
     root = _Branch("")

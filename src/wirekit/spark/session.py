@@ -133,9 +133,9 @@ def _check(master: str) -> None:
     if master.startswith("sc://"):
         raise Misuse(f"{master} is a Spark Connect address: pass a master such as local[2,4] or spark://host:7077")
     if not _MASTER.fullmatch(master):
-        raise Misuse(f"{master!r} is no Spark master: pass one such as local[2,4], spark://host:7077 or yarn")
+        raise Misuse(f"{master!r} is not a Spark master: pass one such as local[2,4], spark://host:7077 or yarn")
     if master == "yarn" and not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
-        raise Misuse("the master yarn needs HADOOP_CONF_DIR or YARN_CONF_DIR, which say where its cluster is")
+        raise Misuse("the master yarn needs HADOOP_CONF_DIR or YARN_CONF_DIR, which locate its cluster")
 
 
 def _said(error: Exception) -> str:

@@ -192,7 +192,7 @@ def flag(options: Mapping[str, str], name: str) -> bool:
     """The value of an option that is ``true`` or ``false``."""
     text = options.get(name, "false").lower()
     if text not in ("true", "false"):
-        raise Misuse(f"option {name} is true or false, not {text!r}")
+        raise Misuse(f"option {name} must be true or false, not {text!r}")
     return text == "true"
 
 
@@ -214,7 +214,9 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
             captures: list[list[str]] = given
             return captures
         if not _are(given, str):
-            raise Misuse('option paths is a JSON list of strings, as in ["a.pcap", "captures/"], or one of such lists')
+            raise Misuse(
+                'option paths must be a JSON list of strings, as in ["a.pcap", "captures/"], or one of such lists'
+            )
         paths += given
     if not paths:
         raise Misuse("nothing to read: pass captures or directories to load(), or as option path or paths")

@@ -127,7 +127,7 @@ class PipedContent:
     def read(self, offset: int, least: int, most: int) -> bytes:
         begin = offset - self._offset
         if begin < 0:
-            raise Misuse(f"byte {offset} of a pipe has been read; save it to a file first")
+            raise Misuse(f"byte {offset} of the pipe was read already; save the pipe to a file first")
         while len(self._held) < begin + least and self.size == sys.maxsize:
             self._more()
         return bytes(self._held[begin : begin + most])
@@ -150,7 +150,7 @@ class PipedContent:
             self._offset = offset
 
     def view(self) -> memoryview:
-        raise Misuse("a pipe is read once and in order; save it to a file first")
+        raise Misuse("a pipe can be read only once and in order; save it to a file first")
 
     def close(self) -> None:
         self._source.close()

@@ -86,7 +86,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw")
     if text.encode(errors="replace").translate(None, _PRINTABLE):
         beyond = "".join(text.split()).isprintable()
-        return Input(raw, "raw", "text taken as raw bytes: it is not all ASCII" if beyond else None)
+        return Input(raw, "raw", "text read as raw bytes: it is not all ASCII" if beyond else None)
     if not text.strip():
         return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
     if printed := _read_printed(text):
@@ -100,7 +100,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
     try:
         return guess_base64(text)
     except Misuse as error:
-        return Input(raw, "raw", f"text taken as raw bytes: as hex, {not_hex}; as base64, {error}")
+        return Input(raw, "raw", f"text read as raw bytes: as hex, {not_hex}; as base64, {error}")
 
 
 def _read_printed(text: str) -> Input | None:

@@ -107,14 +107,14 @@ def cut_last(line: Line, layout: Layout) -> bytes:
 
 def damaged(line: Line, at: int, what: str) -> Misuse:
     error = wrong_in_line(line.number, line.text, at, what)
-    return Misuse(f"{error}; mend or remove the line, or pass --input raw if the text itself is meant")
+    return Misuse(f"{error}; correct or remove the line, or pass --input raw if the text itself is meant")
 
 
 def offset_of(line: Line, layout: Layout) -> int:
     try:
         return int(line.offset, layout.base)
     except ValueError:
-        raise damaged(line, 0, f"offset is no number of base {layout.base}") from None
+        raise damaged(line, 0, f"the offset is not a number in base {layout.base}") from None
 
 
 def contradicts(line: Line, data: bytes, layout: Layout) -> bool:

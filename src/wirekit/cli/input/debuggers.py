@@ -54,9 +54,9 @@ def read_gdb(text: str) -> Input | None:
             elif -0x80 <= int(word) <= 0xFF:
                 data.append(int(word) % 0x100)
             else:
-                raise wrong_in_line(number, line, match.start("words"), f"{word} is no byte (x/xb gives bytes)")
-    notes = {0: "decimal numbers were taken as bytes", 2: None}
-    return Input(bytes(data), "gdb", notes.get(size, "words of several bytes were taken as little-endian"))
+                raise wrong_in_line(number, line, match.start("words"), f"{word} is not a byte (x/xb prints bytes)")
+    notes = {0: "decimal numbers were read as bytes", 2: None}
+    return Input(bytes(data), "gdb", notes.get(size, "words of several bytes were read as little-endian"))
 
 
 def read_windbg(text: str) -> Input | None:
@@ -93,7 +93,7 @@ def read_windbg(text: str) -> Input | None:
         if match["text"] and len(match["text"]) >= len(row) and not shows(match["text"], row):
             raise wrong_in_line(number, line, match.start("text"), "the text column does not show these bytes")
         data += row
-    return Input(bytes(data), "windbg", None if size == 2 else "words of several bytes were taken as little-endian")
+    return Input(bytes(data), "windbg", None if size == 2 else "words of several bytes were read as little-endian")
 
 
 def _is_windbg(line: str) -> bool:

@@ -93,9 +93,9 @@ class _Notes:
         if offset:
             self.notes.append(f"the offsets start at 0x{offset:x}")
         if layout.swapped:
-            self.notes.append(f"words of {layout.group} bytes were taken as little-endian (hexdump -C leaves no doubt)")
+            self.notes.append(f"words of {layout.group} bytes were read as little-endian (hexdump -C leaves no doubt)")
             if layout.doubt:
-                self.notes.append("offsets were taken as hexadecimal (hexdump); those of od -x would be octal")
+                self.notes.append("offsets were read as hexadecimal (hexdump); those of od -x would be octal")
         elif contradicts(line, data, layout):
             self.notes.append("the text column does not show these bytes (xxd -e or -E?)")
 
@@ -112,7 +112,7 @@ class _Notes:
         if self.skipped:
             numbers = ", ".join(map(str, self.skipped[:3])) + (", …" if len(self.skipped) > 3 else "")
             one = len(self.skipped) == 1
-            skipped = "is no part of the dump and was" if one else "are no part of a dump and were"
+            skipped = "is not part of the dump and was" if one else "are not part of a dump and were"
             self.notes.insert(0, f"line{'' if one else 's'} {numbers} {skipped} skipped")
         if self.gaps > 3:
             self.notes.append(f"{self.missing} bytes are missing in {self.gaps} places in all")

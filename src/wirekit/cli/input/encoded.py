@@ -14,7 +14,7 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 def from_base64(text: str) -> bytes:
     if bad := re.search(r"[^A-Za-z0-9+/_= \t\n\v\f-]", text):
-        raise wrong(text, bad.start(), f"{bad[0]!r} is no base64 character")
+        raise wrong(text, bad.start(), f"{bad[0]!r} is not a base64 character")
     if (bad := re.search(r"[+/]", text)) and (other := re.search(r"[_-]", text)):
         raise wrong(text, max(bad.start(), other.start()), "the standard and the URL-safe alphabet are mixed")
     if bad := re.search(r"=\s*[^=\s]", text):
@@ -23,7 +23,7 @@ def from_base64(text: str) -> bytes:
     body = joined.rstrip("=")
     missing = -len(body) % 4
     if missing == 3 or len(joined) - len(body) not in (0, missing):
-        raise Misuse(f"{len(joined)} characters are no whole number of base64 groups")
+        raise Misuse(f"{len(joined)} characters are not a whole number of base64 groups")
     return base64.b64decode(body.translate(_URLSAFE) + "=" * missing)
 
 

@@ -78,7 +78,7 @@ def read_numbers(text: str) -> Input | None:
     if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
         return None
     data = bytes(_number(text, at, item, signed=any(match["sign"] for match in decimals)) for at, item in items)
-    note = None if bracket else "taken as decimal numbers; write 0x in front of hexadecimal ones"
+    note = None if bracket else "read as decimal numbers; prefix hexadecimal numbers with 0x"
     return Input(data, "decimal", note)
 
 
@@ -116,7 +116,7 @@ def _number(text: str, at: int, item: str, *, signed: bool) -> int:
         return int(item, 16)
     match = _DECIMAL.fullmatch(item)
     if match is None:
-        raise wrong(text, at, f"{item!r} is no decimal number of a byte")
+        raise wrong(text, at, f"{item!r} is not the decimal number of a byte")
     number = int(match["sign"] + match["digits"])
     low, high = (-0x80, 0x7F) if signed else (0, 0xFF)
     if not low <= number <= high:
@@ -130,7 +130,7 @@ def _character(text: str, at: int, item: str) -> int:
     except (SyntaxError, ValueError):
         byte = b""
     if len(byte) != 1:
-        raise wrong(text, at, f"{item} is no character of one byte")
+        raise wrong(text, at, f"{item} is not a character of one byte")
     return byte[0]
 
 
@@ -161,7 +161,7 @@ def read_box(text: str) -> Input | None:
         data += row
         if len(row) < _BOX_ROW and any(map(_BOX.fullmatch, lines[number:])):
             raise wrong_in_line(number, line, 0, "a second box follows (one box at a time, one direction)")
-    note = f"line {skipped[0]} is no part of the box and was skipped" if skipped else None
+    note = f"line {skipped[0]} is not part of the box and was skipped" if skipped else None
     return Input(bytes(data), "netty", note)
 
 
@@ -170,4 +170,4 @@ def doubtful(text: str) -> str | None:
     items = re.split(r"\s*,\s*", text.strip())
     if len(items) < 2 or any(len(item) != 2 or not item.isdecimal() or item[0] == "0" for item in items):
         return None
-    return "the numbers were taken as hexadecimal; put decimal ones in brackets"
+    return "the numbers were read as hexadecimal; put decimal ones in brackets"

@@ -60,7 +60,7 @@ def _strip_array(text: str) -> str:
 def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
     """Read hex that was wrapped in the middle of a byte, or say what is no hex in it."""
     if bad := re.search(rf"[^{DIGITS} \t\n\v\f]", digits):
-        raise wrong(text, bad.start(), f"{text[bad.start()]!r} is no hex digit")
+        raise wrong(text, bad.start(), f"{text[bad.start()]!r} is not a hex digit")
     words = digits.split()
     wrapped = len(words) == line_count(digits) and all(len(word) == len(words[0]) for word in words[1:-1])
     if not wrapped or sum(map(len, words)) % 2 or len(words[-1]) > len(words[0]):
@@ -85,4 +85,4 @@ def _doubt_plain(text: str) -> str | None:
     line = parse_line(1, text.strip())
     if line.kind != "data" or (word_size(line) > 1 and len(line.gap) < 2):
         return doubtful(text)
-    return f"the first word was taken as data; if {line.offset!r} is an offset, remove it"
+    return f"the first word was read as data; if {line.offset!r} is an offset, remove it"

@@ -132,7 +132,7 @@ class _Partition:
         indexes = [name for name in names if INDEX.fullmatch(name)]
         for name in indexes:
             if f"{name.partition('.')[0]}.log" not in logs:
-                self._say(name, "there is no segment that it belongs to")
+                self._say(name, "the segment of this index is missing")
         self.report.facts["other_files"] = [name for name in names if name not in logs and name not in indexes]
         self._in_a_row()
 
@@ -172,7 +172,7 @@ class _Partition:
     def _index(self, segment: Segment, path: Path, kind: str) -> _Index | None:
         """An index that is there; what is wrong with it alone is said."""
         if not path.exists():
-            self._say(path.name, "there is no such index")
+            self._say(path.name, "the index is missing")
             return None
         try:
             data = path.read_bytes()
@@ -268,7 +268,9 @@ class _Partition:
         found = file.search.behind(segment.end)
         if found is None:
             return False
-        self._say(segment.name, f"{found - segment.end} bytes that are no messages, and more behind them", segment.end)
+        self._say(
+            segment.name, f"{found - segment.end} bytes that are not messages, with messages after them", segment.end
+        )
         index = indexes.get("index")
         if index is not None:
             lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < found)
@@ -285,7 +287,7 @@ class _Partition:
         segment.zeros = segment.size - segment.end
         place = file.search.beyond_zeros(segment.end)
         if place is not None:
-            self._say(segment.name, "behind the zeros at the end is something else", place)
+            self._say(segment.name, "data after the zeros at the end", place)
 
     def _part(self, segment: Segment, start: int, rows: Any, indexes: dict[str, _Index]) -> None:
         """The messages of a window."""

@@ -61,7 +61,7 @@ def ack_set(indexes: Iterable[int]) -> list[int]:
     words: list[int] = []
     for index in indexes:
         if index < 0:
-            raise Misuse(f"a batch index is at least 0, not {index}")
+            raise Misuse(f"a batch index must be 0 or more, not {index}")
         place, bit = divmod(index, WORD)
         words += [0] * (place + 1 - len(words))
         words[place] |= 1 << bit

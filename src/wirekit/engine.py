@@ -148,7 +148,7 @@ class Decoded:
             line["spans"] = [span.to_json() for span in self.spans]
         return line
 
-    def show(self, *, form: str = "tree", complete: bool = False, indent_json: bool = False) -> None:
+    def show(self, form: str = "tree", *, complete: bool = False, indent_json: bool = False) -> None:
         """Prints the value as ``wirekit decode`` does.
 
         Args:

@@ -111,9 +111,7 @@ class WireError(WirekitError):
         return "does not fit the layout"
 
     def __str__(self) -> str:
-        where = self.path or "the start"
-        text = f"{self.protocol}: " if self.protocol else ""
-        text += f"{where}: {self.reason}"
+        text = ": ".join(filter(None, (self.protocol, self.path, self.reason)))
         if self.offset is not None:
             text += f", at byte {self.offset} (0x{self.offset:x})"
             if self.source:

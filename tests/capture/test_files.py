@@ -374,8 +374,8 @@ class TestFormats:
         path = write(b"GIF89a" + bytes(100))
         with pytest.raises(Wrong) as caught:
             open_capture(path)
-        begins = f"expected a pcap or pcapng file, found {path}, which begins with 47 49 46 38"
-        assert str(caught.value) == f"the start: {begins}, at byte 0 (0x0)"
+        begins = "expected a pcap or pcapng file, found bytes that begin with 47 49 46 38"
+        assert str(caught.value) == f"{begins}, at byte 0 (0x0)"
 
     @pytest.mark.parametrize("data", [b"", b"\n", b"\xa1\xb2\xc3"])
     def test_a_file_of_next_to_nothing(self, write: Write, data: bytes) -> None:

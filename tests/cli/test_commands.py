@@ -515,17 +515,47 @@ def test_standard_input_is_read_once(fixtures: Path) -> None:
         assert "standard input can be read only once" in run.err
 
 
-@pytest.mark.parametrize("command", ["frames", "messages", "inspect --rules", "inspect --connections"])
-def test_a_directory_where_files_are_meant(command: str, fixtures: Path) -> None:
-    run = Run(*command.split(), str(fixtures / "pcap"))
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections"])
+def test_the_captures_of_a_directory(command: str, fixtures: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "captures" / "a.pcap"
+    inside.parent.mkdir()
+    inside.write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes())
+    expected, found = (Run(*command.split(), str(path), "--output", "json") for path in (inside, tmp_path))
+    assert (found.status, found.out) == (expected.status, expected.out)
+    assert found.out
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --rules"])
+def test_a_directory_without_captures(command: str, tmp_path: Path) -> None:
+    run = Run(*command.split(), str(tmp_path))
     assert (run.status, run.out) == (2, b"")
-    assert f"{fixtures / 'pcap'} is a directory; name files" in run.err
+    assert f"nothing to read in {tmp_path}" in run.err
 
 
 def test_what_is_no_capture_is_called_as_it_was_named(tmp_path: Path) -> None:
-    assert "found -, which begins with 47 49 46" in Run("frames", "-", stdin=b"GIF89a" + bytes(100)).err
+    assert (
+        "wirekit: -: expected a pcap or pcapng file, found bytes that begin with 47 49 46"
+        in Run("frames", "-", stdin=b"GIF89a" + bytes(100)).err
+    )
     (tmp_path / "a.pcap").touch()
     assert Run("frames", str(tmp_path / "a.pcap")).err.endswith("; the file is empty\n")
+
+
+def test_a_capture_that_is_cut_is_called_so(fixtures: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes()[:-3])
+    assert "the file ends in the middle of this record" in Run("frames", str(cut)).err
+
+
+def test_a_command_that_is_misspelt() -> None:
+    assert "No such command 'frame'. Did you mean 'frames'?" in Run("frame").err
+
+
+def test_a_report_for_a_directory_that_does_not_exist(fixtures: Path, tmp_path: Path) -> None:
+    page = tmp_path / "none" / "page.html"
+    run = Run("inspect", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--report", str(page))
+    assert (run.status, run.out) == (2, b"")
+    assert f"--report {page}: the directory does not exist" in run.err
 
 
 def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:

@@ -108,6 +108,15 @@ def test_errors_and_topics_are_whole_on_80_columns(fixtures: Path) -> None:
     assert any(line.startswith("    2 09:02:09.050    1←     1.790       49  BOOLEAN_ACK v4") for line in shown)
 
 
+def test_arrows_show_the_direction(fixtures: Path) -> None:
+    found = items(fixtures / "pcap" / "pulsar-consume.pcap")
+    sides = {each.frame: each.item.side for each in found if isinstance(each.item, Frame)}
+    rows = [re.match(r" *(\d+) \d\d:\S+ +\d+([→←])", line) for line in lines(found, 160)]
+    assert {int(row[1]): row[2] for row in rows if row} == {
+        number: "→" if side == "client" else "←" for number, side in sides.items()
+    }
+
+
 def test_an_answer_is_about_the_topic_of_its_request(fixtures: Path) -> None:
     topics = {
         each.item.description.api: list(each.facts.topics)

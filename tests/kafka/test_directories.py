@@ -51,7 +51,7 @@ def test_fixtures_are_in_order(log: Path, piece: int | None, tmp_path: Path, mon
     folder = copied(tmp_path, release, name)
     found = problems(folder)
     if not log.with_suffix(".index").exists():  # fixtures leave out empty ones
-        assert found == [(f"{BASE}.index", None, None, "the index is missing")]
+        assert found == [(f"{BASE}.index", None, None, "the index does not exist")]
     else:
         assert found == []
 
@@ -185,10 +185,13 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
         [("log", None, 9698, "data after the zeros at the end")],
     ),
     "nonsense": (appended("log", b"\x55" * 40), [("log", None, None, "")]),
-    "no index": (lambda folder: (folder / f"{BASE}.index").unlink(), [("index", None, None, "the index is missing")]),
+    "no index": (
+        lambda folder: (folder / f"{BASE}.index").unlink(),
+        [("index", None, None, "the index does not exist")],
+    ),
     "no log": (
         lambda folder: shutil.copy(folder / f"{BASE}.index", folder / f"{90:020}.index") and None,
-        [("index", None, None, "the segment of this index is missing")],
+        [("index", None, None, "the segment of this index does not exist")],
     ),
     "overlap": (
         lambda folder: (folder / f"{70:020}.log").write_bytes(ONE) and None,
@@ -425,4 +428,4 @@ class TestDataDirectory:
         with pytest.raises(SystemExit) as stopped:
             main(["inspect", str(tmp_path)])
         assert stopped.value.code == 2
-        assert "is not a directory of broker files" in capsys.readouterr().err
+        assert f"nothing to read in {tmp_path}" in capsys.readouterr().err

@@ -116,7 +116,7 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
     if start.error is None and start.value.byte_order is not None:
         return False
     found = f"it begins with {head[:4].hex(' ')}" if head else "it is empty"
-    raise Misuse(f"neither a pcap nor a pcapng file; {found}")
+    raise Misuse(f"not a pcap or pcapng file; {found}")
 
 
 def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:

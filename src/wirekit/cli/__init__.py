@@ -12,6 +12,7 @@ import importlib
 import os
 import signal
 import sys
+from difflib import get_close_matches
 
 import click
 
@@ -56,6 +57,17 @@ class _Commands(click.Group):
         if cmd_name in PAGED and not any(option.name == "no_pager" for option in command.params):
             command.params.append(no_pager_option())
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], COMMANDS)
+            if near:
+                raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from None
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

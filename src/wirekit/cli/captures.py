@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.registry import registry
 from wirekit.storage import is_remote, local
@@ -47,9 +48,10 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
 
 
 def no_capture(path: str, error: WireError) -> str:
-    """Why a file cannot be read as a capture, and what can be done with it if a broker stored it."""
+    """Why a file cannot be read as a capture, and the command that can read it."""
     if stored_kind(path) == CAPTURE:
-        return str(error)
+        hint = "; `wirekit decode` reads single frames and hex dumps" if isinstance(error, Wrong) else ""
+        return f"{error}{hint}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 
@@ -58,12 +60,13 @@ separate_option = click.option(
 )
 
 
-def captures_of(paths: Sequence[str], *, separate: bool) -> list[Parts]:
+def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:
     """The captures that files are parts of; says on standard error which files are read as one.
 
-    A URI may be a pattern, or the prefix of many objects.
+    A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
+    files of brokers as well.
     """
-    named = [each for path in paths for each in _named(path)]
+    named = [each for path in paths for each in _named(path, stored=stored)]
     parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
     for parts in parted:
         if len(parts) > 1:
@@ -71,9 +74,14 @@ def captures_of(paths: Sequence[str], *, separate: bool) -> list[Parts]:
     return parted
 
 
-def _named(path: str) -> list[str]:
+def _named(path: str, *, stored: bool) -> list[str]:
     if not is_remote(path):
-        return [local(path)]
+        if not os.path.isdir(local(path)):
+            return [local(path)]
+        names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
+        if not names:
+            raise Misuse(f"nothing to read in {path}; it has log segments only, for `wirekit messages`")
+        return names
     found = [each.name for each in objects_of(path)]
     if not found:
         raise Misuse(f"nothing to read in {path}; pass an object, or a prefix of captures")
@@ -155,5 +163,6 @@ class FollowedCapture:
                 self.status = 1
         self.skipped += capture.skipped
         if capture.damage is not None:
-            say(f"{capture.path}: {capture.damage}")
+            cut = "; the file ends in the middle of this record" if isinstance(capture.damage, Short) else ""
+            say(f"{capture.path}: {capture.damage}{cut}")
             self.status = 1

@@ -139,10 +139,6 @@ def piped(path: str) -> BufferedReader | None:
     if path == STANDARD_INPUT:
         source = _standard_input()
         return None if stat.S_ISREG(os.fstat(source.fileno()).st_mode) else source
-    if os.path.isdir(path):
-        raise click.UsageError(
-            f"{path} is a directory; name files, or give it to `wirekit pipeline` or `wirekit inspect`"
-        )
     if os.path.isfile(path):
         return None
     if path not in _pipes or _pipes[path].closed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from wirekit.capture.follow import Choice, Link, Missing, frame_line
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
-from wirekit.cli.common import console, failed, on_terminal, once, piped, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, piped, plural, print_json, say, strict_option
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import Numbered, numbered
@@ -21,6 +22,10 @@ from wirekit.display.frames import FrameTable
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
+MOST_NAMES = 12
+"""Names that are listed if no frame matches."""
+MOST_COUNTED = 10_000
+"""Names that are counted."""
 
 
 @click.command("frames")
@@ -28,7 +33,9 @@ PICTURES = ("tree", "hexdump", "raw")
 @choice_options
 @selection_options
 @click.option("--follow", metavar="N", help="Show all frames and gaps of connection N.")
-@click.option("--frame", "place", metavar="[FILE:]N", help="Show one frame with its request or response.")
+@click.option(
+    "--frame", "places", multiple=True, metavar="[FILE:]N", help="Show one frame with its request or response."
+)
 @click.option(
     "--output",
     type=click.Choice(["table", "json", *PICTURES]),
@@ -43,7 +50,7 @@ def command(
     ports: tuple[str, ...],
     selection: Selection,
     follow: str | None,
-    place: str | None,
+    places: tuple[str, ...],
     output: str | None,
     separate: bool,
     strict: bool,
@@ -58,7 +65,9 @@ def command(
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
     wirekit frames --frame trace.pcap:17
     """
-    captures, file, number = _placed(captures, place)
+    if len(places) > 1:
+        raise click.UsageError("--frame shows one frame; give it once")
+    captures, file, number = _placed(captures, places[0] if places else None)
     once(captures)
     choice = parse_choice(protocol, ports)
     _check_options(selection, follow, number, output)
@@ -86,7 +95,7 @@ def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ..
         raise click.UsageError(f"{file} is not among the captures; give --frame {file}:{digits} alone")
     captures = captures or ((file,) if file else ())
     if not captures:
-        raise click.UsageError("name a capture")
+        raise click.UsageError("name a capture, or - for standard input")
     return captures, file, None if place is None else int(digits)
 
 
@@ -116,8 +125,9 @@ def _listed(
     bad: Counter[str] = Counter()
     status = shown = 0
     live = any(piped(part) is not None for part in followed.parts)
+    seen = _Names()
     items = chosen(
-        numbered(followed, describe=table is not None or selection.active),
+        seen.counted(numbered(followed, describe=table is not None or selection.active)),
         selection,
         None if selection.where is None else where_frames(selection.where),
         live=live,
@@ -138,8 +148,47 @@ def _listed(
         say(f"{followed.path}: {failed(bad)}")
         status |= strict
     if selection.active and not shown:
-        say(f"{followed.path}: no frame matches")
+        say(f"{followed.path}: no frame matches; {seen.text(selection)}")
     return status
+
+
+class _Names:
+    """Counts the frames of a capture and their names, to say what there is if none of them matches."""
+
+    def __init__(self) -> None:
+        self.frames = self.connections = 0
+        self.names: dict[str, Counter[str]] = {"API": Counter(), "topic": Counter(), "group": Counter()}
+
+    def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
+        """The same items, counted."""
+        for each in items:
+            self.connections = max(self.connections, each.connection)
+            if isinstance(each.item, Frame):
+                self.frames += 1
+                named = {
+                    "API": (each.item.description.api,),
+                    "topic": each.facts.topics,
+                    "group": (each.facts.group_id,),
+                }
+                for kind, names in named.items():
+                    self._count(self.names[kind], names)
+            yield each
+
+    def text(self, selection: Selection) -> str:
+        """``384 frames in 45 connections; API: fetch, metadata``, with the names of what was selected by name."""
+        asked = {"API": selection.apis, "topic": selection.topics, "group": selection.groups}
+        parts = [f"it has {plural(self.frames, 'frame')} in {plural(self.connections, 'connection')}"]
+        for kind, names in self.names.items():
+            if asked[kind]:
+                most = sorted(name for name, _ in names.most_common(MOST_NAMES))
+                more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+                parts.append(f"{kind}s: {', '.join(most) or 'none'}{more}")
+        return "; ".join(parts)
+
+    def _count(self, names: Counter[str], more: Iterable[str | None]) -> None:
+        for name in more:
+            if name and (name in names or len(names) < MOST_COUNTED):
+                names[name] += 1
 
 
 def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> None:

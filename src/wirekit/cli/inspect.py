@@ -23,6 +23,7 @@ from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.where import where_frames
 from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.inputs import CAPTURE, find_inputs
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
 from wirekit.stored import Report as DirectoryReport
@@ -71,22 +72,21 @@ def command(
         raise click.UsageError("--report shows the counts; leave out --connections and --rules")
     if payloads and page is None:
         raise click.UsageError("--payloads needs --report")
+    if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
+        raise click.UsageError(f"--report {page}: the directory does not exist")
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))
     choice = parse_choice(protocol, ports)
-    files = [path for path in paths if connections or rules or not os.path.isdir(path)]
-    captures = captures_of(files, separate=separate)
+    directories = [] if connections or rules else [path for path in paths if os.path.isdir(path)]
+    reports = {path: report for path in directories if (report := _checked(path, protocol)) is not None}
+    captures = captures_of([path for path in paths if path not in reports], separate=separate)
     if connections:
         return show_connections(captures, choice, _form(output))
     if rules:
         return check_captures(captures, choice, _form(output))
     summary = Summary()
     overviews: dict[str, Overview] = {}
-    directories = []
-    for path in paths:
-        if os.path.isdir(path):
-            directories.append(_checked(path, protocol))
     collected = Report(payloads=payloads) if page is not None else None
     for parts in captures:
         overviews[parts[0]] = _count(parts, choice, selection, summary.file(parts[0]), collected)
@@ -96,13 +96,13 @@ def command(
         say(f"{page}: {plural(collected.frames, 'frame')}{without}")
     if _form(output) == "json":
         counted = {name: each | overviews[name].to_json() for name, each in summary.to_json().items()}
-        print_json({**counted, **{report.directory: report.to_json() for report in directories}})
+        print_json({**counted, **{report.directory: report.to_json() for report in reports.values()}})
     else:
         show(summary, console(), {name: each.lines() for name, each in overviews.items()})
-        for report in directories:
+        for report in reports.values():
             show_report(report, console())
     wrong = summary.quarantined or summary.unreadable or summary.incomplete
-    return 1 if wrong or not all(report.clean for report in directories) else 0
+    return 1 if wrong or not all(report.clean for report in reports.values()) else 0
 
 
 def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
@@ -113,15 +113,15 @@ def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, li
     if listed and paths:
         raise click.UsageError("--list prints the rules without reading a capture; leave it out to check one")
     if not paths and not listed:
-        raise click.UsageError("name a capture or a directory")
+        raise click.UsageError("name a capture or a directory; - is standard input")
 
 
 def _form(output: str | None) -> str:
     return output or ("text" if on_terminal() else "json")
 
 
-def _checked(path: str, protocol: str) -> DirectoryReport:
-    """The report of the first protocol that knows the directory's kind."""
+def _checked(path: str, protocol: str) -> DirectoryReport | None:
+    """The report of the first protocol that knows the directory's kind; None for a directory of captures."""
     need("inspecting a directory", *COLUMNS)
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
@@ -130,7 +130,9 @@ def _checked(path: str, protocol: str) -> DirectoryReport:
             report: DirectoryReport | None = getattr(importlib.import_module(module), function)(path)
             if report is not None:
                 return report
-    raise Misuse(f"{path} is not a directory of broker files; pass a data directory or the directory of a partition")
+    if not any(each.kind == CAPTURE for each in find_inputs([path])):
+        raise Misuse(f"{path} has no captures, and is not the directory of a broker or partition")
+    return None
 
 
 def _count(

@@ -117,10 +117,10 @@ def _take(checker: Checker | None, item: Frame | Quarantined | Missing) -> None:
 
 def _why(item: Frame | Quarantined | Missing, checker: Checker | None) -> str:
     if isinstance(item, Missing):
-        return "are missing; what was known of the connection is unknown from there on"
+        return "are missing; rules that need earlier frames are not checked after them"
     if checker is None:
         return "are of no protocol that has rules"
-    return "could not be decoded; what was known of the connection is unknown from there on"
+    return "could not be decoded; rules that need earlier frames are not checked after them"
 
 
 def _named(rules: tuple[Rule, ...]) -> list[Rule]:

@@ -40,7 +40,7 @@ FORMS = ("table", "json", "csv", "parquet")
 
 @click.command("sql")
 @click.argument("query")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="CAPTURE|SEGMENT|DIRECTORY...")
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="CAPTURE|SEGMENT|DIRECTORY...")
 @choice_options
 @click.option(
     "--output",
@@ -61,12 +61,15 @@ def command(
     """Run QUERY in DuckDB over captures, log segments, directories of them, or tables of `wirekit pipeline`.
 
     Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps, packets. Only
-    the tables that QUERY names are read. `DESCRIBE calls` lists the columns of a table.
+    the tables that QUERY names are read. "DESCRIBE calls" lists the columns of a table; "FROM call_topics" shows
+    errors by topic.
 
     \b
-    wirekit sql "SELECT api, count(*), quantile_cont(latency_us, 0.99) FROM calls GROUP BY 1" trace.pcap
+    wirekit sql "SELECT api, count(*) AS n, quantile_disc(latency_us, 0.99) AS p99 FROM calls GROUP BY 1" trace.pcap
     wirekit sql "FROM messages WHERE topic = 'orders'" tables/ --to orders.parquet
     """
+    if not paths:
+        raise click.UsageError('name a capture, segment or directory, as in: wirekit sql "DESCRIBE calls" trace.pcap')
     once(paths)
     choice = parse_choice(protocol, ports)
     form = output or _form_of(to)

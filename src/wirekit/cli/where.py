@@ -76,8 +76,13 @@ class Where:
             chosen = self._connection.from_arrow(content).filter(self._expression).project("_row").distinct()
             numbers = {number for (number,) in chosen.fetchall()}
         except self._error as error:
-            raise Misuse(f"--where: {in_one_line(str(error))}") from None
+            raise Misuse(f"--where: {self._explained(in_one_line(str(error)))}") from None
         return [number in numbers for number in range(len(rows))]
+
+    def _explained(self, text: str) -> str:
+        """An error of DuckDB; for an unknown column with all columns instead of some that are spelled alike."""
+        start, candidates, _ = text.partition(" Candidate bindings:")
+        return f"{start} The columns are {', '.join(self._schema.names[:-1])}." if candidates else text
 
 
 def where_frames(expression: str) -> Where:

@@ -26,7 +26,8 @@ WIDE_API = 34
 LEAST_TEXT = 24  # columns that are left to the text, however narrow the terminal
 BELOW = 16  # columns in front of a text that has no room beside the numbers
 MOST_TOPICS = 3
-ARROWS = {"request": "→", "response": "←"}
+ARROWS = {"client": "→", "server": "←"}
+"""The direction of bytes, by their sender."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Part = tuple[str, str]
@@ -61,7 +62,7 @@ class FrameTable:
         """
         self._introduce(connection, link, frame.time_us, facts.client)
         latency = "" if frame.latency_us is None else f"{frame.latency_us / 1000:.3f}"
-        arrow = ARROWS.get(frame.description.role, "·")
+        arrow = ARROWS[frame.side]
         self._row(
             self._numbers(number, self._time(frame.time_us), connection, arrow, latency, len(frame.data)),
             [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame, good=self._wide)],
@@ -72,7 +73,7 @@ class FrameTable:
         self._introduce(connection, link, item.time_us, None)
         size = len(item.data) if isinstance(item, Quarantined) else item.length
         what = "not decoded" if isinstance(item, Quarantined) else "missing"
-        arrow = "→" if item.side == "client" else "←"
+        arrow = ARROWS[item.side]
         self._row(
             self._numbers("", self._time(item.time_us), connection, arrow, "", size),
             [(f"✗ {what}: {item.reason}", "red")],

@@ -84,7 +84,7 @@ class Allowance:
     (800, 200)
     >>> allowance.decompress("gzip", data)
     Traceback (most recent call last):
-    wirekit.errors.Limit: the start: 1001 exceeds the limit decompressed_total of 1000
+    wirekit.errors.Limit: 1001 exceeds the limit decompressed_total of 1000
     """
 
     __slots__ = ("left", "limits", "memory", "room", "total")

@@ -115,9 +115,7 @@ class Capture:
         for error in (header.error, section.error):
             if isinstance(error, Short) or (error is not None and error.offset):
                 raise unpacking or error  # it is cut, or only its first bytes are right
-        raise unpacking or Wrong(
-            "a pcap or pcapng file", f"{self.path}, which begins with {head[:4].hex(' ')}", offset=0
-        )
+        raise unpacking or Wrong("a pcap or pcapng file", f"bytes that begin with {head[:4].hex(' ')}", offset=0)
 
     def items(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet | Damaged]:
         """The packets whose records begin in [start, end), and what was passed over, in the order of the file.

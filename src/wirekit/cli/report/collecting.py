@@ -182,7 +182,7 @@ class Report:
             each.frame,
             connection,
             _in_years(item.time_us),
-            {"request": "→", "response": "←"}.get(about.role, "·"),
+            "→" if item.side == "client" else "←",
             f"{about.api or '?'}{version}",
             ", ".join(known.topics),
             known.group_id or "",

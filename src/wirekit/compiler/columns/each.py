@@ -207,7 +207,7 @@ class _Scan:
         if len(column) > 1:
             return None
         (empty,) = scan_each(self.key, column.slice(0, 0), context=self.context, opened=self.opened)
-        reason = f"{self.key}: the start: {allowance.exceeded().reason}, at byte 0 (0x0)"
+        reason = f"{self.key}: {allowance.exceeded().reason}, at byte 0 (0x0)"
         return Values(empty.batch, np.zeros(2, np.int64), {0: [reason]})
 
     def _errors(self, found: list[Found], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:

@@ -132,7 +132,7 @@ class _Partition:
         indexes = [name for name in names if INDEX.fullmatch(name)]
         for name in indexes:
             if f"{name.partition('.')[0]}.log" not in logs:
-                self._say(name, "the segment of this index is missing")
+                self._say(name, "the segment of this index does not exist")
         self.report.facts["other_files"] = [name for name in names if name not in logs and name not in indexes]
         self._in_a_row()
 
@@ -172,7 +172,7 @@ class _Partition:
     def _index(self, segment: Segment, path: Path, kind: str) -> _Index | None:
         """An index that is there; what is wrong with it alone is said."""
         if not path.exists():
-            self._say(path.name, "the index is missing")
+            self._say(path.name, "the index does not exist")
             return None
         try:
             data = path.read_bytes()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.engines import decode_by_all, encode_by_all
+from tests.engines import decode_by_all, encode_by_all, forget_compared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,18 +66,41 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What the collection has made stays until the end; of what tests make, most goes without the collector."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 10)
+
+
 BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compression", "registry"}
+
+
+@cache
+def _places(modules: int) -> list[tuple[ModuleType, str, Callable[..., Any]]]:
+    """Where decoding and encoding are called by name, while so many modules are imported."""
+    by_all: dict[str, Callable[..., Any]] = {"decode": decode_by_all, "encode": encode_by_all}
+    return [
+        (module, attribute, by_all[attribute])
+        for name, module in list(sys.modules.items())
+        if name.startswith(("wirekit.engine", "wirekit.conversation")) or name == "wirekit"
+        for attribute in by_all
+        if hasattr(module, attribute)
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compared_anew() -> None:
+    forget_compared()
 
 
 @pytest.fixture(autouse=True)
 def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests of behaviour, what is decoded or encoded is so on every engine, and each is shown to agree."""
     if request.path.parent.name in BEHAVIOUR:
-        for name, module in list(sys.modules.items()):
-            if name.startswith(("wirekit.engine", "wirekit.conversation")) or name == "wirekit":
-                for attribute, by_all in (("decode", decode_by_all), ("encode", encode_by_all)):
-                    if hasattr(module, attribute):
-                        monkeypatch.setattr(module, attribute, by_all)
+        for place in _places(len(sys.modules)):
+            monkeypatch.setattr(*place)
 
 
 @pytest.fixture(scope="session")

@@ -12,23 +12,9 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.cli.running import Run
 
 HEARTBEAT = "00000017cafebebe040200000001070000016c3d0e8b28"
-
-
-class Run:
-    """One run of the command line."""
-
-    def __init__(self, *arguments: str, stdin: bytes = b"") -> None:
-        command = [sys.executable, "-m", "wirekit", *arguments]
-        done = subprocess.run(command, input=stdin, capture_output=True, check=False)
-        self.status = done.returncode
-        self.out = done.stdout
-        self.err = done.stderr.decode()
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.decode().splitlines()]
 
 
 @pytest.fixture(scope="session")
@@ -496,7 +482,7 @@ def test_the_order_of_lines_does_not_depend_on_the_process(fixtures: Path, monke
     # Text hashes differently in each process: what is read from a set would come in another order each time.
     def printed(seed: int) -> bytes:
         monkeypatch.setenv("PYTHONHASHSEED", str(seed))
-        return Run("inspect", "--output", "json", str(fixtures / "pcap" / "jmq4-produce.pcap")).out
+        return Run("inspect", "--output", "json", str(fixtures / "pcap" / "jmq4-produce.pcap"), fresh=True).out
 
     assert len({printed(seed) for seed in range(4)}) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.cli.test_commands import Run
+from tests.cli.running import Run
 from tests.net.building import ethernet, ipv4, packet, pcap, tcp
 from wirekit.engine import encode
 

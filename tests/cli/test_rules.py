@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.cli.test_commands import Run
+from tests.cli.running import Run
 from wirekit.cli import group
 from wirekit.registry import registry
 from wirekit.rules import rules_of

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_commands import Run
+from tests.cli.running import Run
 from wirekit.pipeline import serial, views
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.tables.columns import FROM_INPUTS

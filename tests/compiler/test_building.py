@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
-from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
+from tests.fuzz.test_any_bytes import CONTEXT, FEWER, KEYS, damaged, samples
 from wirekit.compiler.lower import lower
 from wirekit.compiler.rows import build as rows_build
 from wirekit.engine import Params, encoded
@@ -203,6 +203,7 @@ def edit(data: st.DataObject, value: Any) -> None:
 
 
 @pytest.mark.parametrize("key", samples())
+@FEWER
 @given(data=st.data())
 def test_edited_values(key: str, data: st.DataObject) -> None:
     value = copy.deepcopy(data.draw(st.sampled_from(decoded(key)[:FEW]), label="sample").value)
@@ -212,6 +213,7 @@ def test_edited_values(key: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("key", samples())
+@FEWER
 @given(data=st.data())
 def test_values_of_damaged_bytes(key: str, data: st.DataObject) -> None:
     context = CONTEXT.get(key, {})

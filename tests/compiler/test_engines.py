@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.engines import same
-from tests.fuzz.test_any_bytes import CONTEXT, KEYS, damaged, samples
+from tests.fuzz.test_any_bytes import CONTEXT, FEWER, KEYS, damaged, samples
 from wirekit.compiler import rows
 
 
@@ -25,12 +25,14 @@ def test_real_bytes(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", KEYS)
+@FEWER
 @given(data=st.binary(max_size=120))
 def test_any_bytes(key: str, data: bytes) -> None:
     same(key, data, CONTEXT.get(key, {}))
 
 
 @pytest.mark.parametrize("key", samples())
+@FEWER
 @given(data=st.data())
 def test_damaged_bytes(key: str, data: st.DataObject) -> None:
     same(key, damaged(data, samples()[key]), CONTEXT.get(key, {}))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
-from tests.fuzz.test_any_bytes import CONTEXT, KEYS, samples
+from tests.fuzz.test_any_bytes import CONTEXT, HALF, KEYS, samples
 from wirekit.compiler.rows import build as rows_build
 from wirekit.compiler.rows import direct as rows_direct
 from wirekit.compiler.rows import load as rows_load
@@ -141,6 +141,7 @@ def test_plain_values(key: str) -> None:
 
 @pytest.mark.parametrize("forms", [json_forms, plain_forms])
 @pytest.mark.parametrize("key", samples())
+@HALF
 @given(data=st.data())
 def test_edited_values(key: str, forms: Callable[[str], list[Any]], data: st.DataObject) -> None:
     obj = copy.deepcopy(data.draw(st.sampled_from(forms(key)[:FEW])))

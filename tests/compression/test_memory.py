@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -47,21 +47,33 @@ RATIO, FIXED = 20, 300_000_000
 MEMORY = 12 << 20  # of the small limits
 SLACK = 8 << 20  # what a process takes besides, such as code that is imported late
 MEASURED = """
-import json, re, sys
+import json, os, re, sys
 from pathlib import Path
 import wirekit
 from tests.compression import test_memory as test
-key, engine, memory = sys.argv[1], sys.argv[2], int(sys.argv[3])
 test.declare()
-data = sys.stdin.buffer.read()
+stdin = open(0, "rb", buffering=0)
+while line := stdin.readline():  # which takes no more than the line: the copy reads the data, and this one never has it
+    child = os.fork()
+    if not child:
+        break
+    _, status = os.waitpid(child, 0)
+    if status:
+        sys.exit(f"a decoding has failed: {status}")
+else:
+    sys.exit(0)
+key, engine, memory, size = json.loads(line)
+data = open(0, "rb", closefd=False).read(size)
 limits = wirekit.Limits(memory=memory, memory_ratio=0) if memory else None
 # The peak of getrusage is inherited from the process that started this one.
 peak = lambda: int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 for piece in (data[:300], data):
     before = peak()
     ended = test.decoded(key, engine, piece, limits)
-print(json.dumps([peak(), peak() - before, len(data), *ended]))
+print(json.dumps([peak(), peak() - before, len(data), *ended]), flush=True)
+os._exit(0)
 """
+"""Makes a copy of itself for each decoding, which begins as a fresh process does, behind the imports."""
 
 
 def declare() -> None:
@@ -182,19 +194,33 @@ LARGE: dict[str, Bomb] = {
 }
 
 
-def measured(bomb: Bomb, engine: str, memory: int = 0) -> tuple[int, int, int, list[str], int]:
+Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture(scope="module")
+def measuring() -> Iterator[Process]:
+    command = [sys.executable, "-c", MEASURED]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def measured(process: Process, bomb: Bomb, engine: str, memory: int = 0) -> tuple[int, int, int, list[str], int]:
     key, make = bomb
-    command = [sys.executable, "-c", MEASURED, key, engine, str(memory)]
-    done = subprocess.run(command, input=make(), capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr.decode()
-    peak, growth, size, limits, values = json.loads(done.stdout)
+    data = make()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps([key, engine, memory, len(data)]).encode() + b"\n" + data)
+    process.stdin.flush()
+    peak, growth, size, limits, values = json.loads(process.stdout.readline())
     return peak, growth, size, limits, values
 
 
 @pytest.mark.parametrize("engine", DECODERS)
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_what_is_decoded_stays_in_the_limits(bomb: str, engine: str) -> None:
-    _, growth, size, limits, _ = measured(BOMBS[bomb], engine, MEMORY)
+def test_what_is_decoded_stays_in_the_limits(bomb: str, engine: str, measuring: Process) -> None:
+    _, growth, size, limits, _ = measured(measuring, BOMBS[bomb], engine, MEMORY)
     assert set(limits) <= {"memory"}
     assert growth < MEMORY * 1.1 + 2 * size + SLACK
 
@@ -203,8 +229,8 @@ def test_what_is_decoded_stays_in_the_limits(bomb: str, engine: str) -> None:
 @pytest.mark.parametrize(
     "bomb", ["messages", "wrapped", "wrapped thrice", "many wrappers", "plain bytes", "empty properties"]
 )
-def test_columns_stay_in_the_limits_too(bomb: str, engine: str) -> None:
-    _, growth, size, limits, rows = measured(BOMBS[bomb], engine, MEMORY)
+def test_columns_stay_in_the_limits_too(bomb: str, engine: str, measuring: Process) -> None:
+    _, growth, size, limits, rows = measured(measuring, BOMBS[bomb], engine, MEMORY)
     assert set(limits) <= {"memory"}
     assert limits or bomb == "empty properties"  # a count is all that columns have of them
     assert growth < MEMORY * 1.1 + 4 * size + 4 * SLACK  # libraries work in steps of some MiB
@@ -212,10 +238,12 @@ def test_columns_stay_in_the_limits_too(bomb: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_process_stays_in_bound_with_the_default_limits(engine: str) -> None:
+def test_a_process_stays_in_bound_with_the_default_limits(engine: str, measuring: Process) -> None:
     if engine == "columns":
-        measured(("kafka.message_set", partial(sets, 1, 0)), engine)  # compiles, which takes 90 MB more, once a machine
-    peak, _, size, limits, _ = measured(LARGE[engine], engine)
+        measured(
+            measuring, ("kafka.message_set", partial(sets, 1, 0)), engine
+        )  # compiles, which takes 90 MB more, once a machine
+    peak, _, size, limits, _ = measured(measuring, LARGE[engine], engine)
     assert set(limits) == {"memory"}
     assert peak < RATIO * size + FIXED
 

@@ -41,7 +41,7 @@ def test_every_frame_that_decodes_cleanly_has_the_heading(key: str) -> None:
     begin = heading(key, LIMITS.frame)
     tried = 0
     for data in samples()[key]:
-        if wirekit.decode(data, key, context={"api": "fetch", "version": 0}).error is None:
+        if wirekit.decode(data, key, context={"api": "fetch", "version": 0}, engine="reference").error is None:
             tried += 1
             assert begin.pattern.match(data)
             assert begin.frame_size(data, 0) in (None, frame_size(data, key, limits=LIMITS))
@@ -54,7 +54,7 @@ def test_what_begins_a_clean_value_is_not_refused() -> None:
         keyed += [(key, data) for data in samples()[key]]
     tried = 0
     for key, data in keyed:
-        decoded = wirekit.decode(data, key)
+        decoded = wirekit.decode(data, key, engine="reference")
         clean = decoded.clean and decoded.consumed == len(data)
         assert begins(data, key, len(data)) == clean
         if clean:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wirekit
@@ -21,6 +21,10 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 KEYS = [key for key in wirekit.registry if key.partition(".")[0] in ("net", "kafka", "pulsar", "joyqueue", "jmq4")]
 # A response says neither its API nor its version.
 CONTEXT = {"kafka.response": {"api": "fetch", "version": 2}, "kafka.consumer_offsets.value": {"key_version": 1}}
+
+FEWER = settings(max_examples=max(4, settings().max_examples // 3))
+"""For what every schema's engines are also shown to agree on by ``tests.agreement``."""
+HALF = settings(max_examples=max(4, settings().max_examples // 2))
 
 NUMBERS = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff"]
 

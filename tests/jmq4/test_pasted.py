@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.cli.test_commands import Run
+from tests.cli.running import Run
 from tests.jmq4.vectors import FRAMES, PARTS, RELEASE_FRAMES, context
 from wirekit.conversation import best_fit, reading
 

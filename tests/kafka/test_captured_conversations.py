@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ CAPTURES = [*sorted(FIXTURES.glob("kafka-*.pcapng")), *sorted(SHARED.glob("*/*.p
 CLIENTS = FIXTURES / "kafka-0.10.2.2-4-clients.pcapng"
 
 
+@cache
 def conversations(path: Path) -> dict[str, list[Frame | Quarantined]]:
     """What was said on each connection, in order."""
     said: dict[str, list[Frame | Quarantined]] = defaultdict(list)

@@ -183,14 +183,15 @@ class Follower:
             return []
         self._next_count, self._next_size = 2 * count, 2 * size
         heads = bytes(self._heads["client"]), bytes(self._heads["server"])
-        found = recognise(*heads, sides_known=self.link.known_start, rivals=False)
-        if not found.protocol and not self.link.known_start:
+        known, over = self.link.known_start, last or size >= RECOGNISE_WITHIN
+        found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
+        if not found.protocol and not known:
             found = recognise_inside(*heads) or found
         if found.protocol:
             if found.swapped:
                 self._swap()
             self._begin(found.protocol)
-        elif (found.certain and self.link.known_start) or last or size >= RECOGNISE_WITHIN:
+        elif (found.certain and known) or over:
             self._hopeless = found.reason + self._hint()
         else:
             return []

@@ -67,7 +67,13 @@ class Fit(NamedTuple):
 
 
 def recognise(
-    client: bytes, server: bytes, *, names: tuple[str, ...] = (), sides_known: bool = False, rivals: bool = True
+    client: bytes,
+    server: bytes,
+    *,
+    names: tuple[str, ...] = (),
+    sides_known: bool = False,
+    rivals: bool = True,
+    settled: bool = True,
 ) -> Recognised:
     """Finds the protocol of a connection from the first bytes of its directions.
 
@@ -80,6 +86,8 @@ def recognise(
         names: the protocols to try; by default all that have a byte stream.
         sides_known: whether a handshake has said who the client is; otherwise the bytes may.
         rivals: whether the reason says how the bytes fit other protocols, too.
+        settled: whether to find out if more bytes could still show a protocol where these show none; without it,
+            ``certain`` is False there.
     """
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[Fit, str, bool] | None = None
@@ -91,12 +99,15 @@ def recognise(
         for swapped in (False,) if sides_known else (False, True):
             asking, answering = (server, client) if swapped else (client, server)
             fit, asks = _fit(protocol, asking, "client", sides_known)
-            answered, answers = _fit(protocol, answering, "server", sides_known)
-            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
+            answers: _Tail = partial(_may_go_on, protocol, answering, "server", sides_known)
             if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
+                answered, answers = _fit(protocol, answering, "server", sides_known)
                 fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
+            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
             if any(fit) and (best is None or fit > best[0]):
                 best = (fit, protocol.name, swapped)
+    if best is None and not settled:
+        return Recognised("", False, False, "no known protocol fits")
     if best is None:
         hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
         for side, tail in tails:
@@ -208,9 +219,10 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
 
 def _heading(key: str, limit: int) -> Heading | None:
     """The heading of a layout, once it has been asked for a few times: making it loads the compiler."""
-    _asked_times[key] += 1
     if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:  # one recognition asks for a key a few times
-        return None
+        _asked_times[key] += 1
+        if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:
+            return None
     from wirekit.compiler.heading import heading
 
     return heading(key, limit)
@@ -252,6 +264,11 @@ def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[
             fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
     return fit, lambda: False
+
+
+def _may_go_on(protocol: Protocol, data: bytes, side: str, side_known: bool) -> bool:
+    """Whether what follows the first frames may become another one of the protocol's."""
+    return _fit(protocol, data, side, side_known)[1]()
 
 
 def _frame_fits(

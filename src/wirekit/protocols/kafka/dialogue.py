@@ -223,9 +223,9 @@ class KafkaDialogue(Dialogue):
     def _answers_a_fetch(self, data: bytes, size: int) -> bool:
         """Whether bytes can be, or begin, the answer to a fetch of any version, with some topic in it."""
         keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
-        fitting = [key for key in keys if self._fits(data, key, size)]
         if len(data) < size:
-            return bool(fitting)
+            return any(self._fits(data, key, size) for key in keys)
+        fitting = [key for key in keys if self._fits(data, key, size)]
         values = [value_of(data, key) for key in fitting]
         return any(value.body.responses and value.body.responses[0].topic for value in values)
 

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("numba")
 
 import wirekit
+from tests.pulsar.commands import connect, consumer, entry, message, producer, receipt, s, send
 from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.capture.files import open_capture
@@ -305,13 +306,9 @@ def list_groups(number: int) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
     return (0, asked), (1, answer("list_groups.response.v0", number, 0, groups=[]))
 
 
-def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = [piece for number in range(20) for piece in list_groups(number)]
-    path = capture(tmp_path / "open.pcap", *calls)
-    for each in (path, capture(tmp_path / "waiting.pcap", *calls[:-1])):
-        assert_same(each, windows=(1, 300, 1000, 1 << 26))
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What objects get of the bytes of connections."""
     taken: list[bytes] = []
 
     def receive(self: Conversation, side: str, data: bytes, **options: Any) -> list[Event]:
@@ -320,9 +317,57 @@ def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginni
 
     whole = Conversation.receive
     monkeypatch.setattr(Conversation, "receive", receive)
+    return taken
+
+
+def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginning(
+    tmp_path: Path, received: list[bytes]
+) -> None:
+    calls = [piece for number in range(20) for piece in list_groups(number)]
+    path = capture(tmp_path / "open.pcap", *calls)
+    for each in (path, capture(tmp_path / "waiting.pcap", *calls[:-1])):
+        assert_same(each, windows=(1, 300, 1000, 1 << 26))
+    received.clear()
     by_columns(path, window=1000)
-    assert calls[0][1] not in taken
-    assert len(taken) < len(calls) // 4
+    assert calls[0][1] not in received
+    assert len(received) < len(calls) // 4
+
+
+READY = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=True)
+BEGINNING = [*connect(max_message_size=200), producer(topic="orders")[0], READY, *consumer(topic="news")]
+SENT = [each for number in range(8) for each in (send(number), receipt(number), message(number))]
+LARGE = [send(20, entry(b"x" * 12_000)), receipt(20)]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [*BEGINNING, *SENT],
+        [*BEGINNING, *SENT, *producer(2, 11, "more"), send(1, producer=2), receipt(1, producer=2), *SENT],
+        [*BEGINNING, *SENT, *producer(1, 11, "other"), *consumer(1, 21, "other"), *SENT],
+        [*BEGINNING, *SENT, *LARGE, *SENT],
+        [*BEGINNING, *SENT, *connect(max_message_size=20_000), *SENT, *LARGE],
+        [*BEGINNING, *SENT, send(0, entry(b"a", uuid="u", num_chunks_from_msg=2, chunk_id=0)), receipt(0), *SENT],
+    ],
+    ids=["one producer", "two", "a topic that changes", "a frame too large", "another agreement", "chunks"],
+)
+def test_names_and_agreements_of_pulsar_go_on_in_the_next_window(frames: list[Any], tmp_path: Path) -> None:
+    path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
+    assert_same(path, windows=(700, 2000))
+
+
+def test_connections_of_pulsar_go_by_columns_in_each_window(tmp_path: Path, received: list[bytes]) -> None:
+    pieces = [(int(each.side == "server"), each.data) for each in [*BEGINNING, *SENT]]
+    path = capture(tmp_path / "pulsar.pcap", *pieces)
+    by_columns(path, window=1000)
+    assert pieces[0][1] not in received
+    assert len(received) < len(pieces) // 3
+
+
+def test_names_that_no_column_holds_are_left_to_objects(tmp_path: Path) -> None:
+    frames = [*BEGINNING, *producer(1 << 63, 11), *SENT, send(1, producer=1 << 63), receipt(1, producer=1 << 63)]
+    path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
+    assert_same(path, windows=(700, 2000))
 
 
 def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

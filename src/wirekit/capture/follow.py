@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.capture import tcp
-from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, recognise, recognise_inside
+from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise, recognise_inside
 from wirekit.values import to_json
 
 SAME_SIDES = {"client": "client", "server": "server"}
@@ -128,14 +128,19 @@ class Follower:
         """Whether the protocol is known, and somebody else may follow its frames from the first one on."""
         return self._conversation is not None and self._conversation.dialogue.resumable
 
-    def skip(self, sizes: Mapping[str, int]) -> Dialogue:
-        """Says that so many bytes of each side were frames that somebody else has followed; gives the dialogue."""
+    @property
+    def frame_limit(self) -> int | None:
+        """Bytes that a frame may have, as the two sides have agreed; None where they have not."""
+        return None if self._conversation is None else self._conversation.dialogue.frame_limit
+
+    def skip(self, sizes: Mapping[str, int], frames: Skipped) -> None:
+        """Says that so many bytes of each side were frames that somebody else has followed."""
         assert self._conversation is not None
         for side, size in sizes.items():
             self._conversation.skip(side, size)
             self.link.bytes[side, "captured"] += size
             self.link.bytes[side, "frames"] += size
-        return self._conversation.dialogue
+        self._conversation.dialogue.skipped(frames)
 
     def take(self, event: tcp.Event) -> list[Item]:
         """The items that a TCP event completes."""

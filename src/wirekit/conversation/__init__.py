@@ -10,7 +10,7 @@ Where the bytes stop making sense, framing resumes at the next offset whose fram
 
 from __future__ import annotations
 
-from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue
+from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue, Names, Skipped
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
 from wirekit.conversation.following import ENDED_INSIDE, Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise, recognise_inside
@@ -27,8 +27,10 @@ __all__ = [
     "Event",
     "Frame",
     "Message",
+    "Names",
     "Quarantined",
     "Recognised",
+    "Skipped",
     "Undeclared",
     "best_fit",
     "reading",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.conversation.events import Description, Frame, Message
@@ -14,6 +15,29 @@ CALL = 32
 FEW = 32
 BYTE = 2
 THOROUGH = 10
+
+
+Names = dict[str, dict[Any, dict[str, Any]]]
+"""What declared names stand for: columns, by name and key (see ``wirekit.tables.Names``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What frames of a connection say that were followed elsewhere, as the protocol's pairing declares them.
+
+    Attributes:
+        sides: those that sent any.
+        clients: what the client called itself in them.
+        calls: API and version of the requests, all of which were answered.
+        names: what declared names stand for behind them.
+        most: the number of bytes that the last ``Kind.most`` of them says; 0 where none does.
+    """
+
+    sides: list[str]
+    clients: list[str | None] = field(default_factory=list)
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    names: Names = field(default_factory=dict)
+    most: int = 0
 
 
 class Dialogue:
@@ -39,7 +63,7 @@ class Dialogue:
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
         self.requests = Requests()
-        self.names: dict[str, dict[Any, dict[str, Any]]] = {}
+        self.names: Names = {}
         self.effort = 0
         self.whole: Decoded | None = None
 
@@ -130,14 +154,8 @@ class Dialogue:
         """Whether frames may come next of which ``skipped`` says all that matters; if not, each is to be observed."""
         return False
 
-    def skipped(self, sides: Iterable[str], clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
-        """Takes note of frames that were followed elsewhere, as the protocol's pairing declares them.
-
-        Args:
-            sides: those that sent any.
-            clients: what the client called itself in them.
-            calls: API and version of the requests, all of which were answered.
-        """
+    def skipped(self, frames: Skipped) -> None:
+        """Takes note of frames that were followed elsewhere."""
 
     def summary(self) -> dict[str, Any]:
         """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""

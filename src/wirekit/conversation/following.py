@@ -104,8 +104,7 @@ class Conversation:
     def quiet(self) -> bool:
         """Whether somebody else may follow the next frames: both sides are at the begin of one, no request waits."""
         pending = any(each.buffer or each.lost or not each.headed for each in self._directions.values())
-        dialogue = self.dialogue
-        return not pending and not dialogue.requests and dialogue.frame_limit is None and dialogue.usual
+        return not pending and not self.dialogue.requests and self.dialogue.usual
 
     def skip(self, side: str, size: int) -> None:
         """Says that the next ``size`` bytes of a direction were whole clean frames, followed by somebody else."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.capture.follow import Link
-from wirekit.conversation import Description, Frame, Message
+from wirekit.conversation import Description, Frame, Message, Names
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.messages import embedded_rows, message_row
@@ -45,6 +45,9 @@ class Calls:
     Args:
         file: the capture, as it was named to the run.
         link: the connection; its protocol is known from its first frame on.
+
+    Attributes:
+        names: what declared names stand for.
     """
 
     def __init__(self, file: str, link: Link) -> None:
@@ -52,7 +55,7 @@ class Calls:
         self.link = link
         self.connection_id = connection_id(file, link.client, link.server, link.ordinal)
         self._waiting: dict[tuple[str, int], _Call] = {}
-        self._names: dict[str, dict[Any, Row]] = {}
+        self.names: Names = {}
         self._facts: Row = {}
         self._number = self._errors = 0
 
@@ -63,7 +66,7 @@ class Calls:
         evaluator = records(frame.protocol)
         request = frame.request
         asked = None if request is None else self._waiting.pop((request.side, request.offset), None)
-        frames = Frames(frame.value, None if request is None else request.value, self._names)
+        frames = Frames(frame.value, None if request is None else request.value, self.names)
         call = asked or _Call(self._begun(frame, connection))
         call_id = call.row["call_id"]
         self._declared(call, evaluator, frame, frames)
@@ -84,16 +87,19 @@ class Calls:
             outcome = "one_way" if about.role == "request" else "event"
         return call_id, [*emitted, *self._completed(call, outcome)]
 
-    def add(self, number: int, errors: int, facts: Row) -> None:
+    def add(self, number: int, errors: int, facts: Row, names: Names) -> None:
         """Takes note of calls whose rows somebody else gives.
 
         Args:
             number, errors: how many there are, and how many of them have an error.
             facts: columns of the connection that they say.
+            names: what declared names stand for behind them.
         """
         self._number += number
         self._errors += errors
         self._facts = {**facts, **self._facts}
+        for name, stands_for in names.items():
+            self.names.setdefault(name, {}).update(stands_for)
 
     def end(self) -> Iterator[Emitted]:
         """The calls without an answer, and the connection."""

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.conversation import Message
+from wirekit.conversation import Message, Skipped
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
@@ -58,8 +58,7 @@ class Followed:
         places: of each side, where they end in ``Streams.stream``.
         calls, errors: how many calls they are, and how many of these have an error.
         facts: columns of the table ``connections``.
-        clients: what the client calls itself in them.
-        answered: (API, version) of the calls.
+        skipped: what their dialogue has to know.
     """
 
     flow: int
@@ -67,8 +66,7 @@ class Followed:
     calls: int
     errors: int
     facts: Row
-    clients: list[str | None]
-    answered: list[tuple[str, int]]
+    skipped: Skipped
 
 
 class Assembly:
@@ -161,14 +159,20 @@ class Assembly:
             ends = list(self.begun[flow].places)
             for side in range(2):
                 ends[side] = int(index.stop[frames[index.side[frames] == side]].max(initial=ends[side]))
+            skipped = Skipped(
+                [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
+                clients.take(pa.array(rows)).unique().to_pylist(),
+                [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
+                self.contents.names.get(flow, {}),
+                self.contents.most.get(flow, 0),
+            )
             yield Followed(
                 flow,
                 (ends[0], ends[1]),
                 rows.size,
                 int(failed[rows].sum()),
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
-                clients.take(pa.array(rows)).unique().to_pylist(),
-                [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
+                skipped,
             )
 
     # Ids, and what all rows of a connection or call have

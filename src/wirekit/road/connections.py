@@ -159,7 +159,7 @@ class Connections:
         link = known.link
         if link is None or known.follower is None or not known.follower.quiet:
             return items, None
-        return items, Begun(link.protocol, link.ordinal, begun)
+        return items, Begun(link.protocol, link.ordinal, begun, most=known.follower.frame_limit)
 
     def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> None:
         """Says which frames of a begun connection others have told of."""
@@ -167,9 +167,8 @@ class Connections:
         assert known.follower is not None
         begins, ends = self._places[flow], frames.places
         sizes = {str(side): ends[number] - begins[number] for number, side in enumerate(SIDES)}
-        sides = [side for side, size in sizes.items() if size]
-        known.follower.skip(sizes).skipped(sides, frames.clients, frames.answered)
-        calls.add(frames.calls, frames.errors, frames.facts)
+        known.follower.skip(sizes, frames.skipped)
+        calls.add(frames.calls, frames.errors, frames.facts, frames.skipped.names)
         self._places[flow] = frames.places
 
     def link(self, streams: Streams, flow: int) -> Link:

@@ -6,8 +6,9 @@ objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
+from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind
 from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.road.index import Index
+from wirekit.road.index import Begun, Index
 from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.records import MOST_NAMES
@@ -89,6 +91,7 @@ class Contents:
         rows: declared rows, with the frame of each.
         messages: the messages.
         holders: the frames of which messages are declared.
+        names, most: of begun connections, by flow, what ``Skipped`` has of the frames in ``kept``.
     """
 
     facts: Facts
@@ -98,29 +101,32 @@ class Contents:
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
     holders: list[NDArray[Any]] = field(default_factory=list)
+    names: dict[int, Names] = field(default_factory=dict)
+    most: dict[int, int] = field(default_factory=dict)
 
 
-def read_contents(stream: NDArray[Any], index: Index, begun: Iterable[int] = ()) -> Contents:
+def read_contents(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun] | None = None) -> Contents:
     """Decodes the frames of an index.
 
     Args:
         stream: the bytes that the index is about.
         index: the frames; those of odd connections are not looked at.
-        begun: flows of which objects follow what comes before and after.
+        begun: connections of which objects follow what comes before and after, by flow.
     """
-    return _Reader(stream, index).read(begun)
+    return _Reader(stream, index, begun or {}).read()
 
 
 class _Reader:
-    def __init__(self, stream: NDArray[Any], index: Index) -> None:
-        self.stream, self.index = stream, index
+    def __init__(self, stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> None:
+        self.stream, self.index, self.begun = stream, index, begun
         self.odd = index.odd.copy()
         self.groups: list[Group] = []
         self.of_frame = np.full(index.kind.size, -1, np.int64)  # the group of each frame
         self.row_of = np.zeros(index.kind.size, np.int64)
         self.names: dict[str, _Names] = {}
+        self.agreed: list[tuple[NDArray[Any], NDArray[Any]]] = []  # frames, and the most bytes that they allow
 
-    def read(self, begun: Iterable[int]) -> Contents:
+    def read(self) -> Contents:
         """All of them."""
         index = self.index
         facts = _facts(index)
@@ -128,9 +134,11 @@ class _Reader:
         for members in _alike(facts, index):
             self._scan(members, contents)
         self._silence(facts)
-        for flow in begun:
+        for flow in self.begun:
             self._cut(flow, facts, contents.kept)
+        self._stay_within()
         self._name()
+        self._hand_over(contents)
         for group in self.groups:
             try:
                 frames = group.frames
@@ -219,9 +227,31 @@ class _Reader:
         most = np.asarray(fitted(Scope(frames).path(path), "bigint").fill_null(0))
         said = np.flatnonzero(most > 0)
         if said.size:
-            largest = np.zeros(index.odd.size, np.int64)
-            np.maximum.at(largest, index.connection, index.stop - index.start)
-            self._doubt(frames.numbers[said[largest[index.connection[frames.numbers[said]]] > most[said]]])
+            self._doubt(frames.numbers[said[self._largest[index.connection[frames.numbers[said]]] > most[said]]])
+            self.agreed.append((frames.numbers[said], most[said]))
+
+    @cached_property
+    def _largest(self) -> NDArray[Any]:
+        """Of each connection, the bytes of its largest frame."""
+        largest = np.zeros(self.index.odd.size, np.int64)
+        np.maximum.at(largest, self.index.connection, self.index.stop - self.index.start)
+        return largest
+
+    def _stay_within(self) -> None:
+        """Leaves begun connections to objects that have a frame above what they agreed on earlier."""
+        for flow, each in self.begun.items():
+            self.odd[flow] |= each.most is not None and self._largest[flow] > each.most
+
+    def _hand_over(self, contents: Contents) -> None:
+        """Collects what objects have to know of the frames of begun connections."""
+        for name, names in self.names.items():
+            for flow, key, columns in names.last(self.begun, contents.kept):
+                contents.names.setdefault(flow, {}).setdefault(name.partition(".")[2], {})[key] = columns
+        for frames, most in self.agreed:
+            flows = self.index.connection[frames]
+            here = np.flatnonzero(contents.kept[frames] & np.isin(flows, list(self.begun)))
+            for place in here[np.argsort(frames[here])].tolist():
+                contents.most[int(flows[place])] = int(most[place])
 
     def _silence(self, facts: Facts) -> None:
         """Notes the requests that ask for no response; one that gets it is unusual."""
@@ -267,6 +297,13 @@ class _Reader:
     def _name(self) -> None:
         """Collects what numbers and texts stand for on each connection."""
         given: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
+        for (name, kind), before in self._named_before().items():
+            frames, named, texts = zip(*before, strict=True)
+            columns = {
+                column: Values(pa.array([each.get(column) for each in texts], pa.string()))
+                for column in sorted({column for each in texts for column in each})
+            }
+            given.setdefault(name, []).append((np.array(frames, np.int64), Values(pa.array(named, kind)), columns))
         for group in self.groups:
             try:
                 for name, rows, keys, columns in group.plan.names(group.frames):
@@ -277,6 +314,26 @@ class _Reader:
         for name, pieces in given.items():
             names = self.names[name] = _Names(self.index.connection, pieces)
             self.odd[names.crowded] = True
+
+    def _named_before(self) -> dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]]:
+        """Names that begun connections gave earlier, as if their first frames did.
+
+        Connections with a key or text that columns cannot hold are left to objects.
+
+        Returns:
+            (frame, key, columns) of each, by name and by the type of keys.
+        """
+        found: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
+        for flow, each in self.begun.items():
+            frame = int(self.index.begins[flow])
+            if self.odd[flow] or frame == int(self.index.begins[flow + 1]):
+                continue
+            given = [(name, *item) for name, keys in each.names.items() for item in keys.items()]
+            self.odd[flow] |= not all(_is_held(each) for _, key, texts in given for each in (key, *texts.values()))
+            for name, key, columns in given if not self.odd[flow] else ():
+                kind = pa.string() if isinstance(key, str) else pa.int64()
+                found.setdefault((f"{each.protocol}.{name}", kind), []).append((frame, key, columns))
+        return found
 
     def _named(self, frames: Frames, name: str, keys: Values, column: str) -> Values:
         names = self.names.get(f"{frames.protocol}.{name}")
@@ -323,6 +380,20 @@ class _Names:
             last = np.maximum.accumulate(last)
             self._columns[name] = values, np.where(last >= begin, last, -1)
 
+    def last(self, flows: Iterable[int], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+        """What keys stand for on some connections behind their last frame in ``kept``: connection, key, columns."""
+        group, frame = np.divmod(self._given, self._count)
+        here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, list(flows)))
+        here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
+        connection, key = np.divmod(group[here], self._known.size)
+        keys = self._known[key].tolist()
+        if self._coded is not None:
+            keys = self._coded.take(pa.array(keys, pa.int64())).to_pylist()
+        columns = {name: _at(values, last[here]).to_pylist() for name, (values, last) in self._columns.items()}
+        for row, flow in enumerate(connection.tolist()):
+            there = {name: values[row] for name, values in columns.items() if values[row] is not None}
+            yield flow, keys[row], there
+
     def _places(self, connection: NDArray[Any], key: NDArray[Any], frames: NDArray[Any]) -> NDArray[Any]:
         """Numbers that order frames by connection, key and arrival."""
         return (connection * self._known.size + key) * self._count + frames
@@ -351,7 +422,19 @@ class _Names:
         values, last = self._columns[column]
         found = np.full(frames.size, -1, np.int64)
         found[known] = last[place[known]]
-        return Values(values.take(pa.array(found, mask=found < 0)))
+        return Values(_at(values, found))
+
+
+def _is_held(value: Any) -> bool:
+    """Whether a column of 64-bit numbers or of text can hold a value."""
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
+
+
+def _at(values: pa.Array, rows: NDArray[Any]) -> pa.Array:
+    """The values at some rows, null for -1."""
+    return values.take(pa.array(rows, mask=rows < 0))
 
 
 def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:

@@ -7,7 +7,7 @@ which anything is unusual becomes odd, and nothing of it is in the index.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, RECOGNISE_WITHIN, Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
-from wirekit.conversation import SIDES, Recognised, recognise
+from wirekit.conversation import SIDES, Names, Recognised, recognise
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.engine import header
@@ -76,11 +76,15 @@ class Begun:
         protocol: its name.
         ordinal: its number among those of its endpoints.
         places: of each side, where the next frame begins in ``Streams.stream``.
+        names: what declared names stand for there.
+        most: bytes that a frame may have there, as both sides have agreed; None where they have not.
     """
 
     protocol: str
     ordinal: int
     places: tuple[int, int]
+    names: Names = field(default_factory=dict)
+    most: int | None = None
 
 
 def index_frames(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,16 +110,21 @@ def _of_window(
     name: str, window: Window, streams: Streams, connections: Connections, job: Job, writer: Writer, tables: Set[str]
 ) -> Iterator[Batch]:
     """The tables of what the connections of a window carry."""
+
+    def begin(flow: int, protocol: str, begun: dict[int, Begun]) -> Iterator[Batch]:
+        """Follows the first frames of a connection, as far as objects have to."""
+        items, each = connections.begin(streams, flow, protocol)
+        yield from writer.items(name, items)
+        if each is not None:
+            begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
+
     begun: dict[int, Begun] = {}
     reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
     address = window.packets.endpoints.text
     others = ~(reaching & streams.known & ~streams.resumed)
     protocols = recognised(streams, job.choice, address, others)
     for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
-        beginning, each = connections.begin(streams, flow, "" if others[flow] else protocols[flow])
-        yield from writer.items(name, beginning)
-        if each is not None:
-            begun[flow] = each
+        yield from begin(flow, "" if others[flow] else protocols[flow], begun)
     index = index_frames(streams, job.choice, address, begun)
     contents = read_contents(streams.stream, index, begun)
     if job.values:
@@ -135,10 +141,7 @@ def _of_window(
     yield from by_columns(index, contents, begun)
     late: dict[int, Begun] = {}
     for flow in _unusual_beginnings(streams, index) if not job.values else ():
-        beginning, each = connections.begin(streams, flow)
-        yield from writer.items(name, beginning)
-        if each is not None:
-            late[flow] = each
+        yield from begin(flow, "", late)
     if late:
         behind = index_frames(streams, job.choice, address, late, whole=False)
         yield from by_columns(behind, read_contents(streams.stream, behind, late), late)

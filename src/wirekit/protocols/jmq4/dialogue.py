@@ -46,6 +46,8 @@ class JmqDialogue(Dialogue):
         apps: {app: {command: topics}} of the requests.
     """
 
+    resumable = True
+
     def __init__(self, protocol: Protocol) -> None:
         super().__init__(protocol)
         self.apps: dict[str, dict[str, set[str]]] = {}
@@ -94,6 +96,11 @@ class JmqDialogue(Dialogue):
             name = topic if topic is None or isinstance(topic, str) else topic.get("topic")
             if name is not None and len(commands) < MOST_APPS:
                 commands.add(name)
+
+    @property
+    def usual(self) -> bool:
+        """Always: a frame's header says all of it."""
+        return True
 
     def summary(self) -> dict[str, Any]:
         """The apps, and the topics that each named by command."""

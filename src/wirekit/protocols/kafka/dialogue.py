@@ -17,11 +17,11 @@ Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthen
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Undeclared
+from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
 from wirekit.engine import Decoded, decode, lead_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
@@ -268,11 +268,11 @@ class KafkaDialogue(Dialogue):
         plain = all(layout == version for (_, version), layout in self.layouts.items())
         return plain and set(self.expects.values()) == {"frames"}
 
-    def skipped(self, sides: Iterable[str], clients: Iterable[str | None], calls: Iterable[tuple[str, int]]) -> None:
+    def skipped(self, frames: Skipped) -> None:
         """Takes note of client ids, and that the broker answers in the versions asked for."""
-        self.expects.update(dict.fromkeys(sides, "frames"))
-        self.client_ids.update(clients)
-        for api, version in calls:
+        self.expects.update(dict.fromkeys(frames.sides, "frames"))
+        self.client_ids.update(frames.clients)
+        for api, version in frames.calls:
             self.layouts.setdefault((api, version), version)
 
     def _pass(self, request: Description) -> None:

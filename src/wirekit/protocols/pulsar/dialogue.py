@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.conversation import CALL, Description, Dialogue, Frame, Message
+from wirekit.conversation import CALL, Description, Dialogue, Frame, Message, Skipped
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.protocols.pulsar.ack_set import unacknowledged
@@ -132,6 +132,7 @@ LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
 class PulsarDialogue(Dialogue):
     """Follows one Pulsar connection: topics by producer and consumer id, chunks of messages, the size of frames."""
 
+    resumable = True
     opening = (
         ("frame", {"command": {"type": "CONNECT", "connect": {"client_version": "wirekit", "protocol_version": 21}}}),
     )
@@ -198,13 +199,31 @@ class PulsarDialogue(Dialogue):
         if LINKED.get(api, ("", ""))[1] == "send":
             self._count(frame, (content.get("producer_id"), content.get("sequence_id")))
         elif api == "CONNECTED" and (content.max_message_size or 0) > 0:
-            self.frame_limit = min(content.max_message_size, LARGEST_FRAME_LIMIT) + FRAME_PADDING - 4
+            self._agree(content.max_message_size)
         elif api == "PRODUCER_SUCCESS" and content.producer_ready is False and frame.request is not None:
             self.requests[frame.request.description.pair] = frame.request  # a second answer says when it is ready
         if api == "PRODUCER":
             self._topics["producer", content.producer_id] = content.topic
         elif api == "SUBSCRIBE":
             self._topics["consumer", content.consumer_id] = content.topic
+
+    def _agree(self, size: int) -> None:
+        """Takes note of the messages that CONNECTED allows."""
+        self.frame_limit = min(size, LARGEST_FRAME_LIMIT) + FRAME_PADDING - 4
+
+    @property
+    def usual(self) -> bool:
+        """Whether no message waits for chunks, and no SEND for its receipt."""
+        return not self._chunks and not self._sends
+
+    def skipped(self, frames: Skipped) -> None:
+        """Takes note of the topics of producers and consumers, and of the size of frames."""
+        if frames.most > 0:
+            self._agree(frames.most)
+        for kind in ("producer", "consumer"):
+            for number, columns in frames.names.get(kind, {}).items():
+                if "topic" in columns:
+                    self._topics[kind, number] = columns["topic"]
 
     def lost(self) -> None:
         """What is left of permits is not known any more."""

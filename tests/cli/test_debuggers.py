@@ -95,3 +95,8 @@ def test_a_prompt_and_a_short_last_line() -> None:
 def test_what_contradicts_itself_is_refused(text: bytes) -> None:
     with pytest.raises(Misuse, match="line"):
         read_input(text)
+
+
+def test_the_prompt_of_gdb_is_skipped() -> None:
+    text = b"(gdb) x/8xb buf\n" + gdb(bytes(range(30)), 1, 0x1000, "") + b"(gdb) \n"
+    assert read_input(text).data == bytes(range(30))

@@ -601,6 +601,28 @@ def test_counts_that_tcpdump_prints_at_its_end_are_no_damage() -> None:
     assert read_input(text.encode()).data == FRAME
 
 
+@pytest.mark.parametrize(
+    ("dump", "behind"), [(hexdump, "0000053\\nwhat follows\n"), (xxd, "```\n"), (xxd, "\nwhat follows\nin two lines\n")]
+)
+def test_text_behind_a_dump_is_skipped(dump: Callable[[bytes], str], behind: str) -> None:
+    found = read_input((dump(FRAME) + behind).encode())
+    assert found.data == FRAME
+    assert "skipped" in (found.note or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0000000 000000 023000 001400\n0000006\n", "octal words of od"),
+        ("0000000  \\0  \\0   &  \\0 003\n0000005\n", "characters or octal bytes of od"),
+        ("00000000: 00000000 00000000 00000000 00100110 00000000 00000011  ...&..\n", "binary digits of xxd -b"),
+    ],
+)
+def test_dumps_that_are_not_hexadecimal_name_one_that_is(text: str, message: str) -> None:
+    with pytest.raises(Misuse, match=f"{message}, and only .* can be read"):
+        read_input(text.encode())
+
+
 # Dumps: what is odd is noted
 
 

@@ -45,11 +45,12 @@ def test_bytes_as_python_prints_them(data: bytes) -> None:
         assert read_input(text.encode()).data == data * (1 + (text[0] == "("))
 
 
-def netty(data: bytes) -> str:
+def netty(data: bytes, direction: str = "READ") -> str:
     """What Netty's ``LoggingHandler`` logs."""
     edge = "+--------+" + 49 * "-" + "+----------------+"
     heading = "".join(f"{number:3x}" for number in range(16))
-    lines = ["12:00:00.123 DEBUG - [id: 0x1a2b3c4d, L:/127.0.0.1:50088 - R:/127.0.0.1:51234] READ: 24B"]
+    lines = ["12:00:00.123 DEBUG - [id: 0x1a2b3c4d, L:/127.0.0.1:50088 - R:/127.0.0.1:51234] "]
+    lines[0] += f"{direction}: {len(data)}B"
     lines += [9 * " " + "+" + 49 * "-" + "+", f"{9 * ' '}|{heading} |", edge]
     for at in range(0, len(data), 16):
         row = data[at : at + 16]
@@ -63,7 +64,41 @@ def test_nettys_box(data: bytes) -> None:
     for form in ("auto", "hex"):
         found = read_input(netty(data).encode(), form)
         assert (found.data, found.form) == (data, "netty")
-        assert found.note == "line 1 is not part of the box and was skipped"
+        assert found.note is None
+
+
+def test_a_line_that_is_no_part_of_the_box_is_noted() -> None:
+    found = read_input(("what a log says\n" + netty(b"one")).encode())
+    assert (found.data, found.note) == (b"one", "line 1 is not part of the box and was skipped")
+
+
+@given(st.lists(st.tuples(st.sampled_from(["READ", "WRITE"]), st.binary(min_size=1, max_size=40)), min_size=2))
+def test_several_boxes_and_who_sent_each(turns: list[tuple[str, bytes]]) -> None:
+    found = read_input("".join(netty(data, direction) for direction, data in turns).encode())
+    assert found.dumps == tuple(data for _, data in turns)
+    assert found.sides == tuple(int(direction != turns[0][0]) for direction, _ in turns)
+
+
+def test_boxes_of_two_channels_have_no_sides() -> None:
+    found = read_input((netty(b"one") + netty(b"two", "WRITE").replace("0x1a2b3c4d", "0x4")).encode())
+    assert (found.dumps, found.sides) == ((b"one", b"two"), ())
+
+
+def test_bytes_that_a_log_or_a_program_names() -> None:
+    data = bytes(range(250, 256)) + b"a b"
+    signed = [byte - 256 * (byte > 127) for byte in data]
+    for text in (
+        f"recv: {data!r}",
+        f"request = {data!r};",
+        f"INFO client: sent={bytearray(data)!r}",
+        f"Arrays.toString(buf) = {signed}",
+        f"12:00:07,123 DEBUG [main] Sending bytes={signed} to node 1",
+    ):
+        assert read_input(text.encode()).data == data, text
+
+
+def test_a_few_numbers_behind_words_are_text() -> None:
+    assert read_input(b"12:00:07 DEBUG partitions=[1, 2]").form == "raw"
 
 
 @pytest.mark.parametrize(
@@ -75,8 +110,8 @@ def test_nettys_box(data: bytes) -> None:
         ("[0, 0, 010]", "'010' is not the decimal number"),
         ("[0, 0, 23, ...]", "the list is cut"),
         ("<Buffer 00 00 00 17 ... 50 more bytes>", "the list is cut"),
-        (netty(b"one") + netty(b"two"), "one box at a time"),
-        (netty(bytes(16)) + netty(bytes(3)), "one box at a time"),
+        (netty(bytes(40)).replace("|00000010|", "|00000020|"), "the row should begin at 0x10"),
+        (netty(b"one").replace("|00000000|", "|00000010|"), "the row should begin at 0x0"),
         (netty(b"one").replace("|one", "|two"), "the text column does not show these bytes"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.input import Input, read_input
+from wirekit.conversation import SIDES, Conversation, Event, Frame, Quarantined, Recognised, recognise
 from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry, variants
@@ -28,6 +29,8 @@ from wirekit.values import Check
 if TYPE_CHECKING:
     from wirekit.cli.packets import Payload, Piece
 
+MOST_OTHERS = 3
+"""Contexts that fit as well as the one taken, which are named."""
 PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than IP can have
 
 
@@ -69,7 +72,8 @@ def command(
     """Decode FILE, or standard input.
 
     SCHEMA is a schema key or the name of a protocol. Without SCHEMA, wirekit recognises the protocol. The input may
-    hold several dumps or packets; headers of Ethernet, IP and TCP are removed.
+    hold several dumps or packets; headers of Ethernet, IP and TCP are removed. Responses are paired with the requests
+    in Wireshark's "Follow TCP stream", in Netty's logs, and in dumps of both directions in turns.
 
     \b
     wirekit decode pulsar frame.bin
@@ -108,17 +112,96 @@ Show = Callable[[Decoded], None]
 
 
 def _decode(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
-    """Shows the frames of a dump, of packets, or of several dumps one after the other."""
+    """Shows the frames of a dump, of packets, of a conversation, or of several dumps one after the other."""
     if not given.dumps:
-        return _decode_one(given.data, schema, context, show, strict)
+        return _decode_one(given, schema, context, show, strict)
+    protocol = schema is None or schema in registry.protocols()
+    if given.sides and protocol:
+        return _decode_turns(given.dumps, given.sides, schema, context, show, strict)
     payloads = [_payload(dump, number, schema, context) for number, dump in enumerate(given.dumps, 1)]
     if any(payloads):
         return _decode_packets(payloads, schema, context, show, strict)
+    if protocol and _alternate(given.dumps, schema or ""):
+        say("the dumps are decoded as the two sides of a connection in turns, because every frame fits")
+        sides = tuple(number % 2 for number in range(len(given.dumps)))
+        return _decode_turns(given.dumps, sides, schema, context, show, strict)
     status = 0
     for number, dump in enumerate(given.dumps, 1):
         say(f"dump {number} of {len(given.dumps)}: {plural(len(dump), 'byte')}")
-        status |= _decode_one(dump, schema, context, show, strict)
+        status |= _decode_one(Input(dump, given.form), schema, context, show, strict)
     return status
+
+
+def _decode_turns(
+    turns: tuple[bytes, ...],
+    sides: tuple[int, ...],
+    schema: str | None,
+    context: dict[str, Any],
+    show: Show,
+    strict: bool,
+) -> int:
+    """Shows the frames of a conversation, each behind the turn with its last byte.
+
+    Args:
+        sides: for each turn 0 or 1, its sender.
+        schema: the protocol; None to recognise it.
+    """
+    found = _recognised(turns, sides, schema or "")
+    if not found.protocol:
+        say(f"{found.reason}; each side is decoded by itself")
+        status = 0
+        for side in sorted(set(sides)):
+            say(f"side {side + 1}:")
+            status |= _decode_one(Input(_of_side(turns, sides, side), "raw"), schema, context, show, strict)
+        return status
+    say(f"decoded as {found.protocol}: {found.reason}")
+    conversation, status = Conversation(found.protocol), 0
+    for number, (side, data) in enumerate(zip(sides, turns, strict=True), 1):
+        sender = SIDES[side ^ found.swapped]
+        say(f"dump {number} of {len(turns)}: {plural(len(data), 'byte')} from the {sender}")
+        status |= _show_events(conversation.receive(sender, data), show, strict)
+    return status | _show_events(conversation.close(), show, strict)
+
+
+def _of_side(turns: tuple[bytes, ...], sides: tuple[int, ...], side: int) -> bytes:
+    return b"".join(data for data, each in zip(turns, sides, strict=True) if each == side)
+
+
+def _recognised(turns: tuple[bytes, ...], sides: tuple[int, ...], protocol: str) -> Recognised:
+    names = (protocol,) if protocol else ()
+    return recognise(_of_side(turns, sides, 0), _of_side(turns, sides, 1), names=names)
+
+
+def _show_events(events: list[Event], show: Show, strict: bool) -> int:
+    status = 0
+    for event in events:
+        if isinstance(event, Frame):
+            if event.wrong:
+                say(event.wrong)
+            show(event.decoded)
+            status |= _complain(event.decoded, strict) | bool(event.wrong)
+        elif isinstance(event, Quarantined):
+            say(f"{plural(len(event.data), 'byte')} from the {event.side} not decoded: {event.reason}")
+            status = 1
+    return status
+
+
+def _alternate(dumps: tuple[bytes, ...], protocol: str) -> bool:
+    """Whether dumps are requests and responses in turns: all of them decode cleanly so, and a response has its request.
+
+    Where both sides send frames of one layout a dump says all there is to say by itself.
+    """
+    sides = tuple(number % 2 for number in range(len(dumps)))
+    found = _recognised(dumps, sides, protocol)
+    if not found.protocol or registry.protocol(found.protocol).client == registry.protocol(found.protocol).server:
+        return False
+    conversation = Conversation(found.protocol)
+    events: list[Event] = []
+    for side, data in zip(sides, dumps, strict=True):
+        events += conversation.receive(SIDES[side ^ found.swapped], data)
+    events += conversation.close()
+    sound = all(isinstance(each, Frame) and each.decoded.clean and not each.wrong for each in events)
+    return sound and any(isinstance(each, Frame) and each.request is not None for each in events)
 
 
 def _decode_packets(
@@ -149,8 +232,9 @@ def _show_piece(piece: Piece, show: Show, strict: bool) -> int:
     return status
 
 
-def _decode_one(data: bytes, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
+def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
     """Shows the frames of one dump, of its payload if it is a packet."""
+    data = given.data
     payload = _payload(data, 1, schema, context)
     if payload is not None:
         say(f"the input is a packet {payload.text}")
@@ -158,10 +242,12 @@ def _decode_one(data: bytes, schema: str | None, context: dict[str, Any], show: 
     if not data:
         return 1
     if schema is None:
-        schema = _guess(data)
+        schema = _guess(data, text=given.form == "raw" and given.note is not None)
         if schema is None:
             return 1
         check_context(schema, context)
+        if schema not in registry.protocols() and (answers := _answers(data, schema)):
+            return _print(_said(answers), show, strict)
     return _print(frames(schema, data, context=context), show, strict)
 
 
@@ -172,8 +258,6 @@ def _form(form: str, hex_text: str | None) -> str:
 def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
     """Whether the bytes begin with a frame of the schema, or of any protocol: then they are no whole packet."""
     if schema is None:
-        from wirekit.conversation import recognise
-
         return bool(recognise(data, b"").protocol)
     return schema.startswith("net.") or next(frames(schema, data, context=context)).error is None
 
@@ -187,29 +271,63 @@ def _payload(data: bytes, number: int, schema: str | None, context: dict[str, An
     return payload_of(data, number)
 
 
-def _guess(data: bytes) -> str | None:
-    """The protocol that the bytes fit, said on standard error."""
-    from wirekit.conversation import best_fit, recognise
+def _guess(data: bytes, *, text: bool) -> str | None:
+    """The protocol that the bytes fit, or the layout of its server's frames, said on standard error.
+
+    Args:
+        text: whether the bytes are text that could not be read as a dump, as was said already.
+    """
+    from wirekit.conversation import best_fit
 
     found = recognise(data, b"")
-    if not found.protocol:
-        if _is_capture(data):
-            say("this is a capture file; `wirekit frames FILE` shows the frames in it")
-            return None
-        known = foreign(data)
-        if known:
-            say(f"no schema was given, and {known}")
-            return None
-        best = best_fit(data)
-        if best:
-            how = "" if all(each.clean for each in frames(best, data)) else ", though not cleanly"
-            say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
-            return best
-        text = "no schema was given and no known protocol fits the first bytes"
-        say(f"{text}; `wirekit schemas` lists all protocols")
+    if found.protocol:
+        say(f"decoded as {found.protocol}: {found.reason}")
+        return found.protocol
+    if _is_capture(data):
+        say("this is a capture file; `wirekit frames FILE` shows the frames in it")
         return None
-    say(f"decoded as {found.protocol}: {found.reason}")
-    return found.protocol
+    known = foreign(data)
+    if known:
+        say(f"no schema was given, and {known}")
+        return None
+    best = best_fit(data)
+    clean = bool(best) and all(each.clean for each in frames(best, data))
+    if not clean:
+        for protocol in registry.with_stream():
+            if protocol.client != protocol.server and _answers(data, protocol.stream("server")):
+                return protocol.stream("server")
+    if best:
+        how = "" if clean else ", though not cleanly"
+        say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
+    elif not text:
+        say("no schema was given and no known protocol fits the first bytes; `wirekit schemas` lists all protocols")
+    return best or None
+
+
+def _answers(data: bytes, key: str) -> list[tuple[Decoded, list[dict[str, Any]]]]:
+    """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not."""
+    from wirekit.conversation import clean_contexts
+
+    found = []
+    for frame in frames(key, data):
+        contexts = clean_contexts(frame.data[: frame.consumed], key) if frame.error is None else []
+        if not contexts:
+            return []
+        found.append((decode(frame.data, key, context=contexts[-1], offset=frame.offset), contexts))
+    return found
+
+
+def _said(answers: list[tuple[Decoded, list[dict[str, Any]]]]) -> Iterator[Decoded]:
+    for decoded, contexts in answers:
+        others = "".join(f"; {_pairs(each)} fits as well" for each in contexts[-2 : -MOST_OTHERS - 2 : -1])
+        more = len(contexts) - MOST_OTHERS - 1
+        counted = f"; {more} more {'fit' if more > 1 else 'fits'}" if more > 0 else ""
+        say(f"decoded as {decoded.schema} with {_pairs(contexts[-1])}{others}{counted}")
+        yield decoded
+
+
+def _pairs(context: Mapping[str, Any]) -> str:
+    return " ".join(f"--context {name}={value}" for name, value in context.items())
 
 
 def _is_capture(data: bytes) -> bool:
@@ -237,16 +355,21 @@ def _complain(decoded: Decoded, strict: bool) -> int:
 
         said = reading(decoded)
         if said:
-            pairs = " ".join(f"--context {name}={value}" for name, value in said.items())
-            say(f"{decoded.schema} decodes cleanly with {pairs}")
+            say(f"{decoded.schema} decodes cleanly with {_pairs(said)}")
         for key in variants(decoded.schema):
             if decode(decoded.data, key, context=decoded.context).clean:
                 say(f"the bytes decode cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.contexts import contexts_of
+        from wirekit.conversation import clean_contexts
 
         asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
-        if asked:
+        fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if asked else []
+        if fitting:
+            say(
+                f"{decoded.schema} decodes cleanly with {' or '.join(map(_pairs, fitting[-1 : -MOST_OTHERS - 2 : -1]))}"
+            )
+        elif asked:
             say(f"{decoded.schema} decodes more with {' '.join(f'--context {name}=…' for name in asked)}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"

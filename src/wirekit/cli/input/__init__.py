@@ -16,6 +16,7 @@ from __future__ import annotations
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
+from wirekit.cli.input.exchanges import read_follow
 from wirekit.cli.input.literals import read_box, read_literal, read_numbers
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
@@ -37,7 +38,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     takes the standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
 
     1. raw, if it is not printable text: ASCII and white space, after a UTF-8 or UTF-16 byte order mark if there is one;
-    2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell;
+    2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell; a stream that
+       Wireshark followed, which its heading or two margins tell;
     3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
        they start at 0 and stand two columns apart from the bytes. What is so recognised and damaged is an error;
@@ -89,7 +91,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", "text read as raw bytes: it is not all ASCII" if beyond else None)
     if not text.strip():
         return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
-    if printed := _read_printed(text):
+    if printed := _read_printed(text, limit):
         return printed
     if layout := measure(text):
         return read_dump(text, layout, limit)
@@ -103,13 +105,14 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", f"text read as raw bytes: as hex, {not_hex}; as base64, {error}")
 
 
-def _read_printed(text: str) -> Input | None:
-    """What names its kind itself: what debuggers, languages and Netty print."""
-    return read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
+def _read_printed(text: str, limit: int) -> Input | None:
+    """What names its kind itself: what debuggers, languages and Netty print, and streams that Wireshark followed."""
+    printed = read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
+    return printed or read_follow(text, limit)
 
 
 def _read_hex(text: str, limit: int) -> Input:
-    if printed := _read_printed(text):
+    if printed := _read_printed(text, limit):
         return printed
     layout = measure(text)
     return read_dump(text, layout, limit) if layout else read_plain(text)

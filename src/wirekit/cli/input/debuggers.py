@@ -18,6 +18,7 @@ _WINDBG = re.compile(
     r"(?:  +(?P<text>\S.*))?[ \t]*"
 )
 _PROMPT = re.compile(r"[ \t]*\d+:[^>\n]*> ?d[a-zA-Z]* [^\n]*")
+_GDB_PROMPT = re.compile(r"[ \t]*\(gdb\)[^\n]*")
 _LINE = 16
 
 
@@ -29,11 +30,12 @@ def read_gdb(text: str) -> Input | None:
     Raises:
         Misuse: for a line that is of another kind, an address that does not follow, words of different sizes.
     """
-    first = text.lstrip("\n").partition("\n")[0]
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if not _GDB_PROMPT.fullmatch(line)]
+    first = next((line for _, line in lines if line.strip()), "")
     if not _GDB.match(first) or not ("0x" in first.partition(":")[2] or "\t" in first.strip()):
         return None
     data, begin, size = bytearray(), 0, 0
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in lines:
         if not line.strip():
             continue
         match = _GDB.fullmatch(line)

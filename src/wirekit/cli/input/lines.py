@@ -60,8 +60,9 @@ def begins_dump(line: Line) -> bool:
 def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
     """Each line with the next one of its dump; None behind the last, and behind a title in front of a dump.
 
-    A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins behind them,
-    or if tcpdump prints them at its end.
+    A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins behind them.
+    Behind the last dump they are text if an offset alone has ended it, if a blank line or a fence of Markdown stands
+    between, or if tcpdump prints them at its end.
     """
     line: Line | None = None
     titles: list[Line] = []
@@ -75,8 +76,15 @@ def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
         titles = []
         line = after
     if line is not None:
-        yield line, next((title for title in titles if not _TCPDUMP_END.match(title.text)), None)
+        yield line, None if _ends(line, titles) else titles[0]
     yield from ((title, None) for title in titles)
+
+
+def _ends(line: Line, behind: list[Line]) -> bool:
+    """Whether the last dump ends with a line, though other lines stand behind it."""
+    if not behind or line.kind == "offset" or behind[0].number > line.number + 1:
+        return True
+    return behind[0].text.strip().startswith("```") or all(_TCPDUMP_END.match(each.text) for each in behind)
 
 
 def word_size(line: Line) -> int:

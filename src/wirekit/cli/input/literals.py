@@ -10,7 +10,8 @@ from wirekit.cli.input.text import Input, blank, wrong, wrong_in_line
 
 _ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
 _LITERAL = re.compile(rf"""b'(?:[^'\\\n]|{_ESCAPE})*'|b"(?:[^"\\\n]|{_ESCAPE})*\"""")
-_AROUND_LITERAL = re.compile(r"\s*(?:(?:bytearray|bytes)\()?\(*\s*|[\s)]*")
+# What stands in front of a literal: a constructor; in front of that the name of a variable, or the words of a log.
+_FRONT_OF_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?\(*\s*+")
 
 _LONGEST_FRONT = 1000  # characters before the bracket of a list: a declaration, a constructor
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
@@ -19,6 +20,11 @@ _CAST = re.compile(r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)", re.IGNOREC
 _FRONT = re.compile(
     r"(?:[A-Za-z_]\w*+|\[\]|\[\d++\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
 )  # with the bracket
+# A list that a log or a program names: what it is called stands in front of it.
+_LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
+_WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
+LEAST_LABELLED = 8
+"""Numbers in a list behind other words; fewer may be anything."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
 _ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
@@ -29,7 +35,9 @@ _CUT = re.compile(r"\.\.\.|…")
 
 _BOX = re.compile(r"[ \t]*\|(?P<offset>[0-9a-fA-F]{8})\|(?P<bytes>(?: [0-9a-fA-F]{2}){1,16}) *\|(?P<text>.{1,16})\|")
 _BOX_FRAME = re.compile(r"[ \t]*(?:\+[-+]+\+|\|(?:  ?[0-9a-f]){16} \|)[ \t]*")
-_BOX_ROW = 16
+_BOX_HEAD = re.compile(
+    r"(?:\[id: (?P<channel>[^,\]\s]+)[^\]]*\] *)?\b(?P<direction>READ|RECEIVED|WRITE|SENT)(?:\([^)]*\))?: \d+B\s*$"
+)
 
 
 def read_literal(text: str) -> Input | None:
@@ -46,7 +54,7 @@ def read_literal(text: str) -> Input | None:
         return None
     if any(piece.strip() for piece in around[1:-1]):
         return None
-    if not _AROUND_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)"):
+    if not _FRONT_OF_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
         return None
     return Input(b"".join(map(ast.literal_eval, literals)), "hex")
 
@@ -72,6 +80,8 @@ def read_numbers(text: str) -> Input | None:
         return _hex_list(text, items[1:]) if items and items[0][1] == "Buffer" else None
     if not items or not all(_NUMBER.match(item) or _CUT.match(item) for _, item in items):
         return None
+    if begin and not _FRONT.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:
+        return None
     if _is_hex(items):
         return _hex_list(text, items)
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
@@ -86,9 +96,12 @@ def _body(code: str) -> tuple[int, int, str]:
     """Where the numbers of a list begin and end, and the bracket in front of them; all of the text without one."""
     begin = max(code.rfind(each) for each in "[({<")
     end = next((at for at in range(begin, len(code)) if code[at] in "])}>"), -1) if begin >= 0 else -1
-    if end < 0 or begin > _LONGEST_FRONT or not _FRONT.fullmatch(code, 0, begin + 1) or not _TAIL.fullmatch(code, end):
+    if end < 0 or begin > _LONGEST_FRONT:
         return 0, len(code), ""
-    return begin + 1, end, code[begin]
+    plain = _FRONT.fullmatch(code, 0, begin + 1) and _TAIL.fullmatch(code, end)
+    if plain or (_LABEL.fullmatch(code, 0, begin + 1) and _WORDS.fullmatch(code, end + 1)):
+        return begin + 1, end, code[begin]
+    return 0, len(code), ""
 
 
 def _is_hex(items: list[tuple[int, str]]) -> bool:
@@ -135,34 +148,45 @@ def _character(text: str, at: int, item: str) -> int:
 
 
 def read_box(text: str) -> Input | None:
-    """The box that Netty's ``ByteBufUtil.prettyHexDump`` draws, None for other text.
+    """The boxes that Netty's ``ByteBufUtil.prettyHexDump`` draws, None for other text.
+
+    A box begins where its offset is 0. The lines of ``LoggingHandler`` in front of the boxes tell who sent them.
 
     Raises:
-        Misuse: for a second box, rows that do not follow, a text column that shows other bytes.
+        Misuse: for rows that do not follow, a text column that shows other bytes.
     """
     lines = text.split("\n")
     if not any(_BOX.fullmatch(line) for line in lines):
         return None
-    data = bytearray()
+    boxes: list[bytearray] = []
+    heads: list[tuple[str, str]] = []  # the channel and the direction of each box
+    head = ("", "")
     skipped: list[int] = []
     for number, line in enumerate(lines, 1):
         match = _BOX.fullmatch(line)
         if match is None:
-            if line.strip() and not _BOX_FRAME.fullmatch(line):
+            if told := _BOX_HEAD.search(line):
+                head = told["channel"] or "", "in" if told["direction"] in ("READ", "RECEIVED") else "out"
+            elif line.strip() and not _BOX_FRAME.fullmatch(line):
                 skipped.append(number)
             continue
-        if int(match["offset"], 16) != len(data):
-            raise wrong_in_line(
-                number, line, 0, f"the row should begin at {len(data):#x} (one box at a time, one direction)"
-            )
-        row = bytes.fromhex(match["bytes"])
+        offset, row = int(match["offset"], 16), bytes.fromhex(match["bytes"])
+        if offset == 0:
+            boxes.append(bytearray())
+            heads.append(head)
+            head = ("", "")
+        if not boxes or offset != len(boxes[-1]):
+            raise wrong_in_line(number, line, 0, f"the row should begin at {len(boxes[-1]) if boxes else 0:#x}")
         if not shows(match["text"], row) and match["text"].strip():
             raise wrong_in_line(number, line, match.start("text"), "the text column does not show these bytes")
-        data += row
-        if len(row) < _BOX_ROW and any(map(_BOX.fullmatch, lines[number:])):
-            raise wrong_in_line(number, line, 0, "a second box follows (one box at a time, one direction)")
+        boxes[-1] += row
     note = f"line {skipped[0]} is not part of the box and was skipped" if skipped else None
-    return Input(bytes(data), "netty", note)
+    data = b"".join(boxes)
+    if len(boxes) == 1:
+        return Input(data, "netty", note)
+    one = len({channel for channel, _ in heads}) == 1 and all(direction for _, direction in heads)
+    sides = tuple(int(direction != heads[0][1]) for _, direction in heads) if one else ()
+    return Input(data, "netty", note, tuple(map(bytes, boxes)), sides)
 
 
 def doubtful(text: str) -> str | None:

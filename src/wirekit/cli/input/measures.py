@@ -9,9 +9,16 @@ from typing import NamedTuple
 
 from wirekit.cli.input.cutting import bytes_of, ends_of, fitted, framing, is_column, shows
 from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, word_size
-from wirekit.cli.input.text import DIGITS
+from wirekit.cli.input.text import DIGITS, wrong_in_line
 
 _HEAD = 32  # lines that are measured to recognise a dump
+
+# Dumps whose words are no hexadecimal bytes: the first line, and what prints the same bytes in a way that can be read.
+_UNREADABLE = (
+    (r"0{7} (?: ?[0-7]{6}){2,8}$", "octal words of od; `od -An -tx1 -v`"),
+    (r"0{7} (?: {1,3}(?:\\.|[0-7]{3}|[ -~])){4,16}$", "characters or octal bytes of od; `od -An -tx1 -v`"),
+    (r"0{8}: [01]{8}(?: [01]{8}){5}  ", "binary digits of xxd -b; plain `xxd`"),
+)
 
 
 class _Step(NamedTuple):
@@ -41,8 +48,16 @@ class _Step(NamedTuple):
 
 
 def measure(text: str) -> Layout | None:
-    """The layout of the dump that ``text`` is, or None if it is no dump."""
+    """The layout of the dump that ``text`` is, or None if it is no dump.
+
+    Raises:
+        Misuse: for a dump of which the words are no hexadecimal bytes.
+    """
     head = list(islice(lines_of(text), _HEAD))
+    for pattern, what in _UNREADABLE if head else ():
+        if re.match(pattern, head[0].text):
+            name, _, remedy = what.partition("; ")
+            raise wrong_in_line(head[0].number, head[0].text, 0, f"{name}, and only {remedy} can be read,")
     data = [line for line in head if line.kind == "data"]
     if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head):
         return None

@@ -20,12 +20,15 @@ class Input:
         form: what the input was: raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a sentence for a human if something was ambiguous or odd, else None.
         dumps: the bytes of each dump where there are several, else empty.
+        sides: for each dump which side of one connection sent it, 0 for the side that comes first; empty where the
+            input does not tell.
     """
 
     data: bytes
     form: str
     note: str | None = None
     dumps: tuple[bytes, ...] = field(default=(), repr=False)
+    sides: tuple[int, ...] = field(default=(), repr=False)
 
 
 def encoding_of(raw: bytes) -> str:

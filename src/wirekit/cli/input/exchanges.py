@@ -1,0 +1,104 @@
+"""Both directions of a connection in one text: Wireshark's "Follow TCP stream" as hex dump or raw."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+from wirekit.cli.input.dumps import read_dump
+from wirekit.cli.input.measures import measure
+from wirekit.cli.input.text import Input, wrong_in_line
+
+_ROW = re.compile(r"(?P<indent>[ \t]*)(?P<offset>[0-9A-Fa-f]{8})  (?=[0-9A-Fa-f]{2}(?!\S))")
+_RAW = re.compile(r"(?P<indent>[ \t]*)(?P<digits>(?:[0-9A-Fa-f]{2})+)[ \t]*")
+_HEAD = re.compile(
+    r"[ \t]*(?:={20,}|Follow: \w+,(?P<form>\w+)|Filter: .*|Node [01]: .*|\[\d+ bytes missing[^\]]*\])[ \t]*"
+)
+_MISSING = re.compile(r"[ \t]*\[\d+ bytes missing")
+_INDENT = 4  # columns by which the second side stands behind the first; or a tab
+
+
+class _Row(NamedTuple):
+    """A line of bytes; ``side`` is 1 where it is indented."""
+
+    number: int
+    text: str
+    side: int
+    offset: int
+
+
+def read_follow(text: str, limit: int) -> Input | None:
+    """The turns of both sides, None for other text: side 0 stands at the margin, side 1 is indented.
+
+    Raises:
+        Misuse: for another line, an offset that does not follow within its side, bytes missing in the capture.
+        Limit: for more than ``limit`` bytes.
+    """
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    forms = {match["form"] for _, line in lines if (match := _HEAD.fullmatch(line)) and match["form"]}
+    if forms == {"raw"}:
+        return _read_raw(lines)
+    rows = _rows(lines)
+    if not rows or not (forms or _takes_turns(rows)):
+        return None
+    for number, line in lines:
+        if _MISSING.match(line):
+            raise wrong_in_line(number, line, 0, "bytes are missing in the capture; give the turns before or behind it")
+        if not _ROW.match(line) and not _HEAD.fullmatch(line):
+            raise wrong_in_line(number, line, 0, "no line of a followed stream")
+    sides = [_of_side(text, rows, side, limit) for side in (0, 1)]
+    turns: list[tuple[int, int]] = []  # where each begins in its side
+    for row, before in zip(rows, [None, *rows], strict=False):
+        if before is None or row.side != before.side:
+            turns.append((row.side, row.offset))
+    dumps, ends = [], [len(data) for data in sides]
+    for side, begin in reversed(turns):
+        dumps.append(sides[side][begin : ends[side]])
+        ends[side] = begin
+    dumps.reverse()
+    return Input(b"".join(dumps), "wireshark", None, tuple(dumps), tuple(side for side, _ in turns))
+
+
+def _rows(lines: list[tuple[int, str]]) -> list[_Row]:
+    found = [(number, line, match) for number, line in lines if (match := _ROW.match(line))]
+    margin = min((len(match["indent"].expandtabs(_INDENT)) for _, _, match in found), default=0)
+    return [
+        _Row(number, line, int(len(match["indent"].expandtabs(_INDENT)) >= margin + _INDENT), int(match["offset"], 16))
+        for number, line, match in found
+    ]
+
+
+def _takes_turns(rows: list[_Row]) -> bool:
+    """Whether both sides have rows, each from offset 0 on."""
+    first = {row.side: row.offset for row in reversed(rows)}
+    return first == {0: 0, 1: 0}
+
+
+def _of_side(text: str, rows: list[_Row], side: int, limit: int) -> bytes:
+    """The bytes of one side; the lines of the other one are left blank, so that errors name the right line."""
+    own = [row for row in rows if row.side == side]
+    if not own:
+        return b""
+    kept = [""] * text.count("\n")
+    for row in own:
+        kept[row.number - 1] = row.text
+    layout = measure("\n".join(row.text for row in own))
+    if layout is None or own[0].offset:
+        raise wrong_in_line(own[0].number, own[0].text, 0, "no dump from offset 0")
+    data = read_dump("\n".join(kept), layout, limit).data
+    for row, after in pairwise(own):
+        if after.offset - row.offset > layout.width:
+            raise wrong_in_line(row.number, row.text, 0, f"bytes are missing behind it, up to {after.offset:#x},")
+    return data
+
+
+def _read_raw(lines: list[tuple[int, str]]) -> Input:
+    dumps, sides = [], []
+    for number, line in lines:
+        if match := _RAW.fullmatch(line):
+            dumps.append(bytes.fromhex(match["digits"]))
+            sides.append(int(bool(match["indent"])))
+        elif not _HEAD.fullmatch(line):
+            raise wrong_in_line(number, line, 0, "no line of a followed stream")
+    return Input(b"".join(dumps), "hex", None, tuple(dumps), tuple(sides))

@@ -1,0 +1,152 @@
+"""Both directions of a connection in one paste are decoded as a conversation; a response alone is no request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+import wirekit
+from tests.cli.test_literals import netty
+from wirekit.cli import group
+from wirekit.cli.input import Input, read_input
+from wirekit.errors import Misuse
+
+REQUEST = wirekit.encode(
+    "kafka.metadata.request.v0", {"correlation_id": 7, "client_id": "me", "body": {"topics": ["orders"]}}
+)
+RESPONSE = wirekit.encode(
+    "kafka.metadata.response.v0",
+    {
+        "correlation_id": 7,
+        "body": {
+            "brokers": [{"node_id": 1, "host": "broker-1.example", "port": 9092}],
+            "topic_metadata": [{"topic_error_code": 3, "topic": "orders", "partition_metadata": []}],
+        },
+    },
+)
+TURNS = [(0, REQUEST), (1, RESPONSE), (0, REQUEST), (1, RESPONSE)]
+
+
+def followed(turns: list[tuple[int, bytes]], indent: str = "\t", *, head: bool = True) -> str:
+    """What ``tshark -z follow,tcp,hex`` and, without a head, Wireshark's window show."""
+    edge = ["=" * 67] if head else []
+    about = ["Follow: tcp,hex", "Filter: tcp.stream eq 0", "Node 0: 127.0.0.1:1234", "Node 1: 127.0.0.1:9092"]
+    lines, at = [*edge, *(about if head else [])], [0, 0]
+    for side, data in turns:
+        for begin in range(0, len(data), 16):
+            row = data[begin : begin + 16]
+            words = "  ".join(" ".join(f"{byte:02x}" for byte in row[half : half + 8]) for half in (0, 8))
+            shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+            lines.append(f"{indent if side else ''}{at[side]:08X}  {words:<48}  {shown[:8]} {shown[8:]}".rstrip())
+            at[side] += len(row)
+    return "\n".join([*lines, *edge, ""])
+
+
+def raw(turns: list[tuple[int, bytes]]) -> str:
+    """What ``tshark -z follow,tcp,raw`` shows."""
+    return "\n".join(["Follow: tcp,raw", *(side * "\t" + data.hex() for side, data in turns), ""])
+
+
+def decoded(text: str | bytes, *arguments: str) -> Result:
+    given = text.encode() if isinstance(text, str) else text
+    return CliRunner().invoke(group, ["decode", *arguments, "--output", "json"], input=given, standalone_mode=False)
+
+
+def schemas(result: Result) -> list[str]:
+    return [json.loads(line)["schema"] for line in result.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("indent", ["\t", "    "])
+@pytest.mark.parametrize("head", [True, False])
+def test_a_followed_stream_has_its_turns(indent: str, head: bool) -> None:
+    found = read_input(followed(TURNS, indent, head=head).encode())
+    assert (found.dumps, found.sides) == (tuple(data for _, data in TURNS), (0, 1, 0, 1))
+
+
+def test_a_followed_stream_of_one_side() -> None:
+    for side in (0, 1):
+        assert read_input(followed([(side, REQUEST)]).encode()).data == REQUEST
+
+
+def test_a_followed_stream_that_lacks_bytes_is_refused_at_its_line() -> None:
+    lines = followed(TURNS).splitlines(keepends=True)
+    with pytest.raises(Misuse, match="line 6, column 1: bytes are missing behind it, up to 0x1c"):
+        read_input("".join(lines[:6] + lines[7:]).encode())
+    with pytest.raises(Misuse, match="bytes are missing in the capture"):
+        read_input("".join([*lines[:8], "[16 bytes missing in capture file]\n", *lines[8:]]).encode())
+    with pytest.raises(Misuse, match="no line of a followed stream"):
+        read_input("".join([*lines[:8], "something else\n", *lines[8:]]).encode())
+
+
+@pytest.mark.parametrize("text", [followed(TURNS), raw(TURNS)])
+def test_responses_are_decoded_by_their_requests(text: str) -> None:
+    result = decoded(text)
+    assert schemas(result) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"] * 2
+    assert f"dump 2 of 4: {len(RESPONSE)} bytes from the server" in result.stderr
+    assert result.return_value == 0
+
+
+def test_the_side_that_comes_first_may_be_the_server() -> None:
+    result = decoded(followed([(0, RESPONSE), (1, REQUEST), (0, RESPONSE)]))
+    assert f"dump 1 of 3: {len(RESPONSE)} bytes from the server" in result.stderr
+    assert schemas(result)[-1] == "kafka.metadata.response.v0"
+
+
+def test_boxes_that_cut_a_frame_are_joined() -> None:
+    boxes = netty(REQUEST, "WRITE") + netty(RESPONSE[:11], "READ") + netty(RESPONSE[11:], "READ")
+    assert schemas(decoded(boxes)) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
+
+
+def test_a_conversation_that_ends_inside_a_frame_says_so() -> None:
+    result = decoded(followed([(0, REQUEST), (1, RESPONSE[:-3])]))
+    assert result.return_value == 1
+    assert f"{len(RESPONSE) - 3} bytes from the server not decoded" in result.stderr
+
+
+def test_a_layout_decodes_each_dump_by_itself() -> None:
+    result = decoded(followed([(0, REQUEST), (1, REQUEST)]), "kafka.request")
+    assert schemas(result) == ["kafka.request", "kafka.request"]
+
+
+def dump(data: bytes) -> str:
+    rows = [data[at : at + 16].hex(" ", 2) for at in range(0, len(data), 16)]
+    return "".join(f"{16 * number:08x}: {row}\n" for number, row in enumerate(rows))
+
+
+def test_dumps_of_requests_and_responses_in_turns_are_paired() -> None:
+    result = decoded(dump(REQUEST) + dump(RESPONSE))
+    assert schemas(result) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
+    assert "decoded as the two sides of a connection in turns" in result.stderr
+
+
+def test_dumps_that_do_not_pair_are_decoded_by_themselves() -> None:
+    result = decoded(dump(REQUEST) + dump(REQUEST))
+    assert schemas(result) == ["kafka.request", "kafka.request"]
+    assert "in turns" not in result.stderr
+
+
+def test_a_response_alone_is_taken_as_one() -> None:
+    result = decoded(RESPONSE + RESPONSE, "--input", "raw")
+    assert schemas(result) == ["kafka.response", "kafka.response"]
+    assert "decoded as kafka.response with --context api=metadata --context version=0" in result.stderr
+    assert result.return_value == 0
+
+
+def test_contexts_that_fit_as_well_are_named() -> None:
+    heartbeat = wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 9, "body": {"error_code": 0}})
+    result = decoded(heartbeat, "kafka.response", "--input", "raw")
+    assert "kafka.response decodes cleanly with --context api=" in result.stderr
+    assert "--context api=heartbeat --context version=0" in result.stderr
+
+
+def test_text_that_is_no_dump_is_told_of_once() -> None:
+    result = decoded("neither hex nor anything else")
+    assert result.return_value == 1
+    assert result.stderr.count("wirekit:") == 1
+    assert "text read as raw bytes" in result.stderr
+
+
+def test_input_without_turns_has_no_sides() -> None:
+    assert read_input(b"00 01") == Input(b"\0\1", "hex")

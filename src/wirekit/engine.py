@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
-from wirekit.values import Check, Gap, Span, to_json
+from wirekit.values import Check, Gap, Span, printable, to_json
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer, join_path
 
@@ -149,7 +149,7 @@ class Decoded:
         return line
 
     def show(self, form: str = "tree", *, complete: bool = False, indent_json: bool = False) -> None:
-        """Prints the value as ``wirekit decode`` does.
+        """Prints the value and the error, if there is one, as ``wirekit decode`` does.
 
         Args:
             form: ``tree`` (each field beside its bytes) or ``hexdump``.
@@ -160,7 +160,10 @@ class Decoded:
 
         from wirekit.display.render import show
 
-        show(self, Console(highlight=False), form, complete=complete, indent_json=indent_json)
+        console = Console(highlight=False)
+        show(self, console, form, complete=complete, indent_json=indent_json)
+        if self.error is not None:
+            console.print(printable(str(self.error)), style="red", markup=False, soft_wrap=True)
 
     def _repr_html_(self) -> str:
         """The tree for a notebook; all that came from the wire is escaped."""

@@ -49,17 +49,17 @@ EXTRA_OF = {
 
 
 def lacking(what: str, error: ModuleNotFoundError) -> Exception:
-    """The error for a part that needs an extra which is not installed; any other missing module is a fault of ours."""
+    """The error for a missing extra that a function needs; the error itself for any other missing module."""
     extra = EXTRA_OF.get((error.name or "").partition(".")[0])
     return error if extra is None else Misuse(f"{what} needs {error.name}: pip install 'wirekit[{extra}]'")
 
 
 class Misfit(Misuse):
-    """A JSON form says something that the layout has no place for; the text says where.
+    """A value to build does not have the shape of the layout; the text names the field.
 
     Attributes:
-        reason: what is wrong, without where.
-        path: the field, with array indexes; parts are put in front of it on the way out.
+        reason: the problem, without the place.
+        path: the field, with array indexes; outer parts are added while the error propagates.
         protocol: the schema key.
     """
 

@@ -171,36 +171,36 @@ class Layout:
 
 @dataclass(frozen=True)
 class Protocol:
-    """A protocol: its layouts, and how its byte streams are made of them.
+    """A protocol: its layouts, and the frames of its byte streams.
 
     Attributes:
         name: first part of every key.
-        title: its name in words.
+        title: its full name.
         layouts: {rest of the key: Layout}; the key ``kafka.request`` is declared as ``request``.
-        client: the layout of what the client sends (rest of the key), "" if the protocol has no byte stream.
-        server: the layout of what the server sends.
+        client: the layout of frames from the client (rest of the key), "" if the protocol has no byte stream.
+        server: the layout of frames from the server.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
-        records: layouts of parts of frames that people look at alone, and whose constants tell what they are.
-        readings: context under which frames of real peers decode that do not without, to be suggested.
+        records: layouts of parts of frames that are often decoded alone and are recognised by their constants.
+        readings: context to suggest for frames that do not decode without it.
         limits: default limits.
         ports: usual server ports, a hint only.
-        stored: {layout of a file that holds messages: ``module:function``}; the function takes the file's path and
-            gives ``wirekit.stored.Piece`` after piece, with the messages one by one.
-        stored_columns: the same by functions that give pieces with the messages in columns, wherever they can; these
+        stored: {layout of a file of messages: ``module:function``}; the function takes the file's path and
+            yields ``wirekit.stored.Piece`` objects with single messages.
+        stored_columns: the same for functions whose pieces hold the messages in columns where possible; they
             may need the extra ``columns``.
-        stored_names: {layout of a file that holds messages: regular expression that the names of such files match}.
-        directory: ``module:function`` that checks a directory of a broker's files against each other; it takes the path
-            and gives a ``wirekit.stored.Report``, or None for a directory of another kind. "" if there is none.
-        built: {layout that gives columns: ``module:function``}; the function takes a key, a batch and the options of
-            ``build_columns`` by name, and gives the bytes.
-        dialogue: ``module:name`` of the class whose objects follow a connection each, or a function that gives the
-            class (see ``wirekit.conversation.Dialogue``).
-        pairing: ``module:name`` of what tells its frames apart and pairs them, as data (see
-            ``wirekit.conversation.pairing``), "" where the dialogue alone knows.
-        rules: ``module:name`` of what a conversation is checked for (see ``wirekit.rules.RuleSet``), "" for nothing.
-        tables: what its frames give to the tables (see ``wirekit.tables``), or ``module:name`` of that; ""
-            for nothing but what frames of any protocol give.
-        beginnings: what else streams of any protocol may turn out to begin with.
+        stored_names: {layout of a file of messages: regular expression for the names of such files}.
+        directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
+            path and returns a ``wirekit.stored.Report``, or None for a directory of another kind. "" for none.
+        built: {layout with columns: ``module:function``}; the function takes a key, a batch and the options of
+            ``build_columns`` by name, and returns the bytes.
+        dialogue: ``module:name`` of a subclass of ``wirekit.conversation.Dialogue``, or a function that returns the
+            class. Each connection gets its own object.
+        pairing: ``module:name`` of a ``wirekit.conversation.pairing.Pairing``: the kinds of frames and the numbers that
+            pair them, as data. "" if only the dialogue pairs frames.
+        rules: ``module:name`` of the ``wirekit.rules.RuleSet`` that conversations are checked against, "" for none.
+        tables: the declaration that maps fields to columns of tables (see ``wirekit.tables``), or its ``module:name``;
+            "" for the columns that every protocol has.
+        beginnings: headers that may precede a stream of any protocol, such as those of the PROXY protocol.
     """
 
     name: str

@@ -16,6 +16,13 @@ def test_show_prints_the_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines()[1].startswith("00000000  00 00 00 17 ca fe be be  04")
 
 
+def test_show_prints_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    decoded = wirekit.decode(HEARTBEAT[:-1], "joyqueue.frame")
+    decoded.show()
+    assert decoded.error is not None
+    assert capsys.readouterr().out.splitlines()[-1] == str(decoded.error)
+
+
 def test_a_notebook_gets_html_in_which_nothing_from_the_wire_is_markup() -> None:
     data = wirekit.encode("kafka.message", {"magic": 0, "value": b"<script>alert(1)</script>"})
     shown = wirekit.decode(data, "kafka.message")._repr_html_()

@@ -54,10 +54,13 @@ def test_a_declaration_that_holds_is_registered() -> None:
         (Rows("calls", "frame", {"topic": "items[].name"}), "'items[].name' is a list here"),
         (Rows("calls", "frame", {"topic": "items.[]"}), "is no path"),
         (Rows("calls", "frame", {"acks": this.goods > 1}), "has no 'goods'"),
-        (Rows("calls", "frame", {"topic": "kind"}, "items[]"), "calls has one row each"),
-        (Rows("call_topics", "frame", {"topic": "kind"}, "items"), "is no list; write items[]"),
+        (Rows("calls", "frame", {"topic": "kind"}, "items[]"), "calls has one row per frame"),
+        (
+            Rows("call_topics", "frame", {"topic": "kind"}, "items"),
+            "is not a list; write items[] for a list, or each='' for one per frame",
+        ),
         (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST' in kind"),
-        (Rows("calls", "item", {"topic": "name"}, kinds=("PUT",)), "item has no kinds"),
+        (Rows("calls", "item", {"topic": "name"}, kinds=("PUT",)), "the layout item declares no kinds"),
         (Rows("calls", "frame", {"topic": Named("shop", "kind", "title")}), "no names give shop.title"),
         (Rows("calls", "frame", {"topic": Inside("blob", "item", "goods")}), "item has no 'goods'"),
     ],
@@ -72,7 +75,7 @@ def test_what_is_not_there_is_named_with_what_there_is(rows: Rows, text: str) ->
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"kinds": {"frame": "blob"}}, "no number with names at 'blob'"),
+        ({"kinds": {"frame": "blob"}}, "no number with symbols at 'blob'"),
         ({"messages": (Messages("frame", payloads=("blobs",)),)}, "has no 'blobs'"),
         ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not of 'calls'"),
         ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; there are key"),

@@ -1,4 +1,4 @@
-"""What a protocol knows of a connection beyond its layouts."""
+"""The state of a protocol on one connection: pairing, names, messages."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ THOROUGH = 10
 
 
 Names = dict[str, dict[Any, dict[str, Any]]]
-"""What declared names stand for: columns, by name and key (see ``wirekit.tables.Names``)."""
+"""The meanings of declared names: columns, by name and key (see ``wirekit.tables.Names``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What frames of a connection say that were followed elsewhere, as the protocol's pairing declares them.
+    """Facts about frames of a connection that were processed elsewhere, as the protocol's pairing declares them.
 
     Attributes:
-        sides: those that sent any.
-        clients: what the client called itself in them.
+        sides: the sides that sent frames.
+        clients: the client names in them.
         calls: API and version of the requests, all of which were answered.
-        names: what declared names stand for behind them.
-        most: the number of bytes that the last ``Kind.most`` of them says; 0 where none does.
+        names: the meanings of declared names after them.
+        most: the number of bytes stated by the last ``Kind.most`` among them; 0 if none states one.
     """
 
     sides: list[str]
@@ -41,19 +41,19 @@ class Skipped:
 
 
 class Dialogue:
-    """What a protocol knows of one connection; subclasses live in ``protocols/<protocol>/dialogue.py``.
+    """The state of a protocol on one connection; subclasses are in ``protocols/<protocol>/dialogue.py``.
 
     Attributes:
         protocol: the protocol.
-        effort: what searching has cost so far; a look at ``FEW`` bytes or less costs ``CALL``, each byte beyond
-            ``BYTE``; one by the reference engine ``THOROUGH`` times that.
-        whole: the last whole frame that was found to fit, decoded; None when the last one did not, or it was taken.
-        names: what declared names stand for (see ``wirekit.tables.Names``), where messages are declared.
-        requests: requests that wait for their response, by what pairs them. The conversation keeps it.
-        opening: what a client sends first, each frame after the answer to the one before: (layout, value).
-        resumable: whether ``skipped`` says all that matters of whole frames, from the first one on.
-        frame_limit: bytes that a frame may announce, once the two sides have agreed on it. A frame above it that the
-            protocol's own limit allows is framed all the same, and has a Limit error.
+        effort: cost of searching so far: ``CALL`` for an attempt on at most ``FEW`` bytes, plus ``BYTE`` for each
+            further byte; ``THOROUGH`` times that for the reference engine.
+        whole: the last whole frame that fitted, decoded; None if the last one did not fit.
+        names: the meanings of declared names (see ``wirekit.tables.Names``), if messages are declared.
+        requests: requests that wait for their response, by the number that pairs them. The conversation maintains it.
+        opening: the frames that a client sends first, each after the answer to the previous one: (layout, value).
+        resumable: whether ``skipped`` is enough information about whole frames, from the first one on.
+        frame_limit: the largest frame in bytes that the two sides have agreed on. A larger frame within the
+            protocol's own limit is still framed, with a Limit error.
     """
 
     resumable: bool = False
@@ -79,26 +79,29 @@ class Dialogue:
         return self.protocol.stream(side)
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """What the frame is; called for every frame, also one with an error and a partial value (or None)."""
+        """The description of a frame; called for every frame, also one with an error and a partial value (or None)."""
         return Description()
 
     def sender(self, decoded: Decoded) -> str:
-        """The side that alone sends such a frame, or "" where both do; tells client from server in the middle."""
+        """The only side that sends such frames, or "" if both do.
+
+        It tells the client from the server if a capture begins in the middle of a connection.
+        """
         return ""
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether what may be a frame is one, while searching: it decodes cleanly and its body is known.
+        """Whether bytes may be a frame, during a search: by default, they decode cleanly and the body is known.
 
         Args:
-            side: who sent it.
-            data: the frame, or its first bytes: False then says that it is none.
+            side: the sender.
+            data: the frame, or its first bytes; False for first bytes excludes the frame.
             size: bytes of the whole frame.
         """
         key, context, reason = self.schema(side, data)
         return reason is None and self.fits(data, key, size, context)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
-        """``wirekit.engine.begins``, with what it costs counted; a whole frame that fits is kept as ``whole``."""
+        """``wirekit.engine.begins``, with its cost counted; a whole frame that fits is stored in ``whole``."""
         self._spend(data)
         if len(data) < size:
             return begins(data, key, size, context=context)
@@ -106,7 +109,7 @@ class Dialogue:
         return self.whole is not None
 
     def fits_unverified(self, data: bytes, key: str, size: int) -> bool:
-        """``fits``, or that it would if no check failed; what is compressed is not opened for that."""
+        """As ``fits``, but failed checks are ignored and compressed data is not unpacked."""
         self._spend(data)
         fitting = begins_unverified(data, key, size)
         if fitting is False or len(data) < size:
@@ -119,28 +122,28 @@ class Dialogue:
         return decoded.error is None and not decoded.gaps and decoded.consumed == size
 
     def _spend(self, data: bytes, times: int = 1) -> None:
-        """Counts what a look at some bytes costs."""
+        """Counts the cost of an attempt on some bytes."""
         size = len(data)
         self.effort += times * (CALL if size <= FEW else CALL + BYTE * (size - FEW))
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
-        """Whether a frame that does not decode cleanly is the protocol's all the same, as its header alone shows.
+        """Whether the header alone proves that a frame is of the protocol, although it does not decode cleanly.
 
         Args:
-            side: who sent it.
+            side: the sender.
             data: the whole frame.
-            side_known: False while ``side`` is a guess that the header has to prove, too.
+            side_known: False while ``side`` is a guess, which the header has to prove too.
         """
         return False
 
     def observe(self, frame: Frame) -> None:
-        """Takes note of what a frame says about the connection; called once for each, in order of arrival."""
+        """Updates the state by a frame; called once per frame, in order of arrival."""
 
     def lost(self) -> None:
-        """Takes note that bytes are missing, or that nobody could decode some."""
+        """Updates the state after missing or undecodable bytes."""
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The application messages in a frame, by default those that are declared; called after ``observe``."""
+        """The application messages in a frame, by default the declared ones; called after ``observe``."""
         if not self.protocol.declared.messages:
             return iter(())
         from wirekit.tables.records import Frames, records
@@ -151,12 +154,12 @@ class Dialogue:
 
     @property
     def usual(self) -> bool:
-        """Whether frames may come next of which ``skipped`` says all that matters; if not, each is to be observed."""
+        """Whether the next frames may be reported by ``skipped`` alone; if not, each must be observed."""
         return False
 
     def skipped(self, frames: Skipped) -> None:
-        """Takes note of frames that were followed elsewhere."""
+        """Updates the state by frames that were processed elsewhere."""
 
     def summary(self) -> dict[str, Any]:
-        """What the connection carries, as plain JSON data: texts, numbers, and lists of objects with these."""
+        """A summary of the connection as plain JSON data: texts, numbers, and lists of objects with these."""
         return {}

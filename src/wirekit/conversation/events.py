@@ -155,7 +155,8 @@ class Frame:
 
     def __repr__(self) -> str:
         what = self.description
-        return f"<Frame {self.side} {what.api} v{what.version} #{what.correlation_id} {self.schema} at {self.offset}>"
+        version = "" if what.version is None else f" v{what.version}"
+        return f"<Frame {self.side} {what.api}{version} #{what.correlation_id} {self.schema} at {self.offset}>"
 
 
 class Quarantined(NamedTuple):

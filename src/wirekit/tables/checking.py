@@ -104,7 +104,7 @@ class _Checker:
                 raise Misuse(f"no table {rows.table!r} can be declared; there are {there}")
             self._known(rows.table, rows.columns)
             if rows.each and rows.table in ONE_ROW:
-                raise Misuse(f"{rows.table} has one row each; leave out each={rows.each!r}")
+                raise Misuse(f"{rows.table} has one row per frame; leave out each={rows.each!r}")
             self._frames(rows, rows.table, rows.each, rows.columns)
         for messages in tables.messages:
             self._known(MESSAGES.name, messages.columns)
@@ -125,7 +125,7 @@ class _Checker:
         for name in names:
             path = self._kind_of(name)
             if of.kinds and path is None:
-                raise Misuse(f"{where}: {name} has no kinds; say in Tables(kinds=...) which field tells them")
+                raise Misuse(f"{where}: the layout {name} declares no kinds; name its field in Tables(kinds=...)")
             symbols = {symbol.symbol for symbol in self._symbols(name, path)} if path is not None else set()
             for kind in of.kinds:
                 if kind not in symbols:
@@ -166,12 +166,14 @@ class _Checker:
         for reached in self._reach(self._layouts[name](), parse(path)):
             if isinstance(reached, SymbolTable):
                 return reached
-        raise Misuse(f"{name} has no number with names at {path!r}, which should tell the kinds of its frames")
+        raise Misuse(f"{name} has no number with symbols at {path!r}, which must tell the kinds of its frames")
 
     def _list(self, names: list[str], each: str, where: str) -> None:
         steps = parse(each)
         if steps[-1] != ALL:
-            raise Misuse(f"{where}: each={each!r} is no list; write {each}[]")
+            raise Misuse(
+                f"{where}: each={each!r} is not a list; write {each}[] for a list, or each='' for one per frame"
+            )
         self._exists(names, each, where)
 
     def _exists(self, names: list[str], path: str, where: str) -> None:

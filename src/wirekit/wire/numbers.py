@@ -144,8 +144,9 @@ class Varint(Integer):
     """An integer in groups of 7 bits, the least significant first, with the highest bit of a byte set if more follow.
 
     Without sign it is LEB128, as in protobuf and MQTT; with sign it is zigzag, as in Kafka: 0, -1, 1, -2 are written as
-    0, 1, 2, 3. One in more bytes than it needs is read, and ``$width`` keeps how many; it is built in as few as it
-    needs. It may be a length or a count in front of something, and a ``Length`` that stands before what it covers.
+    0, 1, 2, 3. A varint in more bytes than necessary is accepted, and ``$width`` stores their number; by default it is
+    built in the fewest bytes. It may be a length or count prefix, also as the integer of a ``Length`` before the
+    fields that it covers.
 
     Args:
         bits: 32 or 64: the size of the largest number.

@@ -66,12 +66,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     return Scheduling(config, log)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What the collection has made stays until the end; of what tests make, most goes without the collector."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 10)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What collecting tests makes stays until the end, so garbage is not looked for there; later, not so often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 20)
+        gc.enable()
 
 
 BEHAVIOUR = {"jmq4", "kafka", "net", "pulsar", "wire", "conversation", "compression", "registry"}

@@ -86,9 +86,9 @@ def in_order(found: wirekit.Decoded) -> bool:
     return found.error is None and "$" not in json.dumps(wirekit.to_json(found.value))
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_code_is_generated_for_every_schema(key: str) -> None:
-    assert callable(rows_build.unit(key))
+def test_code_is_generated_for_every_schema() -> None:
+    for key in KEYS:
+        assert callable(rows_build.unit(key))
 
 
 @pytest.mark.parametrize("key", samples())

@@ -28,7 +28,10 @@ def build(batch: Any) -> bytes:
 
 def again(data: bytes) -> str:
     """Builds what was scanned, to the same bytes; gives why it is refused where columns have lost something."""
-    batch = wirekit.columns(KEY, data)
+    return built_again(wirekit.columns(KEY, data), data)
+
+
+def built_again(batch: pa.RecordBatch, data: bytes) -> str:
     try:
         built = build(batch)
     except Misuse as error:
@@ -41,8 +44,9 @@ def again(data: bytes) -> str:
 def test_captured_frames_come_back(path: Path) -> None:
     good, refused = [], []
     for frame in frames_of(path):
-        if wirekit.columns(KEY, frame).num_rows:
-            why = again(frame)
+        batch = wirekit.columns(KEY, frame)
+        if batch.num_rows:
+            why = built_again(batch, frame)
             (refused if why else good).append(frame)
             assert not why or LOST in why or DAMAGED in why
     assert len(good) > 4 * len(refused)

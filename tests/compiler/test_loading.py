@@ -120,10 +120,10 @@ def places(obj: Any) -> Iterator[tuple[Any, Any]]:
         yield from places(item)
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_code_is_generated_for_every_schema(key: str) -> None:
-    assert callable(rows_load.unit(key))
-    assert callable(rows_direct.unit(key))
+def test_code_is_generated_for_every_schema() -> None:
+    for key in KEYS:
+        assert callable(rows_load.unit(key))
+        assert callable(rows_direct.unit(key))
 
 
 @pytest.mark.parametrize("key", samples())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
 import wirekit
@@ -63,6 +63,11 @@ def examples(strategy: st.SearchStrategy[Any], run: Run, *, count: int, start: i
         run(drawn)
 
     go()
+
+
+def first(strategy: st.SearchStrategy[Any], suits: Callable[[Any], object]) -> Any:
+    """The first example that suits; ``hypothesis.find`` would go on to the smallest, which takes most of the time."""
+    return find(strategy, suits, settings=settings(max_examples=2000, database=None, phases=[Phase.generate]))
 
 
 def together(key: str, strategy: Callable[..., st.SearchStrategy[Any]], **arguments: Any) -> st.SearchStrategy[Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import find
 
 import wirekit
-from tests.strategies.laws import examples, sound, survived, together
+from tests.strategies.laws import examples, first, sound, survived, together
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import KINDS, Mutation, branches, damage, kinds, mutations, values
 from wirekit.values import SymbolTable
@@ -125,7 +124,7 @@ def test_damage_gives_a_value_or_an_error(name: str) -> None:
 
 
 def test_a_tree_too_deep_is_refused() -> None:
-    found = find(mutations("own.tree", kinds=["too deep"]), lambda mutation: True)
+    found = first(mutations("own.tree", kinds=["too deep"]), lambda mutation: True)
     error = wirekit.decode(found.data, "own.tree").error
     assert isinstance(error, wirekit.Limit)
     assert error.limit == "depth"
@@ -137,13 +136,13 @@ def gift(body: Any) -> Any:
 
 def test_a_value_is_aimed_at_a_branch() -> None:
     (aim,) = [name for name in branches("own.nested") if name == "body.1.node.gift=present"]
-    found = find(values("own.nested", aim=[aim]), lambda value: gift(value["body"]))
+    found = first(values("own.nested", aim=[aim]), lambda value: gift(value["body"]))
     assert found["header"]["version"] >= 2
     assert found["header"]["flags"]["kind"] == 1
 
 
 def test_a_value_can_be_edited_and_its_damage_listed() -> None:
-    value = find(values("own.nested", clean=True), lambda value: value["header"]["flags"]["kind"] == 2)
+    value = first(values("own.nested", clean=True), lambda value: value["header"]["flags"]["kind"] == 2)
     value["body"] = [1.5]
     data = wirekit.encode("own.nested", value)
     assert wirekit.decode(data, "own.nested").value.body == [1.5]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import find
 
 import wirekit
 from tests.own import own
+from tests.strategies.laws import first
 from wirekit.strategies import kinds, mutations
 from wirekit.values import SymbolTable
 from wirekit.wire import Length, Struct, Switch, Symbols, int16, int32, this, uint8, uint16
@@ -26,7 +26,7 @@ BODY = Switch(this.kind, {0: int16, 1: int32})
 def test_an_unknown_symbol_that_selects(node: Struct) -> None:
     with own(node) as key:
         assert "unknown symbol" in kinds(key)
-        wrong = find(mutations(key, kinds=["unknown symbol"]), lambda mutation: mutation.name == "unknown symbol")
+        wrong = first(mutations(key, kinds=["unknown symbol"]), lambda mutation: mutation.name == "unknown symbol")
         decoded = wirekit.decode(wrong.data, key)
         assert decoded.error is not None
         assert decoded.value.kind.symbol is None

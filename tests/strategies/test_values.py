@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, find, given, settings
 from hypothesis import strategies as st
 
 import wirekit
-from tests.strategies.laws import examples, sound, together
+from tests.strategies.laws import examples, first, sound, together
 from wirekit.strategies import agrees, branches, contexts, frames, unreachable, values
 
 KEYS = wirekit.registry.keys()
@@ -82,7 +82,7 @@ def test_values_shrink_to_what_matters() -> None:
 def test_compressed_data_with_each_codec(codec: str) -> None:
     aim = [name for name in branches("kafka.message") if name == f"value={codec}"]
     assert aim
-    opened = find(
+    opened = first(
         values("kafka.message", aim=aim),
         lambda value: isinstance(value["value"], dict) and bool(value["value"]["content"]["messages"]),
     )
@@ -106,7 +106,7 @@ def test_compressed_data_lies_in_compressed_data() -> None:
 
 
 def test_a_partial_message_ends_a_message_set() -> None:
-    value = find(values("kafka.message_set"), lambda value: value["messages"] and len(value["partial"]) > 12)
+    value = first(values("kafka.message_set"), lambda value: value["messages"] and len(value["partial"]) > 12)
     data = wirekit.encode("kafka.message_set", value)
     assert wirekit.decode(data, "kafka.message_set").value.partial == value["partial"]
 
@@ -143,7 +143,7 @@ def test_contexts_tell_cases_apart() -> None:
 
 
 def test_a_protocol_stands_for_its_frames() -> None:
-    data = find(frames("pulsar"), lambda data: True)
+    data = first(frames("pulsar"), lambda data: True)
     assert wirekit.decode(data, "pulsar.frame").error is None
 
 

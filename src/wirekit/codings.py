@@ -1,4 +1,4 @@
-"""What bytes stand for that is neither bytes nor UTF-8: text in other encodings, values of a user's own functions.
+"""Values encoded in bytes other than UTF-8: text in other encodings, and values of custom functions.
 
 A coding gets whole bytes and gives whole bytes; where they lie, and how many there are, is a matter of the layout.
 """

@@ -1,4 +1,4 @@
-"""What a protocol's readers of the files that brokers store give, piece by piece."""
+"""The pieces that a protocol's readers of stored broker files yield."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which capture files are parts of one capture: cut by rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``) or by hand.
+"""Finds files that are parts of one capture, by rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``) or cut by hand.
 
 Names say which files may belong together, the times of their packets say whether they do: a part begins when the one
 before it has ended. Files whose times overlap are different captures, of two interfaces or of two hosts.

@@ -1,4 +1,4 @@
-"""What the answers of a connection refuse, counted."""
+"""Counts the errors in the responses of a connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the calls of a capture come to: clients, topics, groups, calls with errors and latencies, the slowest calls."""
+"""Sums up a capture: clients, topics, groups, calls with errors and latencies, the slowest calls."""
 
 from __future__ import annotations
 

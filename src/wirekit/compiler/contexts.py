@@ -1,4 +1,4 @@
-"""What layouts ask the caller to say about the bytes."""
+"""The context that a layout needs from the caller."""
 
 from __future__ import annotations
 

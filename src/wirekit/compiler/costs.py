@@ -1,4 +1,4 @@
-"""How much memory decoded values take in Python, estimated from the layout: what ``Limits.memory`` is held against.
+"""Estimates the memory of decoded Python values from the layout, for ``Limits.memory``.
 
 The figures are those of CPython on 64 bits, rounded up. Both engines charge the same for the same value, so that they
 give up at the same one. What is not told by the layout is charged when it is met: elements of lists, protobuf fields,

@@ -1,4 +1,4 @@
-"""What is generated from schemas: cached by key until the registry forgets the schema.
+"""Code generated from schemas, cached by key until the schema is unregistered.
 
 A key that is registered again may stand for another layout, so nothing that was generated from the old one may be used
 for it. Whatever caches by key uses ``by_key``.

@@ -1,4 +1,4 @@
-"""What frames of a layout begin with, as a pattern of bytes: where a search for one need not even look.
+"""A byte pattern for the beginning of a layout's frames, which lets a search skip impossible positions.
 
 From the IR come the numbers at fixed offsets that can be told wrong by themselves: a length that is too small for what
 it covers or larger than the limit, a constant, a number that must have a name. The pattern is a regular expression and

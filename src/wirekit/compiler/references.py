@@ -1,4 +1,4 @@
-"""Whether the fields that a layout's expressions read are there."""
+"""Checks that the fields named by a layout's expressions exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layout can never mean: refused when it is registered, with the path, rather than when bytes come."""
+"""Refuses, at registration and with the path, layouts that are invalid for all input."""
 
 from __future__ import annotations
 

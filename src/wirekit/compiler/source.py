@@ -1,4 +1,4 @@
-"""What both halves of the rows engine write Python with: functions line by line, names, expressions, scopes.
+"""Tools for generating Python, shared by both halves of the rows engine: functions, names, expressions, scopes.
 
 Nothing here knows whether the code will decode or build; ``rows`` and ``rows.build`` write one function a node each.
 """

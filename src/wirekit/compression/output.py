@@ -1,4 +1,4 @@
-"""What comes out of a codec, and how much may."""
+"""The output of a codec, and its limits."""
 
 from __future__ import annotations
 

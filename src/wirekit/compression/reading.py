@@ -1,4 +1,4 @@
-"""What the readers of the formats share."""
+"""Functions that the readers of all formats share."""
 
 from __future__ import annotations
 

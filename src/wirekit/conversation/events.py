@@ -1,4 +1,4 @@
-"""What comes out of a conversation: frames with their messages, bytes nobody can decode, and NEED_DATA."""
+"""The output of a conversation: frames with their messages, undecodable bytes, and NEED_DATA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a protocol declares, as data, so that its frames can be named and paired by columns.
+"""The declaration by which columns name and pair the frames of a protocol.
 
 A ``Pairing`` says for each side which layout its frames begin with, which numbers in it tell the kind of a frame, and
 what each kind is. A protocol names it in its registration, ``Protocol(pairing="package.module:PAIRING")``; one that

@@ -1,4 +1,4 @@
-"""What an export gives: the text, and what the form cannot say of the layouts."""
+"""The result of an export: its text, and the parts of the layouts that the format cannot express."""
 
 from __future__ import annotations
 

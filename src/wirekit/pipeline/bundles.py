@@ -1,4 +1,4 @@
-"""Which captures of a run make which bundle, and which of them a lake has already.
+"""Divides the captures of a run into bundles and finds those that a lake already has.
 
 A bundle is what becomes visible at once: captures, each with all files of its rotation, and stored files. The state of
 open connections is not carried from one bundle to the next: a capture that has got more files, or a file that has

@@ -1,4 +1,4 @@
-"""Where tables are written: a directory of this machine, or a prefix of an object store, by the same operations.
+"""The directories that tables are written to: local ones and prefixes of object stores, with the same operations.
 
 Paths are relative to the folder, with ``/`` between names. Nothing follows a symbolic link.
 """

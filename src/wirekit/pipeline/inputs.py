@@ -1,4 +1,4 @@
-"""Which captures and stored files a run reads, in which order, and what identifies them afterwards."""
+"""The captures and stored files that a run reads: their order and their identification."""
 
 from __future__ import annotations
 

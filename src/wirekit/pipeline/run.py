@@ -1,4 +1,4 @@
-"""What both drivers do around their work: claim the lake, plan bundles, hash captures meanwhile, add up, commit."""
+"""The steps that both engines share: claim the lake, plan bundles, hash captures, sum up, commit."""
 
 from __future__ import annotations
 

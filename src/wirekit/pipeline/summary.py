@@ -1,4 +1,4 @@
-"""What a run found, counted per capture: mergeable in any order, JSON both ways, and a report for readers.
+"""Counts of a run per capture: mergeable in any order, converted to and from JSON, and printed as a report.
 
 A task counts what it saw, the driver adds the tasks up, the manifest keeps the sum.
 """

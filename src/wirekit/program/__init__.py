@@ -1,4 +1,4 @@
-"""How a layout is read, as a program: a list of structured steps that the engines render or execute.
+"""Programs: lists of structured steps for reading a layout, which the engines render or execute.
 
 ``read`` makes the steps of the layout IR, ``columns`` says which columns they fill, ``passes`` shorten them, ``show``
 prints them. Nothing here imports the registry or an engine: who needs another schema gives a function that finds it.

@@ -1,4 +1,4 @@
-"""Which of several alternatives a record is, or what a field holds, as the fields in front of it say."""
+"""Selects the alternative of a record, or the content of a field, by the fields before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs and columns need to know of the nodes of the IR: sizes, types of columns, what refers to what."""
+"""Facts about IR nodes for programs and columns: sizes, column types, references."""
 
 from __future__ import annotations
 

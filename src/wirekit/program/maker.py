@@ -1,4 +1,4 @@
-"""What all makers of steps share: the steps, registers, columns, reasons and expressions of a record."""
+"""State shared by all code that emits steps: the steps, registers, columns, reasons and expressions of a record."""
 
 from __future__ import annotations
 

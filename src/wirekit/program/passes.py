@@ -1,4 +1,4 @@
-"""What makes a program shorter: without steps that nobody needs and columns that nobody asks for, numbers in runs."""
+"""Passes that shorten a program: they remove unused steps and columns, and read adjacent numbers together."""
 
 from __future__ import annotations
 

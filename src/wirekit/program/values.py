@@ -1,4 +1,4 @@
-"""What expressions can read of a record, and the bounds of what they compute."""
+"""The values that expressions can read from a record, and the bounds of their results."""
 
 from __future__ import annotations
 

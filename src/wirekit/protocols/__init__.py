@@ -1,1 +1,1 @@
-"""What each protocol does beyond its layouts: dialogue, rules, reading of stored files. Layouts are in ``schemas/``."""
+"""The behaviour of each protocol: dialogue, rules, reading of stored files. Layouts are in ``schemas/``."""

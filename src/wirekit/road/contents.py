@@ -1,4 +1,4 @@
-"""What the frames of an index hold, by columns: every frame decoded once, with all others of its layout and kind.
+"""The values of indexed frames in columns: each frame is decoded once, together with its layout and kind.
 
 Connections with a frame that is not plainly usual (a bad verdict, something that only its dialogue knows) are left to
 objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in what is given.

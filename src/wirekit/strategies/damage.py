@@ -1,4 +1,4 @@
-"""What can be made wrong in given bytes: a walk over the decoded value along its layout."""
+"""Finds the ways to damage given bytes, by a walk over the decoded value along its layout."""
 
 from __future__ import annotations
 

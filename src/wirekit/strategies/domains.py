@@ -1,4 +1,4 @@
-"""What a field may hold: the values that are worth trying, and which others fit."""
+"""The domain of a field: interesting values, and a test for all others."""
 
 from __future__ import annotations
 

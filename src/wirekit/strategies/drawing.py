@@ -1,4 +1,4 @@
-"""What all parts of making a value share: small choices, what is asked for, and the position among the bytes."""
+"""State shared by all parts that draw a value: choices, requirements, and the position in the bytes."""
 
 from __future__ import annotations
 

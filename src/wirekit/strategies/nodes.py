@@ -1,4 +1,4 @@
-"""What a node says by itself: its size, its branches, the ways in which it can be damaged."""
+"""Properties of a single node: its size, its branches, and the ways to damage it."""
 
 from __future__ import annotations
 

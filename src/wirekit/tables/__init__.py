@@ -1,4 +1,4 @@
-"""What of a protocol's frames goes to which column of which table, as data.
+"""The declaration of a protocol's tables: which field goes to which column, as data.
 
 A protocol declares it in ``protocols/<protocol>/tables.py`` and names that in its registration. Two evaluators read the
 declaration and give equal rows: ``records``, frame by frame, from decoded values; and one over whole columns. Nothing

@@ -1,4 +1,4 @@
-"""Whether a declaration can work: its tables and columns exist, and its paths are in the layouts that they are for."""
+"""Checks a declaration: its tables and columns exist, and its paths lead to fields of their layouts."""
 
 from __future__ import annotations
 

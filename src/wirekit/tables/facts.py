@@ -1,4 +1,4 @@
-"""What frames are about (client, topics, group, errors), by what their protocol declares for the tables."""
+"""The client, topics, group and errors of frames, by the declaration of their protocol's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is declared for the frames of one layout and kind, evaluated by columns: the rows of all of them at once."""
+"""Evaluates the declaration for the frames of one layout and kind by columns: all their rows at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parts of a decoded value take in memory, in bytes: the figures of CPython on 64 bits, rounded up.
+"""Memory of the parts of a decoded value in bytes: the sizes of 64-bit CPython, rounded up.
 
 ``wirekit.compiler.costs`` adds them up for a layout. They are apart so that decoding needs no compiler.
 """

@@ -1,4 +1,4 @@
-"""What a JSON form keeps beside the fields of a record, under names with ``$``; what makes no sense is refused."""
+"""The ``$`` entries of a JSON record, which keep details beside its fields; invalid entries are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fields of a value are best shown: hexadecimal numbers, times, addresses, as the layout declares them."""
+"""Hints for displaying fields, from the layout: hexadecimal numbers, times, addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layouts ask of the registry that keeps them, so that neither the vocabulary nor an engine imports it.
+"""Questions of layouts to the registry, so that neither the vocabulary nor an engine imports it.
 
 The registry says how it is asked (``answer_by``) when it is imported, which ``import wirekit`` does.
 """

@@ -1,4 +1,4 @@
-"""What is in a capture file, and where: packets, what is no TCP segment, places to go on from."""
+"""The items of a capture file: packets, notes on packets without TCP, and places to continue from."""
 
 from __future__ import annotations
 

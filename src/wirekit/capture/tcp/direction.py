@@ -1,4 +1,4 @@
-"""What one side of a connection has sent: bytes put in order, and the holes among them."""
+"""One direction of a connection: its bytes in order, and the gaps between them."""
 
 from __future__ import annotations
 

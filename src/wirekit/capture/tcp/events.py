@@ -1,4 +1,4 @@
-"""What goes in, segments, what comes out, events, and how long to wait between them."""
+"""The input (segments) and output (events) of TCP reassembly, and its time limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engineer pastes or pipes, turned into bytes.
+"""Converts pasted or piped text to bytes.
 
 One entry, ``read_input``. It knows raw bytes, base64, lists of decimal numbers and every usual way to write bytes as
 hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od,

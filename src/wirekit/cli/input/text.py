@@ -1,4 +1,4 @@
-"""What all forms of text share: the result, cleaning, and errors that name line and column."""
+"""Functions for all forms of text: the result, cleaning, and errors that name line and column."""
 
 from __future__ import annotations
 

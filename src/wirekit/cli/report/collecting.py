@@ -1,4 +1,4 @@
-"""What the page about captures has in it: frames, connections, and the counts of ``wirekit inspect``."""
+"""Collects the content of the HTML report: frames, connections, and the counts of ``wirekit inspect``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value stands in a batch, in words: its row, its column, and in a list the indexes of its element."""
+"""Names the place of a value in a batch: row, column, and the indexes of list elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller says about the bytes, put into a layout: choices that it decides are made before code is written."""
+"""Applies the caller's context to a layout: choices that it decides are resolved before code is generated."""
 
 from __future__ import annotations
 

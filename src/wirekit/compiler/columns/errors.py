@@ -1,4 +1,4 @@
-"""What did not decode: rows of errors, in the words of the reference engine."""
+"""Rows for records that did not decode, with the errors of the reference engine."""
 
 from __future__ import annotations
 

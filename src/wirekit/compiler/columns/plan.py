@@ -1,4 +1,4 @@
-"""Which schemas are lists of records, and what stands around the list: from the IR alone.
+"""Decides from the IR which schemas are lists of records, and which fields surround the list.
 
 A record-like schema is, in this order of preference,
 

@@ -1,4 +1,4 @@
-"""What a schema's key stands for in the columns engine: its list of records, and the program that reads them."""
+"""Maps a schema key to its list of records in the columns engine, and to the program that reads them."""
 
 from __future__ import annotations
 

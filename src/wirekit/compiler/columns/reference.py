@@ -1,4 +1,4 @@
-"""What the reference engine says of a single record: the one source of errors, and of verdicts on what is compressed.
+"""Asks the reference engine about a single record: it alone supplies errors and verdicts on compressed data.
 
 The interpreter only tells which records it refuses. The reference engine decodes each of them again, alone, where it
 stands and within the same limits; what it raises is the error. That takes about as long as ``wirekit.decode`` of the

@@ -1,4 +1,4 @@
-"""What generated building code runs with: limits, compressed data, values that are not of the usual class."""
+"""The runtime of generated building code: limits, compressed data, values of unusual classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writers of decoding code share: the function that is being written, verdicts, records, spans."""
+"""State shared by the generators of decoding code: the current function, verdicts, records, spans."""
 
 from __future__ import annotations
 

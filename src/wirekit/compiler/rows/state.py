@@ -1,4 +1,4 @@
-"""What one decode of the rows engine keeps: verdicts not yet spelled out, spans, decompressed data, limits."""
+"""The state of one decode of the rows engine: compact verdicts, spans, decompressed data, limits."""
 
 from __future__ import annotations
 

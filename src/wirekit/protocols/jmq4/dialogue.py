@@ -1,4 +1,4 @@
-"""What a JMQ4 connection means beyond layouts: which answer belongs to which request, and the messages in frames.
+"""The dialogue of a JMQ4 connection: it pairs requests and responses, and reads the messages in frames.
 
 Sources: JoyQueue transport/support/DefaultChannelTransport.java:225, 302-323 (answers), consumer/converter/
 BrokerMessageConverter.java:102-109 (batches), Serializer.java:285-292 (what the reader makes of systemCode).

@@ -1,4 +1,4 @@
-"""Which JMQ4 answer belongs to which request, in both dialects, as data; ``dialogue`` has the same."""
+"""The pairing of JMQ4 requests and responses in both dialects, as data; ``dialogue`` has the same rules."""
 
 from __future__ import annotations
 

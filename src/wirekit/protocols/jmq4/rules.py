@@ -1,4 +1,4 @@
-"""What the JMQ4 document says of the order of commands, as checks of a conversation; the same for both dialects.
+"""The rules of the JMQ4 document for the order of commands, as checks of a conversation, for both dialects.
 
 Sources: ``DOCUMENT`` is the protocol document, with its sections; ``JOYQUEUE`` the implementation, where the document
 is silent.

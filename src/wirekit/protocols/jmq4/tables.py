@@ -1,4 +1,4 @@
-"""What JMQ4's commands give to the tables, in both dialects. The app that consumes is the group."""
+"""The tables of JMQ4, for both dialects. The consuming app is the group."""
 
 from __future__ import annotations
 

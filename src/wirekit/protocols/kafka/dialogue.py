@@ -1,4 +1,4 @@
-"""What a Kafka connection says beyond its layouts: which response answers which request, where SASL tokens stand.
+"""The dialogue of a Kafka connection: it pairs requests and responses, and recognises SASL tokens.
 
 - A response is decoded by the request with its correlation id. Brokers answer in order, so a response also tells that
   older requests will not be answered any more. Of several requests with the id it answers the oldest that it fits.

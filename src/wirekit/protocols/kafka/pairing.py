@@ -1,4 +1,4 @@
-"""Which Kafka response answers which request, as data; ``dialogue`` has the same and what is unusual.
+"""The pairing of Kafka requests and responses, as data; ``dialogue`` has the same rules and the unusual cases.
 
 The tokens of SASL are left to the dialogue, and with them connections that a broker lets begin them.
 """

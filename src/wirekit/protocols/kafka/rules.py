@@ -1,4 +1,4 @@
-"""What the Kafka documents say of the order of requests and responses, as checks of a conversation.
+"""The rules of the Kafka documents for the order of requests and responses, as checks of a conversation.
 
 Sources: ``PAGE`` is the specification page (the guide to the protocol of 0.8 and its successors), with its sections;
 ``KAFKA`` Kafka 0.10.2, where the page is silent.

@@ -1,4 +1,4 @@
-"""Where in a segment the next message begins, behind bytes that are none.
+"""Finds the next message in a segment after bytes that are no message.
 
 A message is told by its own numbers: a size that fits the file, an offset behind the last one before the damage and
 within what a segment may hold, a good CRC. What is found is checked in full by whoever reads on from there.

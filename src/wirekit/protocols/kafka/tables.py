@@ -1,4 +1,4 @@
-"""What Kafka's frames give to the tables, and what ``__consumer_offsets`` gives."""
+"""The tables of Kafka's frames and of ``__consumer_offsets``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Pulsar connection means beyond layouts: which command answers which, and the messages in entries.
+"""The dialogue of a Pulsar connection: it pairs commands and reads the messages in entries.
 
 Source: binary protocol specification, "Protocol commands"; PIP-37 for chunks.
 """

@@ -1,4 +1,4 @@
-"""What a Pulsar connection carries: its producers and consumers by id, and what was looked up.
+"""The producers and consumers of a Pulsar connection by id, and its topic lookups.
 
 Counts are of what was seen; what only the start of a producer or consumer says is None when that was not seen.
 """

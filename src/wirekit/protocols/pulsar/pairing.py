@@ -1,4 +1,4 @@
-"""Which Pulsar command answers which, as data; ``dialogue`` has the same and what is unusual.
+"""The pairing of Pulsar commands, as data; ``dialogue`` has the same rules and the unusual cases.
 
 ERROR, which may answer a lookup or another request, is left to the dialogue, and so is a producer that has to wait.
 """

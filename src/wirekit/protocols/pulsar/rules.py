@@ -1,4 +1,4 @@
-"""What the Pulsar documents say of the order of commands, as checks of a conversation.
+"""The rules of the Pulsar documents for the order of commands, as checks of a conversation.
 
 Sources: ``SPECIFICATION`` is the binary protocol specification (pulsar.apache.org/docs, "Binary protocol"), with its
 sections; ``EARLIER`` its edition of protocol version 6, which describes every field; ``PROTO`` PulsarApi.proto with its

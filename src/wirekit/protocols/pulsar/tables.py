@@ -1,4 +1,4 @@
-"""What Pulsar's commands give to the tables. Subscriptions are groups; producers and consumers name clients."""
+"""The tables of Pulsar. Subscriptions are groups; producers and consumers name clients."""
 
 from __future__ import annotations
 

@@ -182,6 +182,8 @@ def _failure(error: OSError, uri: str) -> OSError:
         return PermissionError(errno.EACCES, f"access denied ({operation}); see AWS_ACCESS_KEY_ID and AWS_PROFILE", uri)
     if name in _UNREACHABLE:
         return OSError(errno.EHOSTUNREACH, f"the object store does not answer: {why.partition(';')[0]}", uri)
+    if (status or "").startswith("5"):
+        return OSError(errno.EIO, f"the object store fails: HTTP status {status} ({operation})", uri)
     return OSError(errno.EIO, f"{name} ({operation}): {why}", uri)
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,69 @@ class ObjectStore:
             with self.system().open_input_file(f"{BUCKET}/{prefix}/{name}") as file:
                 (to / name).write_bytes(file.readall())
         return to
+
+    @contextmanager
+    def faulty(self, fault: Callable[[str, str], int | None]) -> Iterator[str]:
+        """A server in front of this one that answers some requests itself; gives its URL.
+
+        Args:
+            fault: gets method and path of a request; gives the status to answer with, None to pass the request on.
+        """
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            endpoint = self.endpoint
+
+            def answer(self) -> None:
+                body = self._body()
+                status = fault(self.command, self.path)
+                if status is not None:
+                    self._send(status, [], b"")
+                    return
+                request = urllib.request.Request(self.endpoint + self.path, body or None, method=self.command)
+                for name, value in self.headers.items():
+                    if name.lower() != "transfer-encoding":
+                        request.add_header(name, value)
+                try:
+                    with urllib.request.urlopen(request) as found:
+                        self._send(found.status, found.headers.items(), found.read())
+                except urllib.error.HTTPError as error:
+                    self._send(error.code, error.headers.items(), error.read())
+
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
+
+            def _body(self) -> bytes:
+                if self.headers.get("Transfer-Encoding", "") != "chunked":
+                    return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = b""
+                while size := int(self.rfile.readline(), 16):
+                    body += self.rfile.read(size)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return body
+
+            def _send(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+                self.send_response_only(status)
+                for name, value in headers:
+                    if name.lower() not in ("content-length", "connection", "transfer-encoding"):
+                        self.send_header(name, value)
+                length = dict(headers).get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
+                self.send_header("Content-Length", length)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
     @contextmanager
     def refusing(self) -> Iterator[None]:

@@ -46,8 +46,8 @@ class Folder(Protocol):
     def write(self, path: str, content: bytes) -> None:
         """Makes a file, or another content of one: whole or not at all."""
 
-    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
-        """Writes a Parquet file; gives its bytes."""
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
+        """Writes a Parquet file; gives its bytes and its metadata."""
 
     def make(self, path: str) -> None:
         """Makes a folder that does not exist, where folders are anything of their own."""
@@ -81,6 +81,18 @@ def folder(name: str | os.PathLike[str]) -> Folder:
     """The folder of a path or a URI; it need not exist."""
     text = os.fspath(name)
     return RemoteFolder(text) if is_remote(text) else LocalFolder(local(text))
+
+
+def _write_table(
+    table: pa.Table, where: str | Path, *, row_group_size: int | None = None, **options: Any
+) -> pq.FileMetaData:
+    """Writes a Parquet file.
+
+    pyarrow's ``metadata_collector`` would give the metadata as well, but hides why a file could not be written.
+    """
+    with pq.ParquetWriter(where, table.schema, **options) as writer:
+        writer.write_table(table, row_group_size)
+    return writer.writer.metadata
 
 
 class LocalFolder:
@@ -118,9 +130,14 @@ class LocalFolder:
             os.fsync(file.fileno())
         new.rename(self.root / path)
 
-    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
-        pq.write_table(table, self.root / path, **options)
-        return (self.root / path).stat().st_size
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
+        try:
+            metadata = _write_table(table, self.root / path, **options)
+        except OSError as error:
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, os.strerror(error.errno), str(self.root / path)) from error
+        return (self.root / path).stat().st_size, metadata
 
     def make(self, path: str) -> None:
         (self.root / path).mkdir(parents=True, exist_ok=True)
@@ -165,8 +182,14 @@ def _locked(path: Path, output: Path, mark: bytes) -> IO[bytes] | None:
             path.write_bytes(mark)
             return None
         if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:
-            file.write(mark)
-            file.flush()
+            try:
+                file.write(mark)
+                file.flush()
+            except OSError:  # the disk is full
+                with contextlib.suppress(OSError):
+                    file.close()
+                path.unlink(missing_ok=True)
+                raise
             return file
         file.close()  # the run that held it has just removed it
 
@@ -220,10 +243,10 @@ class RemoteFolder:
         ):
             stream.write(content)
 
-    def write_table(self, path: str, table: pa.Table, **options: Any) -> int:
+    def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
         with failures(self._uri(path)):
-            pq.write_table(table, self._at(path), filesystem=self._system, **options)
-            return int(self._system.get_file_info(self._at(path)).size)
+            metadata = _write_table(table, self._at(path), filesystem=self._system, **options)
+            return int(self._system.get_file_info(self._at(path)).size), metadata
 
     def make(self, path: str) -> None:
         """Nothing: an object's key makes its folders."""

@@ -175,7 +175,9 @@ class Output:
         added: dict[str, list[delta.Added]] = {}
         for table, parts in files.items():
             if not parts and not any(commit["tables"][table]["files"] for commit in remaining):
-                size = self.folder.write_table(f"{_ATTEMPTS}/{table}.parquet", empty_table(table), compression="zstd")
+                size, _ = self.folder.write_table(
+                    f"{_ATTEMPTS}/{table}.parquet", empty_table(table), compression="zstd"
+                )
                 parts.append((_ATTEMPTS, WrittenFile(table, f"{table}.parquet", 0, size)))
             rows = []
             added[table] = []
@@ -325,7 +327,8 @@ def _refuse_foreign(found: Folder, kind: str) -> None:
     if not foreign and WORK in names:
         foreign = [f"{WORK}/{name}" for name in _unmarked(found)]
     elif not foreign and not _is_manifest(found) and not (COMMITS in names and _are_commits(found)):
-        foreign = names
+        # A first bundle whose moves were taken back leaves folders without anything in them.
+        foreign = [name for name in names if name not in (COMMITS, *OUTPUTS) or found.names(name)]
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
             if delta.has_log(found, table):  # the table's folder is that of all who write to it

@@ -124,17 +124,15 @@ class Sink:
         del self._sizes[table]
         rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
         name = f"{table}-{len(self._files):05}.parquet"
-        metadata: list[pq.FileMetaData] = []
-        size = self._folder.write_table(
+        size, metadata = self._folder.write_table(
             f"{self._attempt}/{name}",
             rows,
             compression="zstd",
             row_group_size=ROW_GROUP,
             write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
-            metadata_collector=metadata,
         )
-        self._files.append(WrittenFile(table, name, rows.num_rows, size, statistics(metadata[0])))
+        self._files.append(WrittenFile(table, name, rows.num_rows, size, statistics(metadata)))
 
 
 def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:

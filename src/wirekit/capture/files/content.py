@@ -46,17 +46,20 @@ class Content(Protocol):
 
 
 class MappedContent:
-    """A regular file, mapped into memory."""
+    """A regular file; a view of it is mapped into memory.
+
+    Reading does not use the map: the system kills a process that touches mapped bytes which another one has cut off.
+    """
 
     def __init__(self, file: IO[bytes], error: WireError | None = None) -> None:
         self.error = error
         self.size = os.fstat(file.fileno()).st_size
         self._file = file
-        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
+        self._map: mmap.mmap | None = None
         self._forgotten = 0
 
     def read(self, offset: int, least: int, most: int) -> bytes:
-        return self._map[offset : offset + most] if self._map is not None else b""
+        return os.pread(self._file.fileno(), min(most, max(self.size - offset, 0)), offset)
 
     def forget(self, offset: int) -> None:
         """Takes pages out of this process's memory; the system may keep them."""
@@ -66,7 +69,9 @@ class MappedContent:
             self._forgotten = end
 
     def view(self) -> memoryview:
-        return memoryview(self._map if self._map is not None else b"")
+        if self._map is None and os.fstat(self._file.fileno()).st_size:
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return memoryview(self._map if self._map is not None else b"")[: self.size]
 
     def close(self) -> None:
         if self._map is not None:

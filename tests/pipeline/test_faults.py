@@ -1,0 +1,174 @@
+"""What goes wrong around a run is one line, and the next run makes the same tables."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import FIXTURES
+from tests.pipeline.helpers import pcap_records
+from tests.pipeline.object_store import BUCKET, ObjectStore
+from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline
+from wirekit import storage
+from wirekit.capture.files import open_capture
+from wirekit.pipeline import serial
+from wirekit.pipeline.folders import LocalFolder
+from wirekit.pipeline.inputs import Job, find_inputs
+
+
+def remote(store: ObjectStore, output: str | Path) -> Any:
+    """A run over one capture in the store."""
+    store.put("faults/a.pcap", PULSAR)
+    return serial.run(Job(find_inputs([f"s3://{BUCKET}/faults/a.pcap"])), output)
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_store_that_fails_now_and_then(
+    status: int, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[tuple[str, str]] = Counter()
+
+    def fault(method: str, path: str) -> int | None:
+        asked[method, path] += 1
+        return status if asked[method, path] == 1 else None
+
+    whole = remote(store, tmp_path / "whole")
+    with store.faulty(fault) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        again = remote(store, tmp_path / "lake")
+    assert again.summary == whole.summary
+    assert content(tmp_path / "lake") == content(tmp_path / "whole")
+    assert ("GET", f"/{BUCKET}/faults/a.pcap") in asked
+
+
+def test_a_store_that_keeps_failing_is_a_line(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "ATTEMPTS", 2)
+    with store.faulty(lambda *_: 503) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        with pytest.raises(OSError, match=r"a\.pcap") as raised:
+            find_inputs([f"s3://{BUCKET}/faults/a.pcap"])
+    assert raised.value.strerror == "the object store fails: HTTP status 503 (HeadObject)"
+
+
+def test_a_store_that_does_not_answer_in_time_is_a_line(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "ATTEMPTS", 1)
+    monkeypatch.setattr(storage, "REQUEST_SECONDS", 0.2)
+
+    def slow(*_: str) -> None:
+        time.sleep(1)
+
+    with store.faulty(slow) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        with pytest.raises(OSError, match=r"the object store does not answer: .*'s3://captures/faults/a\.pcap'"):
+            find_inputs([f"s3://{BUCKET}/faults/a.pcap"])
+
+
+def test_a_lake_in_a_store_that_fails_is_completed_by_the_next_run(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "ATTEMPTS", 1)
+    uri = f"s3://{BUCKET}/faults/lake"
+
+    def fault(method: str, path: str) -> int | None:
+        return 500 if method == "PUT" and path.startswith(f"/{BUCKET}/faults/lake/frames/") else None
+
+    with store.faulty(fault) as endpoint, monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", endpoint)
+        with pytest.raises(OSError, match="faults/lake/frames/"):
+            remote(store, uri)
+    assert not [name for name in store.names("faults/lake") if name.startswith("commits/")]
+    result = remote(store, uri)
+    assert result.manifest["bundles"] == [0]
+    remote(store, tmp_path / "whole")
+    assert content(store.fetched("faults/lake", tmp_path / "copy")) == content(tmp_path / "whole")
+
+
+def grow(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + JOYQUEUE.read_bytes()[24:])
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 1000)
+
+
+@pytest.mark.parametrize("change", [grow, cut, Path.unlink])
+def test_a_capture_that_is_changed_while_it_is_read(
+    change: Callable[[Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.pcap"
+    shutil.copy2(PULSAR, path)
+    packets = serial.sorted_packets
+
+    def changing(*given: Any, **how: Any) -> Iterator[Any]:
+        found = [*packets(*given, **how)]
+        if path.exists():
+            change(path)
+        yield from found
+
+    monkeypatch.setattr(serial, "sorted_packets", changing)
+    first = pipeline(tmp_path / "lake", path, options={"road": "objects"})
+    assert first.changed == (str(path),)
+    monkeypatch.undo()
+    if change is not Path.unlink:
+        assert pipeline(tmp_path / "lake", path, options={"road": "objects"}).changed == ()
+        pipeline(tmp_path / "whole", path)
+        assert content(tmp_path / "lake") == content(tmp_path / "whole")
+
+
+def test_a_capture_that_is_cut_while_it_is_read_ends_there(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    header, packets = pcap_records(FIXTURES / "pcap" / "pulsar-consume.pcap")
+    path.write_bytes(header + b"".join(packets) * 40)
+    with open_capture(path) as capture:
+        items = capture.items()
+        next(items)
+        os.truncate(path, 4096)  # the bytes behind are not merely missing: to touch them in a map ends the process
+        assert len([*items]) < len(packets) * 40 - 1
+        assert len(capture.view()) == 4096
+
+
+def test_a_first_bundle_that_cannot_be_moved_leaves_nothing_in_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = LocalFolder.move
+
+    def failing(self: LocalFolder, source: str, target: str) -> None:
+        if target.startswith("frames/"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        move(self, source, target)
+
+    monkeypatch.setattr(LocalFolder, "move", failing)
+    with pytest.raises(OSError, match="No space left"):
+        pipeline(tmp_path / "lake", PULSAR)
+    assert not [*(tmp_path / "lake").rglob("*.parquet")]
+    monkeypatch.undo()
+    assert pipeline(tmp_path / "lake", PULSAR).manifest["bundles"] == [0]
+
+
+@pytest.mark.parametrize("most", [0, 3000, 9000])
+def test_an_output_that_takes_no_more_bytes(most: int, tmp_path: Path) -> None:
+    """A limit on the size of files stands for a full disk."""
+    pipeline(tmp_path / "lake", JOYQUEUE)
+    before = content(tmp_path / "lake")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        with pytest.raises(OSError) as raised:
+            pipeline(tmp_path / "lake", JOYQUEUE, PULSAR)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert raised.value.strerror == "File too large"
+    assert content(tmp_path / "lake") == before
+    pipeline(tmp_path / "lake", JOYQUEUE, PULSAR)
+    pipeline(tmp_path / "whole", JOYQUEUE, PULSAR)
+    assert content(tmp_path / "lake") == content(tmp_path / "whole")
+    assert not (tmp_path / "lake" / ".wirekit").exists()

@@ -268,10 +268,13 @@ def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
     columns = ("p50", "p95", "p99", "max")
     names = [f"{each['api']}{'' if each['version'] is None else ' v' + str(each['version'])}" for each in apis]
     width = max(map(len, names))
-    yield "calls", f"{'':<{width}} {'calls':>8} " + " ".join(f"{name:>8}" for name in columns) + " ms", "dim"
-    for name, each in zip(names, apis, strict=True):
-        latency = each["latency_ms"] or {}
-        numbers = " ".join(f"{latency[column]:>8.1f}" if latency else f"{'':>8}" for column in columns)
-        yield "", f"{name:<{width}} {each['calls']:>8,} {numbers}".rstrip(), ""
+    latencies = [each["latency_ms"] or {} for each in apis]
+    size = max(len(f"{latency.get(column, 0):.1f}") for latency in latencies for column in columns)
+    counted = max(len("calls"), *(len(f"{each['calls']:,}") for each in apis))
+    heads = " ".join(f"{name:>{size}}" for name in columns)
+    yield "calls", f"{'':<{width}} {'calls':>{counted}} {heads} ms", "dim"
+    for name, each, latency in zip(names, apis, latencies, strict=True):
+        numbers = " ".join(f"{latency[column]:>{size}.1f}" if latency else "" for column in columns)
+        yield "", f"{name:<{width}} {each['calls']:>{counted},} {numbers}".rstrip(), ""
         if each["errors"]:
             yield "", "  " + ", ".join(f"{error} ×{count:,}" for error, count in each["errors"].items()), "red"

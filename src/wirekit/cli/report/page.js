@@ -181,6 +181,7 @@
   const starts = rows.reduce((first, row) => Math.min(first, (row.time || 0) - (row.latency || 0)), 0);
   let view = { from: starts, to: Math.max(total, starts + 1000) };
   const whole = { ...view };
+  const lines = rows.every((row) => row.number) ? "frames" : "frames and undecoded pieces";
   function filter() {
     const words = $("text").value.toLowerCase().split(/\s+/).filter(Boolean), api = $("api").value;
     const slow = $("slow").value === "" ? null : Number($("slow").value) * 1000;
@@ -189,7 +190,7 @@
       words.every((word) => row.text.includes(word)) && (!api || row.api === api || asked(row) === api) && (!$("wrong").checked || row.error || row.note) &&
       (slow === null || (row.latency != null && row.latency > slow)) &&
       (!zoomed || (row.time >= view.from && row.time - (row.latency || 0) <= view.to)));
-    $("count").textContent = `${number(shown.length)} of ${number(count)} frames${zoomed ? ", those in the timeline's window" : ""}`;
+    $("count").textContent = `${number(shown.length)} of ${number(count)} ${lines}${zoomed ? ", those in the timeline's window" : ""}`;
     for (const box of $("latencies").children) box.setAttribute("aria-pressed", String(box.dataset.api === api));
     list.fill(shown);
     paint();
@@ -325,7 +326,7 @@
     { title: "conn", value: (row) => row.connection, text: (row) => `${row.connection}${row.role}`, number: true, width: "60px" },
     { title: "ms", value: (row) => row.latency, text: (row) => ms(row.latency), number: true, width: "86px" },
     { title: "bytes", value: (row) => row.size, number: true, width: "70px" },
-    { title: "API", value: (row) => row.api, text: (row) => row.api, width: "200px", paint: (row) => colours.get(row.api) || "" },
+    { title: "API", value: (row) => row.api, text: (row) => row.api, width: `${Math.min(200, 24 + 7 * Math.max(4, ...names.map((name) => name.length)))}px`, paint: (row) => colours.get(row.api) || "" },
     { title: "topic, group", value: (row) => row.topics || row.group, text: (row) => [row.topics, row.group].filter(Boolean).join("  ") },
     { title: "error", value: (row) => row.error || row.note, text: (row) => row.error || row.note, style: () => "bad" },
     { title: "client", value: (row) => row.client, text: (row) => row.client, width: "150px" },
@@ -488,11 +489,11 @@
     const { p50, p95, p99, max } = api.latency_ms;
     const box = element("button", { type: "button", class: "histogram", "data-api": name, "aria-pressed": "false" },
       element("b", {}, name), ` ${number(api.answered)} ${api.answered === 1 ? "answer" : "answers"}`, svg,
-      element("span", { class: "dim" }, `p50 ${brief(p50)}  p95 ${brief(p95)}  p99 ${brief(p99)}  max ${brief(max)} ms`));
+      element("span", { class: "dim" }, `p50 ${brief(p50)}  p95 ${brief(p95)}  p99 ${brief(p99)}  max ${brief(max)}`));
     box.addEventListener("click", () => { $("api").value = $("api").value === name ? "" : name; filter(); });
     $("latencies").append(box);
   }
-  $("scale").textContent = measured.length ? `all from ${ms(2 ** (first / data.octave))} to ${ms(2 ** ((last + 1) / data.octave))} ms, logarithmic` : "";
+  $("scale").textContent = measured.length ? `in ms, from ${ms(2 ** (first / data.octave))} to ${ms(1000 * Math.max(...measured.map((api) => api.latency_ms.max)))}, logarithmic` : "";
   if (!measured.length) $("latencies").append(element("p", { class: "dim" }, "No answer belongs to a request of the capture."));
 
   // All other tables.

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("numba")
 
 import wirekit
-from tests.pulsar.commands import connect, consumer, entry, message, producer, receipt, s, send
+from tests.pulsar.commands import connect, consumer, entry, lookup, message, producer, receipt, s, send
 from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.capture.files import open_capture
@@ -333,7 +333,24 @@ def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginni
     assert len(received) < len(calls) // 4
 
 
-READY = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=True)
+def test_connections_with_a_request_that_waits_always_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
+    asked, answered = zip(*(list_groups(number) for number in range(24)), strict=True)
+    pairs = [piece for pair in zip(asked[1:], answered, strict=False) for piece in pair]
+    path = capture(tmp_path / "waiting.pcap", asked[0], *pairs)
+    late = capture(
+        tmp_path / "late.pcap", asked[0], *pairs[:20], asked[20], answered[20], *answered[10:12], *pairs[40:]
+    )
+    for each in (path, late):
+        assert_same(each, windows=(1000, 2500))
+    received.clear()
+    by_columns(path, window=2500)
+    assert pairs[1][1] not in received
+    assert len(received) < len(pairs) // 2
+
+
+READY, READY_AGAIN = (
+    s("PRODUCER_SUCCESS", request_id=number, producer_name="p", producer_ready=True) for number in (10, 11)
+)
 BEGINNING = [*connect(max_message_size=200), producer(topic="orders")[0], READY, *consumer(topic="news")]
 SENT = [each for number in range(8) for each in (send(number), receipt(number), message(number))]
 LARGE = [send(20, entry(b"x" * 12_000)), receipt(20)]
@@ -347,9 +364,22 @@ LARGE = [send(20, entry(b"x" * 12_000)), receipt(20)]
         [*BEGINNING, *SENT, *producer(1, 11, "other"), *consumer(1, 21, "other"), *SENT],
         [*BEGINNING, *SENT, *LARGE, *SENT],
         [*BEGINNING, *SENT, *connect(max_message_size=20_000), *SENT, *LARGE],
+        [*BEGINNING, lookup()[0], *SENT, lookup()[1], *SENT],
+        [*BEGINNING, send(50), *SENT, *producer(1, 11, "other"), *SENT, receipt(50)],
+        [*BEGINNING, *SENT, producer(1, 11, "other")[0], *SENT, READY_AGAIN, *SENT],
         [*BEGINNING, *SENT, send(0, entry(b"a", uuid="u", num_chunks_from_msg=2, chunk_id=0)), receipt(0), *SENT],
     ],
-    ids=["one producer", "two", "a topic that changes", "a frame too large", "another agreement", "chunks"],
+    ids=[
+        "one producer",
+        "two",
+        "a topic that changes",
+        "a frame too large",
+        "another agreement",
+        "a lookup that waits",
+        "a send that waits",
+        "a producer that waits",
+        "chunks",
+    ],
 )
 def test_names_and_agreements_of_pulsar_go_on_in_the_next_window(frames: list[Any], tmp_path: Path) -> None:
     path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))

@@ -133,13 +133,16 @@ class Follower:
         """Bytes that a frame may have, as the two sides have agreed; None where they have not."""
         return None if self._conversation is None else self._conversation.dialogue.frame_limit
 
-    def skip(self, sizes: Mapping[str, int], frames: Skipped) -> None:
-        """Says that so many bytes of each side were frames that somebody else has followed."""
+    def skip(self, side: str, size: int) -> None:
+        """Says that so many bytes of a side were whole frames that somebody else has followed."""
         assert self._conversation is not None
-        for side, size in sizes.items():
-            self._conversation.skip(side, size)
-            self.link.bytes[side, "captured"] += size
-            self.link.bytes[side, "frames"] += size
+        self._conversation.skip(side, size)
+        self.link.bytes[side, "captured"] += size
+        self.link.bytes[side, "frames"] += size
+
+    def skipped(self, frames: Skipped) -> None:
+        """Says what the frames hold that somebody else has followed."""
+        assert self._conversation is not None
         self._conversation.dialogue.skipped(frames)
 
     def take(self, event: tcp.Event) -> list[Item]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,15 @@ OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 ERROR = ("error_code", "error")
 
 
+class Waiting(NamedTuple):
+    """A request that waits: its side, where it lies in ``Streams.stream``, and its time."""
+
+    side: int
+    start: int
+    stop: int
+    time_us: int
+
+
 @dataclass(frozen=True, slots=True)
 class Followed:
     """Frames of a begun connection that are in the tables.
@@ -56,6 +65,7 @@ class Followed:
     Attributes:
         flow: the connection.
         places: of each side, where they end in ``Streams.stream``.
+        waiting: those between them that are not in the tables, in the order of arrival, as ``Waiting``.
         calls, errors: how many calls they are, and how many of these have an error.
         facts: columns of the table ``connections``.
         skipped: what their dialogue has to know.
@@ -63,6 +73,7 @@ class Followed:
 
     flow: int
     places: tuple[int, int]
+    waiting: list[Waiting]
     calls: int
     errors: int
     facts: Row
@@ -154,11 +165,17 @@ class Assembly:
             rows = order[bounds[0, number] : bounds[1, number]]
             first = self.first[rows]
             pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
-            frames = np.arange(index.begins[flow], index.begins[flow + 1])
-            frames = frames[self.contents.kept[frames]]
-            ends = list(self.begun[flow].places)
-            for side in range(2):
-                ends[side] = int(index.stop[frames[index.side[frames] == side]].max(initial=ends[side]))
+            begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
+            kept = self.contents.kept[begin:end]
+            stop = begin + int(np.flatnonzero(kept)[-1]) + 1
+            side, stops = index.side[begin:stop], index.stop[begin:stop]
+            ends = [
+                int(stops[side == number].max(initial=place)) for number, place in enumerate(self.begun[flow].places)
+            ]
+            left = begin + np.flatnonzero(~kept[: stop - begin])
+            waiting = zip(
+                *(each[left].tolist() for each in (index.side, index.start, index.stop, index.time)), strict=True
+            )
             skipped = Skipped(
                 [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
                 clients.take(pa.array(rows)).unique().to_pylist(),
@@ -169,6 +186,7 @@ class Assembly:
             yield Followed(
                 flow,
                 (ends[0], ends[1]),
+                [Waiting(*each) for each in waiting],
                 rows.size,
                 int(failed[rows].sum()),
                 {name: values[number] for name, values in columns.items() if values[number] is not None},

@@ -161,14 +161,22 @@ class Connections:
             return items, None
         return items, Begun(link.protocol, link.ordinal, begun, most=known.follower.frame_limit)
 
-    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> None:
-        """Says which frames of a begun connection others have told of."""
+    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
+        """Says which frames of a begun connection others have told of; gives those between them that wait."""
         known = self._flow(streams, flow)
-        assert known.follower is not None
-        begins, ends = self._places[flow], frames.places
-        sizes = {str(side): ends[number] - begins[number] for number, side in enumerate(SIDES)}
-        known.follower.skip(sizes, frames.skipped)
+        follower = known.follower
+        assert follower is not None
+        at = list(self._places[flow])
         calls.add(frames.calls, frames.errors, frames.facts, frames.skipped.names)
+        follower.skipped(frames.skipped)
+        for side, start, stop, time_us in frames.waiting:
+            follower.skip(SIDES[side], start - at[side])
+            offset = int(streams.offsets[flow, side]) + start - int(streams.starts[flow, side])
+            event = Data(SIDES[side], streams.stream[start:stop].tobytes(), offset, time_us, 0, 0)
+            at[side] = stop
+            yield from self._told(known, [event])
+        for side, end in enumerate(frames.places):
+            follower.skip(SIDES[side], end - at[side])
         self._places[flow] = frames.places
 
     def link(self, streams: Streams, flow: int) -> Link:

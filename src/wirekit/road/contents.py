@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
 from wirekit.conversation import Names
-from wirekit.conversation.pairing import Kind
+from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -87,7 +87,8 @@ class Contents:
         facts: of all frames.
         odd: of each connection, whether it is left to objects.
         gaps: of each frame, bytes at its end that no field explains.
-        kept: of each frame, whether it is not behind the last point at which nothing of a begun connection is pending.
+        kept: of each frame, False for those of begun connections that are left to objects: requests that wait, and
+            what comes behind them where that matters.
         rows: declared rows, with the frame of each.
         messages: the messages.
         holders: the frames of which messages are declared.
@@ -125,6 +126,7 @@ class _Reader:
         self.row_of = np.zeros(index.kind.size, np.int64)
         self.names: dict[str, _Names] = {}
         self.agreed: list[tuple[NDArray[Any], NDArray[Any]]] = []  # frames, and the most bytes that they allow
+        self._naming = np.zeros(index.kind.size, bool)  # whether a frame gives names, or agrees on a size
 
     def read(self) -> Contents:
         """All of them."""
@@ -134,10 +136,9 @@ class _Reader:
         for members in _alike(facts, index):
             self._scan(members, contents)
         self._silence(facts)
-        for flow in self.begun:
-            self._cut(flow, facts, contents.kept)
         self._stay_within()
         self._name()
+        self._cut(facts, contents.kept)
         self._hand_over(contents)
         for group in self.groups:
             try:
@@ -229,6 +230,7 @@ class _Reader:
         if said.size:
             self._doubt(frames.numbers[said[self._largest[index.connection[frames.numbers[said]]] > most[said]]])
             self.agreed.append((frames.numbers[said], most[said]))
+            self._naming[frames.numbers[said]] = True
 
     @cached_property
     def _largest(self) -> NDArray[Any]:
@@ -264,15 +266,30 @@ class _Reader:
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
 
-    def _cut(self, flow: int, facts: Facts, kept: NDArray[Any]) -> None:
-        """Leaves to objects what comes after the last frame behind which no request waits."""
-        begin, end = self.index.begins[flow], self.index.begins[flow + 1]
-        asks = facts.answered[begin:end].astype(np.int64)
-        waiting = np.cumsum(asks - (self.index.request[begin:end] >= 0))
-        none = np.flatnonzero(waiting == 0)
-        last = int(none[-1]) + 1 if none.size else 0
-        kept[begin + last : end] = False
-        self.odd[flow] |= not last
+    def _cut(self, facts: Facts, kept: NDArray[Any]) -> None:
+        """Leaves to objects the requests of begun connections that wait, and where these matter all behind them.
+
+        They matter where they or later frames give names, where the protocol is in order and a later request is
+        answered, and where their answers have to be looked at.
+        """
+        index = self.index
+        answers = index.request >= 0
+        waits = facts.answered.copy()
+        waits[index.request[answers]] = False
+        particular = np.array([each.particular for each in index.kinds], bool)
+        for flow in self.begun:
+            begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
+            waiting = begin + np.flatnonzero(waits[begin:end])
+            if waiting.size:
+                matters = particular[index.kind[waiting]].any() or self._naming[waiting[0] : end].any()
+                if _in_order(index.protocols[flow]):
+                    matters |= index.request[begin:end].max() > waiting[0]
+                if matters:
+                    pending = np.cumsum(facts.answered[begin:end].astype(np.int64) - answers[begin:end])
+                    none = np.flatnonzero(pending == 0)
+                    kept[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
+                kept[waiting] = False
+            self.odd[flow] |= not kept[begin:end].any()
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])
@@ -309,6 +326,7 @@ class _Reader:
                 for name, rows, keys, columns in group.plan.names(group.frames):
                     protocol = group.frames.protocol
                     given.setdefault(f"{protocol}.{name}", []).append((group.frames.numbers[rows], keys, columns))
+                    self._naming[group.frames.numbers[rows]] = True
             except Unfit:
                 self._doubt(group.frames.numbers)
         for name, pieces in given.items():
@@ -423,6 +441,12 @@ class _Names:
         found = np.full(frames.size, -1, np.int64)
         found[known] = last[place[known]]
         return Values(_at(values, found))
+
+
+def _in_order(protocol: str) -> bool:
+    """Whether a protocol's responses come in the order of requests."""
+    pairing = pairing_of(protocol)
+    return pairing is not None and pairing.in_order
 
 
 def _is_held(value: Any) -> bool:

@@ -136,7 +136,7 @@ def _of_window(
         assembly.count(writer.summary.file(name))
         for frames in assembly.followed():
             calls = writer.calls_of(name, connections.link(streams, frames.flow))
-            connections.skip(frames.flow, streams, calls, frames)
+            yield from writer.items(name, connections.skip(frames.flow, streams, calls, frames))
 
     yield from by_columns(index, contents, begun)
     late: dict[int, Begun] = {}

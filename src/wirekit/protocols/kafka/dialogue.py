@@ -55,6 +55,12 @@ MESSAGE_SETS = {
     FETCH.name: ("response", "responses", "partition_responses"),
 }
 """Where message sets stand: role of the frame, name of the array of topics, name of the array of partitions."""
+FETCHED = [
+    f"kafka.{FETCH.name}.response.v{version}"
+    for version, bodies in enumerate(FETCH.versions)
+    if not version or bodies.response is not FETCH.versions[version - 1].response
+]
+"""The keys of the responses to a fetch, one of each layout."""
 
 Choice = tuple[str, Mapping[str, Any], str | None]
 
@@ -222,10 +228,9 @@ class KafkaDialogue(Dialogue):
 
     def _answers_a_fetch(self, data: bytes, size: int) -> bool:
         """Whether bytes can be, or begin, the answer to a fetch of any version, with some topic in it."""
-        keys = [f"kafka.{FETCH.name}.response.v{version}" for version in range(len(FETCH.versions))]
         if len(data) < size:
-            return any(self._fits(data, key, size) for key in keys)
-        fitting = [key for key in keys if self._fits(data, key, size)]
+            return any(self._fits(data, key, size) for key in FETCHED)
+        fitting = [key for key in FETCHED if self._fits(data, key, size)]
         values = [value_of(data, key) for key in fitting]
         return any(value.body.responses and value.body.responses[0].topic for value in values)
 

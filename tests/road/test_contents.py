@@ -162,7 +162,7 @@ def order(kind: int, number: int, shop: int, text: str, *lines: tuple[str, int, 
     return wirekit.encode("orders.order", value)
 
 
-BY_OBJECTS = {"jmq4-odd", "jmq4-produce", "pulsar-corrupt_checksum", "pulsar-encryption"}
+BY_OBJECTS = {"jmq4-odd", "jmq4-produce", "pulsar-corrupt_checksum"}
 """Captures with something that columns leave to objects."""
 
 

@@ -1,6 +1,7 @@
 """The messages in Pulsar's SEND and MESSAGE as Arrow columns: what ``dialogue`` gives one by one, for many at once.
 
-Chunks, cipher text, markers, compacted batches and acknowledgments inside of batches are left to the dialogue.
+Cipher text is one message, as in ``dialogue``. Chunks, markers, compacted batches and acknowledgments inside of batches
+are left to the dialogue.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ class _Entries:
         payloads = self._column("payload")
         there = np.asarray(payloads.is_valid()) & np.asarray(self._column("metadata_size").is_valid())
         there &= ~self._unusual()
-        batched = there & np.asarray(self._metadata("num_messages_in_batch").is_valid())
+        encrypted = np.asarray(self.scope.lengths("entry.metadata.encryption_keys")) > 0
+        batched = there & ~encrypted & np.asarray(self._metadata("num_messages_in_batch").is_valid())
         compression = self._numbers("compression")
-        payloads, good = self._opened(payloads, there & (compression != 0), compression)
+        payloads, good = self._opened(payloads, there & ~encrypted & (compression != 0), compression)
         there, batched = there & good, batched & good
         alone, outer = np.flatnonzero(there & ~batched), np.flatnonzero(batched)
         inner, counts = self._batches(payloads, outer)
@@ -93,7 +95,7 @@ class _Entries:
                 "value": pc.if_else(pa.array(null), pa.scalar(None, pa.binary()), value),
                 "properties": _properties(single["properties.key"], single["properties.value"]),
                 "codec": compressed,
-                "encrypted": pa.repeat(pa.scalar(False), rows.size),
+                "encrypted": pa.array(encrypted[rows]),
                 "batch": pa.array(np.zeros(rows.size, np.int64), mask=~inside),
                 "batch_index": pa.array(index.astype(np.int32), mask=~inside),
                 "wire_bytes": pa.array(lengths + heads),
@@ -118,7 +120,7 @@ class _Entries:
         """The frames that only the dialogue can read; they are left to it."""
         found = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
         found = found | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
-        lists = ["entry.metadata.encryption_keys", "entry.metadata.compacted_batch_indexes"]
+        lists = ["entry.metadata.compacted_batch_indexes"]
         for path in (*lists, *([f"{self.command}.ack_set"] if self.command else [])):
             found = found | (self.scope.lengths(path) > 0)
         if self.command:

@@ -5,28 +5,33 @@ from __future__ import annotations
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("numba")
 
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
-from wirekit.capture.files import open_capture
+from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
+from wirekit.cli import captures, group
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.summary import Summary
+from wirekit.road import packets as road_packets
 from wirekit.road.index import index_frames
 from wirekit.road.packets import read_packets
+from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
 from wirekit.tables.columns import FROM_INPUTS
@@ -177,3 +182,44 @@ def test_progress_is_said_by_bytes() -> None:
     assert len(reached) > 5
     assert reached == sorted(reached)
     assert reached[-1] == path.stat().st_size
+
+
+def as_read(path: Path, window: int) -> tuple[list[object], list[object]]:
+    """(What objects give of a capture, what columns give), each with what is said of it at the end."""
+    ways = (segments, partial(packets_by_columns, window=window))
+    found: list[list[object]] = []
+    for read in ways:
+        with open_capture(path) as capture:
+            items = list(map(repr, read(capture, 3)))
+            found.append([*items, capture.skipped, str(capture.damage)])
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_packets_as_objects(path: Path, tmp_path: Path) -> None:
+    """They are the same and in the same order, also of a file that is cut or damaged somewhere."""
+    data, random = path.read_bytes(), Random(path.stem)
+    cut, damaged = tmp_path / f"cut{path.suffix}", tmp_path / f"damaged{path.suffix}"
+    cut.write_bytes(data[: random.randrange(len(data) // 2, len(data))])
+    place = random.randrange(len(data) // 2, len(data) - 40)
+    damaged.write_bytes(data[:place] + random.randbytes(40) + data[place + 40 :])
+    for each in (path, cut, damaged):
+        for window in (1 << 26, len(data) // 5):
+            objects, columns = as_read(each, window)
+            assert columns == objects
+
+
+def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def counted(capture: Capture, place: int) -> Iterator[object]:
+        read.append(capture.path)
+        return packets_by_columns(capture, place)
+
+    monkeypatch.setattr(road_packets, "segments", counted)
+    found = []
+    for large in (False, True):
+        monkeypatch.setattr(captures, "by_columns", lambda size, large=large, **options: large)
+        found.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
+    assert found[0] == found[1]
+    assert read == [str(KAFKA)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, open_capture, piped_capture, segments
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
@@ -20,6 +20,7 @@ from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
 from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
+from wirekit.pipeline.roads import by_columns
 from wirekit.registry import registry
 from wirekit.storage import is_remote, local
 
@@ -117,6 +118,15 @@ def open_named(name: str) -> Capture:
     return open_capture(STANDARD_INPUT_FILE if name == STANDARD_INPUT else name, name=name)
 
 
+def _read(capture: Capture, number: int) -> Iterator[Segment | Skipped | Damaged]:
+    """The TCP segments of a file of a capture, by columns where that is faster; what else is in it as it comes."""
+    if not capture.piped and by_columns(capture.size, compiles=False):
+        from wirekit.road import packets
+
+        return packets.segments(capture, number)
+    return segments(capture, number)
+
+
 class FollowedCapture:
     """The items of one capture, connection by connection.
 
@@ -155,7 +165,7 @@ class FollowedCapture:
                 yield from self._of_file(capture, number)
 
     def _of_file(self, capture: Capture, number: int) -> Iterator[Segment]:
-        for each in segments(capture, number):
+        for each in _read(capture, number):
             if isinstance(each, Segment):
                 yield each
             elif isinstance(each, Damaged):

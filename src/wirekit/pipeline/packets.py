@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 
 import pyarrow as pa
 
-from wirekit.compiler.cache import interpreter_is_compiled
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.packet_rows import capture_rows
+from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.rows import Rows
 from wirekit.tables.columns import PACKETS
-
-LEAST_FOR_COLUMNS = 16 << 20
-"""Bytes of a capture from which on it takes the road of columns by itself."""
-
-LEAST_COMPILED = 4 << 20
-"""The same on a machine that has compiled the interpreter of layouts already."""
-
-
-def by_columns(size: int, road: str = "auto") -> bool:
-    """Whether a capture of so many bytes takes the road of columns; a small one does not pay for its kernels."""
-    if road != "auto":
-        return road == "columns"
-    if size < LEAST_COMPILED or find_spec("numba") is None:
-        return False
-    return size >= LEAST_FOR_COLUMNS or interpreter_is_compiled()
 
 
 def packet_batches(

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
-from wirekit.pipeline.packets import by_columns, packet_batches
+from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches

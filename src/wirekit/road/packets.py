@@ -9,13 +9,16 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import records
-from wirekit.capture.files import Capture, Packet, Skipped, dissect
+from wirekit.capture.columns import WINDOW, records
+from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
+from wirekit.capture.files import segments as segments_by_objects
+from wirekit.capture.files.dissecting import endpoint
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
 PORT_BITS = 16
+AT_ONCE = 1 << 12
+"""Packets that are made objects together."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = [
@@ -70,8 +75,8 @@ class Endpoints:
         """An endpoint as segments have it."""
         port = number & (1 << PORT_BITS) - 1
         if number & _IPV6:
-            return f"[{ipaddress.IPv6Address(self._list[(number ^ _IPV6) >> PORT_BITS])}]:{port}"
-        return f"{ipaddress.IPv4Address(number >> PORT_BITS)}:{port}"
+            return endpoint(self._list[(number ^ _IPV6) >> PORT_BITS], port)
+        return endpoint((number >> PORT_BITS).to_bytes(4, "big"), port)
 
     def _number(self, address: bytes) -> int:
         if address not in self._known:
@@ -123,6 +128,62 @@ def read_packets(capture: Capture) -> Packets | None:
             return None
         parts.append(reader.segments(batch))
     return None if any(each.num_rows for each in errors) else joined(parts)
+
+
+def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator[Segment | Skipped | Damaged]:
+    """What ``wirekit.capture.files.segments`` gives of an open file, which is no pipe, in the same order.
+
+    From the first window on in which anything is damaged or cut, it is read as objects.
+
+    Args:
+        capture: the file.
+        place: its place among the files of the capture.
+        window: bytes of the file that are scanned at once.
+    """
+    errors: list[pa.RecordBatch] = [NO_ERRORS]
+    reader, following = PacketReader(capture, place, Endpoints()), 0
+    for batch in records(capture.view(), capture.limits, errors, window):
+        if any(each.num_rows for each in errors) or batch["time"].null_count:
+            break
+        found = reader.segments(batch)
+        capture.skipped.update(each.reason for _, each in found.skipped)
+        others: Iterator[Segment | Skipped] = (each for _, each in found.skipped)
+        yield from merge(_as_objects(found), others, key=_offset)
+        if batch.num_rows:
+            following = batch["@offset"][-1].as_py() + 1
+    else:
+        if not any(each.num_rows for each in errors):
+            return
+    yield from segments_by_objects(capture, place, start=following)
+
+
+def _offset(found: Segment | Skipped) -> int:
+    return found.offset
+
+
+def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
+    """Segments as objects; some thousands of them are there at once."""
+    text, data = packets.endpoints.text, packets.data
+    names = (
+        "time",
+        "source",
+        "target",
+        "sequence",
+        "acknowledgment",
+        "flags",
+        "begin",
+        "size",
+        "position",
+        "file",
+        "length",
+    )
+    columns = [getattr(packets, name) for name in names]
+    for start in range(0, packets.time.size, AT_ONCE):
+        rows = zip(*(column[start : start + AT_ONCE].tolist() for column in columns), strict=True)
+        for time, source, target, sequence, acknowledgment, flags, begin, size, position, file, length in rows:
+            payload = bytes(data[begin : begin + size])
+            ends = text(source), text(target)
+            yield Segment(time, *ends, sequence, acknowledgment, flags, payload, position, file, length)
 
 
 class PacketReader:

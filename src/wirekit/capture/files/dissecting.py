@@ -71,8 +71,8 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
     flags = layer.flags
     return Segment(
         packet.time_us,
-        _address(network.source, layer.source_port),
-        _address(network.destination, layer.destination_port),
+        endpoint(network.source, layer.source_port),
+        endpoint(network.destination, layer.destination_port),
         layer.sequence_number,
         layer.acknowledgment_number,
         FIN * flags.fin | SYN * flags.syn | RST * flags.rst | PSH * flags.psh | ACK * flags.ack,
@@ -94,7 +94,8 @@ def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
 
 
 @lru_cache(maxsize=1 << 16)
-def _address(address: bytes, port: int) -> str:
+def endpoint(address: bytes, port: int) -> str:
+    """An address of IPv4 or IPv6 with its port, as segments have it."""
     if len(address) == 4:
         return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
     return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"

@@ -60,6 +60,11 @@ class Capture:
         """Bytes of the capture, decompressed; of a pipe that has not ended, more than any capture has."""
         return self._content.size
 
+    @property
+    def piped(self) -> bool:
+        """Whether it is read as it comes, once and in order."""
+        return isinstance(self._content, PipedContent)
+
     def __enter__(self) -> Capture:
         return self
 

@@ -36,7 +36,7 @@ UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)  #
 
 
 class Params(dict[str, Any]):
-    """What the caller says about the bytes; asking for what was not said gives None."""
+    """The context given by the caller; a name that was not given is None."""
 
     __slots__ = ()
 
@@ -48,17 +48,17 @@ _NO_PARAMS = Params()
 
 
 class Decoded:
-    """What decoding one value gave.
+    """The result of decoding one value.
 
     Attributes:
         schema: the key.
-        data: the bytes that were given.
-        offset: absolute offset of their first byte; all other offsets are absolute too.
-        value: the value; as far as it was decoded when there is an error.
+        data: the input.
+        offset: absolute offset of its first byte; all other offsets are absolute too.
+        value: the value; after an error, the fields decoded before it.
         gaps: bytes inside the value that no field explains.
         error: Short, Wrong or Limit, or None.
-        consumed: bytes that the value took.
-        context: what the caller said about the bytes.
+        consumed: size of the value in bytes.
+        context: the context given by the caller.
     """
 
     __slots__ = (
@@ -98,10 +98,10 @@ class Decoded:
 
     @property
     def spans(self) -> list[Span]:
-        """The bytes of every field (docs/spans.md); made when first asked for, by decoding once more.
+        """The bytes of every field (docs/spans.md); computed at first access by decoding again.
 
         Raises:
-            Limit: for more spans than ``Limits.memory`` has room for beside the value, which is there all the same.
+            Limit: spans and value together exceed ``Limits.memory``; the value remains available.
         """
         if self._spans is None:
             again = self.schema, self.data, self.offset, self.context, self.limits
@@ -114,7 +114,7 @@ class Decoded:
 
     @property
     def checks(self) -> list[Check]:
-        """Verdicts on checksums, lengths, constants, in the order in which they were reached."""
+        """Verdicts on checksums, lengths and constants, in the order of decoding."""
         if self._checks is None:
             self._checks = self._state.verdicts(self.offset, self.data) if self._state is not None else []
         return self._checks
@@ -126,13 +126,13 @@ class Decoded:
 
     @property
     def clean(self) -> bool:
-        """No error, no bytes unexplained, no check failed."""
+        """Whether there is no error, no unexplained byte, and no failed check."""
         if self._state is not None:
             return self._state.clean  # generated code gives up on everything else
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
     def to_json(self, *, spans: bool = False) -> dict[str, Any]:
-        """The line that ``wirekit decode --output json`` prints, with ``--spans``; ``wirekit encode`` takes it back."""
+        """The line of ``wirekit decode --output json``, with ``--spans`` if ``spans``; ``wirekit encode`` reads it."""
         line: dict[str, Any] = {
             "schema": self.schema,
             "offset": self.offset,
@@ -166,7 +166,7 @@ class Decoded:
             console.print(printable(str(self.error)), style="red", markup=False, soft_wrap=True)
 
     def _repr_html_(self) -> str:
-        """The tree for a notebook; all that came from the wire is escaped."""
+        """The tree as HTML for a notebook; text from the wire is escaped."""
         from wirekit.display.render import html
 
         return html(self)
@@ -277,16 +277,16 @@ def decode(
     """Decodes one value at the start of ``data``.
 
     Args:
-        data: the bytes; what follows the value is left alone (see ``consumed``).
-        key: a schema key, or a protocol's name for the first frame of its stream. Bytes and key may change places.
-        context: what the bytes do not say themselves, for example ``{"api": "fetch", "version": 2}``.
-        limits: what the bytes may ask for; by default the protocol's.
+        data: the bytes; bytes after the value are ignored (see ``consumed``).
+        key: a schema key, or a protocol's name for the first frame of its stream. Data and key may be swapped.
+        context: facts that the bytes lack, for example ``{"api": "fetch", "version": 2}``.
+        limits: bounds on size, depth and memory; by default the protocol's.
         strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
         offset: absolute offset of ``data[0]``, for reports.
-        engine: ``rows``, ``trace`` (which gives ``spans`` at once) or ``reference``; by default rows or reference,
-            which makes no difference but speed.
-        decrypt: takes cipher text and what the message says about it (for Pulsar its metadata), gives the plain bytes,
-            or None where it has no key.
+        engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
+            whichever is faster. The results are equal.
+        decrypt: a function of the cipher text and the message's facts about it (for Pulsar its metadata); it returns
+            the plain bytes, or None without a key.
 
     Raises:
         Misuse: for a key or engine that does not exist.
@@ -495,15 +495,15 @@ def frames(
     limits: Limits | None = None,
     decrypt: Decrypt | None = None,
 ) -> Iterator[Decoded]:
-    """The frames in a byte string, one after the other, each with its absolute offset.
+    """The consecutive frames in a byte string, each with its absolute offset.
 
-    A header that a proxy puts in front of the stream is the first, under its own key (``net.proxy_v1``). A frame whose
-    length makes no sense, or that the end of the data cuts, is the last one and has an error. For a key
-    whose layout has no length of its own, one value after the other.
+    A proxy's header before the stream comes first, under its own key (``net.proxy_v1``). A frame with an invalid
+    length, or cut by the end of the data, is the last one and has an error. For a key whose layout has no length of
+    its own, the result is one value after the other.
 
     Args:
         name: a protocol's name, or a key.
-        data: the bytes. Name and bytes may change places.
+        data: the bytes. Name and data may be swapped.
         context, limits, decrypt: as for ``decode``.
 
     Raises:
@@ -589,16 +589,16 @@ def encode(
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
-        value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written as it stands.
+        value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written unchanged.
         context: as for ``decode``.
-        strict: build nothing that ``decode`` refuses when it is strict: values that peers refuse
-            (``wirekit.wire.Refused``), numbers of ``$keep`` that are wrong, bytes that no field explains.
-        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
+        strict: refuse a value whose bytes ``decode`` refuses with ``strict``: values that peers refuse
+            (``wirekit.wire.Refused``), wrong numbers in ``$keep``, bytes that no field explains.
+        engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.
 
     Raises:
-        Wrong: when the value does not fit the layout; the path says where.
+        Wrong: the value does not fit the layout; the path names the field.
         Short, Limit: only with ``strict``.
-        Misuse: for a key, an engine or a field that does not exist, and a value that is nested too deep.
+        Misuse: an unknown key, engine or field, or a value that is nested too deeply.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
@@ -611,7 +611,7 @@ def encode(
 
 
 def _built_key(key: str) -> str:
-    """A schema key; of a protocol's name that of a frame of its client stream."""
+    """The schema key; for a protocol's name, the key of its client's frames."""
     return key if "." in key else registry.protocol(key).stream("client")
 
 
@@ -623,7 +623,7 @@ def encoded(
     limits: Limits | None = None,
     engine: str | None = None,
 ) -> tuple[bytes, str]:
-    """What ``encode`` gives, and the engine that built it: ``rows`` or ``reference``."""
+    """The result of ``encode``, and the engine that built it: ``rows`` or ``reference``."""
     key = _built_key(key)
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
@@ -699,7 +699,7 @@ def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
 
 
 def _unfit(key: str, path: str, error: Exception) -> Misfit:
-    """The error for a value of which Python only says that it cannot be handled."""
+    """Wraps a Python error from building, with its path."""
     misfit = Misfit(str(error) if isinstance(error, Misuse) else f"a value that does not fit the layout ({error})")
     misfit.protocol, misfit.path = key, path
     return misfit
@@ -721,16 +721,18 @@ def _rows_built(
 
 
 def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, engine: str | None = None) -> Any:
-    """The value for its JSON form: the inverse of ``to_json``, which needs the layout to tell bytes from text.
+    """Converts the JSON form of a value to the value: the inverse of ``to_json``.
+
+    The layout is needed to tell bytes from text.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
-        obj: the JSON form; it may hold values, bytes for example, as they are.
+        obj: the JSON form; it may also contain Python values such as bytes.
         context: as for ``decode``.
-        engine: ``rows`` or ``reference``; by default chosen, which makes no difference but speed.
+        engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.
 
     Raises:
-        Misuse: for fields that the layout does not have, bytes that are not hex, what is nested too deep.
+        Misuse: a field that the layout lacks, bytes that are not hex, or a value that is nested too deeply.
     """
     key = _built_key(key)
     generated = _is_generated(engine, key, _loaded_times, ENCODERS)

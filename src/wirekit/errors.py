@@ -1,11 +1,10 @@
 """Every error that wirekit raises on purpose.
 
-Three things can be wrong with bytes, and each is its own class: there are too few of them (``Short``), they say
-something that the format does not allow (``Wrong``), or they ask for more than a limit grants (``Limit``). Each knows
-the protocol, the path of the field with array indexes, and the absolute byte offset. ``Misuse`` is the caller's fault
-and says what to pass instead; it has no offset because no byte is to blame.
+Malformed bytes cause one of three errors: too few bytes (``Short``), a value that the format does not allow
+(``Wrong``), or an excess of a limit (``Limit``). Each has the protocol, the path of the field with array indexes, and
+the absolute byte offset. ``Misuse`` is a fault of the caller; it says what to pass instead and has no offset.
 
-Each class is also the builtin that a reader would expect (``EOFError`` or ``ValueError``).
+Each class is also a builtin exception (``EOFError`` or ``ValueError``).
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class WirekitError(Exception):
-    """Base of all errors raised by wirekit."""
+    """Base class of all errors that wirekit raises."""
 
 
 class Misuse(WirekitError, ValueError):
-    """The caller passed something that makes no sense; the text says what to pass instead."""
+    """The caller passed an invalid argument; the text says what to pass instead."""
 
 
 LARGEST_PRINTED = 256
@@ -77,13 +76,13 @@ class WireError(WirekitError):
     """Bytes (or a value to build) do not fit the layout.
 
     Attributes:
-        protocol: the schema key that was being read, for example ``kafka.message_set``; empty when not known.
+        protocol: the schema key that was being read, for example ``kafka.message_set``; empty if unknown.
         path: the field, with array indexes, for example ``record_set.messages[3].message.key``.
-        offset: absolute byte offset in ``source``, or None when a value was being built.
+        offset: absolute byte offset in ``source``, or None for an error of building.
         source: 0 for the input itself; 1, 2, … for the n-th piece of decompressed data inside it.
-        partial: the value as far as it was decoded before the error.
-        hint: what the bytes may be instead, in words, or "".
-        bounded: how many fitting lengths enclosed the error; tells a cut tail from damage.
+        partial: the fields decoded before the error.
+        hint: a suggestion what the bytes may be instead, or "".
+        bounded: number of valid lengths around the error; tells a cut tail from damage.
     """
 
     kind: ClassVar[str] = "wire"
@@ -107,7 +106,7 @@ class WireError(WirekitError):
 
     @property
     def reason(self) -> str:
-        """What is wrong, without where."""
+        """The problem, without the place."""
         return "does not fit the layout"
 
     def __str__(self) -> str:
@@ -130,8 +129,8 @@ class Short(WireError, EOFError):
     """The bytes end, or their enclosing length ends, before the field does.
 
     Attributes:
-        needed: bytes that the field takes.
-        available: bytes that were left before the nearest enclosing limit.
+        needed: bytes that the field needs.
+        available: bytes left before the nearest enclosing limit.
     """
 
     kind = "short"
@@ -147,11 +146,11 @@ class Short(WireError, EOFError):
 
 
 class Wrong(WireError, ValueError):
-    """The bytes are there but say something that the format does not allow.
+    """The bytes have a value that the format does not allow.
 
     Attributes:
-        expected: what would have been right, in words or as a value.
-        actual: what was found.
+        expected: the correct value, or a description of it.
+        actual: the value in the bytes.
     """
 
     kind = "wrong"
@@ -167,12 +166,12 @@ class Wrong(WireError, ValueError):
 
 
 class Limit(WireError, ValueError):
-    """The bytes ask for more than a limit of ``wirekit.Limits`` grants, or for deeper messages than protobuf allows.
+    """The bytes exceed a limit of ``wirekit.Limits``, or the nesting depth that protobuf allows.
 
     Attributes:
-        limit: the name of the limit, for example ``decompressed_size``; ``messages`` for protobuf ones.
+        limit: the name of the limit, for example ``decompressed_size``; ``messages`` for protobuf nesting.
         allowed: its value.
-        actual: what was asked for.
+        actual: the value that exceeds it.
     """
 
     kind = "limit"
@@ -193,8 +192,8 @@ class Damaged(NamedTuple):
 
     Attributes:
         offset: absolute offset of its first byte.
-        length: bytes; 0 where a length is wrong and nothing is lost by it.
-        error: what is wrong, and where.
+        length: number of bytes; 0 for a wrong length that loses no bytes.
+        error: the problem and its place.
     """
 
     offset: int

@@ -1,8 +1,8 @@
-"""Assertions for the tests of an own codec: it round-trips, never crashes, and agrees with wirekit (docs/fuzzing.md).
+"""Assertions for testing your own codec: it round-trips, never crashes, and agrees with wirekit (docs/fuzzing.md).
 
-They work with any test runner, in the process of the test; ``wirekit fuzz`` runs targets that may take it down. Inputs
-are the same at every run. The profile says how many: ``quick``, or ``exhaustive`` if ``WIREKIT_PROFILE`` in the
-environment says so.
+They work with any test runner and run in the process of the test; use ``wirekit fuzz`` for targets that may crash it.
+Inputs are the same in every run. The environment variable ``WIREKIT_PROFILE`` sets their number: ``quick`` (the
+default) or ``exhaustive``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from wirekit.strategies.layout import full_key
 from wirekit.values import json_text
 
 PROFILES = {"quick": 300, "exhaustive": 100_000}
-"""Inputs by profile."""
+"""Number of inputs by profile."""
 PROFILE = "WIREKIT_PROFILE"
 REFUSALS = (ValueError, EOFError)
-"""Exceptions by which a decoder refuses an input, unless a test says otherwise."""
+"""Exceptions by which a decoder refuses an input, by default."""
 
 Decode = Callable[[bytes], Any]
 Exceptions = tuple[type[BaseException], ...]
@@ -45,17 +45,17 @@ def roundtrip(
     seed: int = 0,
     context: Mapping[str, Any] | None = None,
 ) -> None:
-    """Asserts that a codec decodes sound frames of a layout and encodes what it made of them to the same bytes.
+    """Asserts that a codec decodes valid frames of a layout and encodes the values to the same bytes.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         decode, encode: the codec.
-        count: inputs; by default the profile's.
-        seed: another number gives other inputs.
+        count: number of inputs; by default the profile's.
+        seed: selects the inputs.
         context: as for ``wirekit.decode``.
 
     Raises:
-        AssertionError: with the bytes that did not come out the same.
+        AssertionError: with the bytes that were not reproduced.
 
     >>> import wirekit
     >>> key = "kafka.heartbeat.request.v0"
@@ -65,7 +65,7 @@ def roundtrip(
     for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
         written = encode(decode(data))
         if written != data:
-            raise AssertionError(f"{full}: {data.hex()} comes out as {bytes(written).hex()}")
+            raise AssertionError(f"{full}: {data.hex()} is rebuilt as {bytes(written).hex()}")
 
 
 def never_crashes(
@@ -78,7 +78,7 @@ def never_crashes(
     context: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Asserts that a decoder takes sound and damaged bytes of a layout with a value or one of the allowed exceptions.
+    """Asserts that a decoder answers valid and damaged bytes with a value or one of the allowed exceptions.
 
     Args:
         key, count, seed, context: as for ``roundtrip``.
@@ -87,7 +87,7 @@ def never_crashes(
         kinds: kinds of damage (``wirekit.strategies.KINDS``); by default all.
 
     Raises:
-        AssertionError: with the kind of damage, its field, and the smallest bytes that show it.
+        AssertionError: with the kind of damage, its field, and the smallest bytes that cause the failure.
 
     >>> never_crashes("kafka.sasl_token", lambda data: data[3])
     Traceback (most recent call last):
@@ -109,13 +109,13 @@ def agrees_with(
     context: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Asserts that a decoder reads what wirekit reads: no sound value refused, no damaged one accepted, no other field.
+    """Asserts that a decoder accepts and refuses the same bytes as wirekit, and reads the same values.
 
-    Fields that the decoder leaves out are not compared. Bytes with a failed check may be taken either way.
+    Fields that the decoder omits are not compared. Bytes with a failed check may be accepted or refused.
 
     Args:
-        key, decode, allowed, count, seed, context, kinds: as for ``never_crashes``. A value is a mapping with names of
-            the layout, or an object with such attributes; bytes may be hex, symbols names or numbers.
+        key, decode, allowed, count, seed, context, kinds: as for ``never_crashes``. A value is a mapping with the
+            names of the layout, or an object with such attributes; bytes may be hex, symbols may be names or numbers.
 
     Raises:
         AssertionError: as ``never_crashes``, and for values that differ.
@@ -136,7 +136,7 @@ def export_vectors(
     seed: int = 0,
     context: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes golden vectors: lines of JSON with bytes, verdict and value, for any language (docs/fuzzing.md)."""
+    """Writes golden vectors for any language: lines of JSON with bytes, verdict and value (docs/fuzzing.md)."""
     inputs = Inputs(key, seed, context=context)
     with open(path, "w", encoding="utf-8") as file:
         for index in range(count):
@@ -147,13 +147,13 @@ def export_vectors(
 
 
 def check_vectors(path: str | os.PathLike[str], decode: Decode, *, allowed: Exceptions = REFUSALS) -> int:
-    """Asserts that a decoder agrees with golden vectors; gives how many there were.
+    """Asserts that a decoder agrees with golden vectors, and returns their number.
 
-    What the lines say counts, not what this version of wirekit makes of the bytes.
+    The vectors decide, not the behaviour of this version of wirekit.
 
     Raises:
-        AssertionError: as ``agrees_with``; the bytes are those of the vector.
-        Misuse: for a line that is no vector.
+        AssertionError: as ``agrees_with``, with the bytes of the vector.
+        Misuse: a line that is not a vector.
     """
     number = 0
     for number, case in enumerate(_vectors(Path(path)), 1):
@@ -173,7 +173,7 @@ def _vectors(path: Path) -> Iterator[Case]:
                 case = Case.from_json(line, bytes.fromhex(line["hex"]))
                 expected = Expectation(line["verdict"], line.get("says", ""), line.get("source", ""), line.get("value"))
             except (ValueError, TypeError, KeyError) as error:
-                raise Misuse(f"{path}: line {number} is no vector: {error}") from None
+                raise Misuse(f"{path}: line {number} is not a vector: {error}") from None
             case.__dict__["expectation"] = expected  # instead of what would be computed
             yield case
 
@@ -181,7 +181,7 @@ def _vectors(path: Path) -> Iterator[Case]:
 def _count(count: int | None) -> int:
     profile = os.environ.get(PROFILE, "quick")
     if profile not in PROFILES:
-        raise Misuse(f"{PROFILE} is {' or '.join(PROFILES)}, not {profile!r}")
+        raise Misuse(f"{PROFILE} must be {' or '.join(PROFILES)}, not {profile!r}")
     return PROFILES[profile] if count is None else count
 
 

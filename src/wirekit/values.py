@@ -1,16 +1,17 @@
-"""The values that decoding gives and encoding takes, and their one JSON mapping.
+"""The values that decoding returns and encoding accepts, and their JSON mapping.
 
 A value is plain: int, float, str, bytes, bool, None, list, ``Symbol`` (an int that knows its name) and ``Record``
-(named fields with attribute access). Nothing here knows a layout; ``from_json`` does, and lives with the registry.
+(named fields with attribute access). This module is independent of layouts; ``from_json``, which needs them, is in
+``engine``.
 
 JSON mapping, both ways: bytes are lower-case hex, a symbol is ``{"value": 3, "symbol": "LZ4"}`` (a bare number is
-accepted on input), a record is an object, integers of any size are JSON integers. What a plain value would lose is kept
-beside the fields of a record in ``extra`` and appears under names that start with ``$``:
+accepted on input), a record is an object, integers of any size are JSON integers. Details that a plain value lacks are
+stored in the ``extra`` of a record and appear under names that start with ``$``:
 
-``$keep``      names of lengths and checks to write as they stand instead of computing them
-``$trailing``  {path: hex} bytes left over inside a length, that no field explains
+``$keep``      names of lengths and checks to write unchanged instead of computing them
+``$trailing``  {path: hex} bytes left over inside a length, which no field explains
 ``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7), the bytes of a NaN
-``$bytes``     hex of a protobuf message that does not come out the same when written canonically
+``$bytes``     hex of a protobuf message in non-canonical form
 ``$unknown``   protobuf fields that the descriptor does not know
 """
 
@@ -40,7 +41,7 @@ class SymbolTable:
     """Names and descriptions of the values of one integer field.
 
     Args:
-        name: what the values are, for example ``compression_codec``.
+        name: the name of the enumeration, for example ``compression_codec``.
         entries: {value: symbol} or {value: (symbol, description)}.
 
     >>> codecs = SymbolTable("codec", {0: "NONE", 3: ("LZ4", "LZ4 frame")})
@@ -63,7 +64,7 @@ class SymbolTable:
             self._by_name.setdefault(symbol, member)
 
     def __call__(self, value: int) -> Symbol:
-        """The member for a value; a value without a name becomes a symbol whose ``symbol`` is None."""
+        """The member for a value; for a value without a name, a symbol whose ``symbol`` is None."""
         member = self._by_value.get(value)
         return Symbol(value, None, "") if member is None else member
 
@@ -88,7 +89,7 @@ class SymbolTable:
 
 
 class Symbol(int):
-    """An integer of an enumeration, with its name and description where the table has them."""
+    """An integer of an enumeration, with its name and description if the table has them."""
 
     symbol: str | None = None
     description: str = ""
@@ -136,13 +137,13 @@ class _RecordType(type):
 class Record(metaclass=_RecordType):
     """Named fields of one structure, in wire order, with attribute and item access.
 
-    Subclasses are made by ``record_type``; a field that was not reached (the bytes ended before it) is not set and
-    raises AttributeError; in a sparse record it is None. Two records are equal when their set fields and extras are
-    equal, whatever their type is called. A mapping with the same content is equal as well. A field may be called as a
-    method is: then the record has the field's value by that name, and ``Record.keep(record, "crc")`` calls the method.
+    ``record_type`` creates the subclasses. A field that decoding did not reach is not set and raises AttributeError; in
+    a sparse record it is None. Two records are equal if their set fields and extras are equal, whatever the names of
+    their types; a mapping with the same content is equal too. A field may have the name of a method: the attribute is
+    then the field, and ``Record.keep(record, "crc")`` calls the method.
 
-    Length, iteration, ``dict(record)`` and ``**record`` are those of a mapping of the fields that are set, of a sparse
-    record those of all fields. A record is true even without fields: it is there, unlike None.
+    Length, iteration, ``dict(record)`` and ``**record`` treat a record as a mapping of its set fields, a sparse record
+    as a mapping of all fields. A record is true even if it is empty. ``to_json`` converts it for ``json.dumps``.
 
     >>> Point = record_type("Point", ("x", "y"))
     >>> p = Point(x=1, y=2)
@@ -172,7 +173,7 @@ class Record(metaclass=_RecordType):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the fields cannot say (see the module header); empty for nearly every record."""
+        """Details that the fields lack (see the module header); empty for most records."""
         return self._beside()
 
     def _beside(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ class Record(metaclass=_RecordType):
         return self._extra
 
     def keep(self, *names: str) -> None:
-        """Have these lengths or checks written as they stand when the record is encoded, not computed."""
+        """Makes ``encode`` write these lengths or checks unchanged instead of computing them."""
         for name in names:
             if name not in self._fields:
                 raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields) or 'none'}")
@@ -198,7 +199,7 @@ class Record(metaclass=_RecordType):
                 continue
 
     def _shown(self) -> Iterator[tuple[str, Any]]:
-        """The pairs that are worth showing: of a sparse record only those that are present."""
+        """The pairs to display: for a sparse record, only the present ones."""
         for name, value in self._pairs():
             if not (self._sparse and (value is None or value == [])):
                 yield name, value
@@ -225,7 +226,7 @@ class Record(metaclass=_RecordType):
         return True
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The field's value, or the default when it is not set or does not exist."""
+        """The field's value, or the default if it is not set or does not exist."""
         return getattr(self, name, default) if name in self._fields else default
 
     _get = get  # safe when a field is called so
@@ -316,12 +317,12 @@ class Check:
         path: the checked field.
         kind: ``crc32``, ``crc32c``, ``length``, ``constant``, ``decompression``, ``utf-8``, ``required``,
             ``count``, ``acceptance`` (peers refuse the value).
-        stored: what the bytes say (None when they cannot say it as a number).
-        computed: what they should say.
+        stored: the value in the bytes (None if it is not a number).
+        computed: the correct value.
         status: ``ok``, ``bad`` or ``absent``.
         offset: absolute byte offset of the field in ``source``.
         source: 0 for the input, n for the n-th piece of decompressed data.
-        note: in words, where stored and computed do not tell it.
+        note: an explanation, if stored and computed are not enough.
     """
 
     path: str
@@ -373,10 +374,10 @@ class Span(NamedTuple):
     Attributes:
         path: the field; ``key.$length`` is the length in front of ``key``.
         start: absolute offset of the first byte.
-        end: absolute offset behind the last byte.
+        end: absolute offset after the last byte.
         source: 0 for the input, n for the n-th piece of decompressed data.
-        bit_start: of a bit field the first bit, counted from the least significant.
-        bit_length: of a bit field its bits.
+        bit_start: first bit of a bit field, counted from the least significant.
+        bit_length: number of bits of a bit field.
         kind: ``record``, ``list`` and ``bits`` hold others; all other kinds are leaves, which tile the bytes.
     """
 
@@ -488,7 +489,7 @@ def to_json(value: Any) -> Any:
     """A decoded value as plain JSON data (see the module header for the mapping).
 
     Raises:
-        Misuse: for an object that decoding never gives.
+        Misuse: an object that decoding never returns.
 
     >>> to_json([1, b"\\x0a", Symbol(3, "LZ4"), None])
     [1, '0a', {'value': 3, 'symbol': 'LZ4'}, None]

@@ -101,7 +101,7 @@ def test_failfast_raises_the_first_error() -> None:
         decoded("kafka.message", MESSAGE, MESSAGE[:9], mode="FAILFAST")
     with pytest.raises(Misuse, match=r"kafka\.message: row 1: magic: "):
         encoded("kafka.message", [{"magic": 0}, {"magic": 7}, None], "FAILFAST")
-    with pytest.raises(Misuse, match="mode is PERMISSIVE or FAILFAST, not 'DROPMALFORMED'"):
+    with pytest.raises(Misuse, match="mode must be PERMISSIVE or FAILFAST, not 'DROPMALFORMED'"):
         functions.decode("column", "kafka.message", mode="DROPMALFORMED")
 
 

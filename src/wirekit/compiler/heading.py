@@ -1,8 +1,8 @@
 """A byte pattern for the beginning of a layout's frames, which lets a search skip impossible positions.
 
-From the IR come the numbers at fixed offsets that can be told wrong by themselves: a length that is too small for what
-it covers or larger than the limit, a constant, a number that must have a name. The pattern is a regular expression and
-runs over megabytes at once. It may match where no frame is; it matches wherever one is that decodes cleanly.
+From the IR come the first numbers, varints too, that can be told wrong by themselves: a length that is too small for
+what it covers or larger than the limit, a constant, a number that must have a name. The pattern is a regular expression
+and runs over megabytes at once. It may match where no frame is; it matches wherever one is that decodes cleanly.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def heading(key: str, most: int) -> Heading:
     if most not in known:
         layout = referred(key).layout
         numbers = list(_numbers(layout, most))
-        size = sum(number.size for number, _ in numbers)
+        size = sum(number.groups or number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
         known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), most)
     return known[most]
@@ -136,11 +136,15 @@ def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | Non
             if not _is_fixed(member.node):
                 return
             continue
-        numbers = fixed(member.node)
+        numbers = fixed(member.node) or _varint(member.node)
         for number in numbers:
             yield number, measured if measured is not None else _allowed(member.node, number)
         if not numbers:
             return
+
+
+def _varint(node: ir.Node) -> list[ir.Number]:
+    return [node] if isinstance(node, ir.Number) and node.groups else []
 
 
 def _is_fixed(node: ir.Structure) -> bool:
@@ -172,7 +176,14 @@ def _allowed(node: ir.Node, number: ir.Number) -> Ranges | None:
 
 
 def _expression(number: ir.Number, allowed: Ranges | None) -> bytes:
-    """A regular expression for the bytes of a number in one of some ranges, given without sign."""
+    """A regular expression for the bytes of a number in one of some ranges, given without sign.
+
+    Of a varint without sign only one byte alone is compared: more bytes may stand for any number, with zeros in front.
+    """
+    if number.groups:
+        low, high = allowed[0] if allowed is not None and not number.signed else ANY
+        one = _class(min(max(low, 0), 0x80), min(high, 0x7F)) if low <= min(high, 0x7F) else b"(?!)"
+        return b"(?:%s|[\\x80-\\xff]{1,%d}[\\x00-\\x7f])" % (one, max(number.groups - 1, 1))
     if allowed is None:
         return b".{%d}" % number.size
     choices = []

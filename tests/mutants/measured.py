@@ -34,10 +34,11 @@ class Contexts:
 
 def main() -> int:
     output, source, *tests = sys.argv[1:]
-    measuring = coverage.Coverage(data_file=None, include=[f"{Path(source).resolve()}*"], config_file=False)
+    area = str(Path(source).resolve())
+    measuring = coverage.Coverage(data_file=None, include=[area, f"{area}/**"], config_file=False)
     contexts = Contexts(measuring)
     measuring.start()
-    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [contexts])
+    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--timeout", "0", *tests], [contexts])
     measuring.stop()
     data = measuring.get_data()
     lines = {str(Path(name).resolve()): data.contexts_by_lineno(name) for name in data.measured_files()}

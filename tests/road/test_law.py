@@ -100,6 +100,13 @@ def test_captures(path: Path) -> None:
     assert_same(path, windows=(1 << 26, path.stat().st_size // 3))
 
 
+def test_a_capture_without_packets(tmp_path: Path) -> None:
+    path = tmp_path / "empty.pcap"
+    write(path, [])
+    assert_same(path)
+    assert list(by_objects(path)[1].files) == [str(path)]
+
+
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
 def test_packets(ports: frozenset[int]) -> None:
     found = []

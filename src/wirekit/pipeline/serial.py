@@ -95,7 +95,10 @@ def captured_batches(
         from wirekit.road.tables import captured
 
         found = captured(files, job, summary, tables, progress)
-    return flow_batches(sorted_packets(files, road=job.road), job, summary, tables) if found is None else found
+    if found is not None:
+        return found
+    summary.file(files[0].name)  # counted without packets, too
+    return flow_batches(sorted_packets(files, road=job.road), job, summary, tables)
 
 
 def sorted_packets(

@@ -14,6 +14,7 @@ import wirekit
 from tests.strategies.laws import examples
 from wirekit.errors import Misuse
 from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, kinds, values
+from wirekit.strategies.choices import LONG
 
 KEYS = wirekit.registry.keys()
 REQUESTS = ["kafka.metadata.request.v0", "kafka.fetch.request.v2", "joyqueue.frame"]
@@ -44,6 +45,12 @@ def test_every_kind_of_damage_occurs(key: str) -> None:
     seen = Counter(mutation.name for mutation in islice(bulk_mutations(key), 5000))
     assert set(kinds(key)) <= set(seen)
     assert seen[EDITED] > 1000
+
+
+def test_some_values_are_longer_than_usual_buffers() -> None:
+    sizes = Counter(len(value["token"]) for value in islice(bulk_values("kafka.sasl_token"), 2000))
+    assert sizes.keys() >= set(LONG)
+    assert sum(sizes[size] for size in LONG) < 100
 
 
 def test_a_bomb_grows_beyond_what_a_limit_grants() -> None:

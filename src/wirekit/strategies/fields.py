@@ -7,7 +7,7 @@ from typing import Any
 from wirekit.codings import CodingError, read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.values import LENGTH, Names, Unknown
-from wirekit.strategies.choices import Rejected
+from wirekit.strategies.choices import LONG, Rejected
 from wirekit.strategies.domains import DECIMAL, LARGEST
 from wirekit.strategies.drawing import Drawing
 from wirekit.strategies.packing import pack, size_of
@@ -157,7 +157,7 @@ class Fields(Drawing):
         if self.full or (self.clean and not node.explained):
             self.full = True
             return empty
-        value = self._text_or_bytes(node, LARGEST)
+        value = self._text_or_bytes(node, 2 * max(LONG))
         if some and not value:
             value = "x" if node.text else b"x"
         if self.wants and self.at is not None:

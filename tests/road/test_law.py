@@ -20,6 +20,7 @@ pytest.importorskip("numba")
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
+from tests.fuzz.captures import packets_of
 from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
@@ -34,6 +35,7 @@ from wirekit.road.packets import read_packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
+from wirekit.strategies import Script, Turn
 from wirekit.tables.columns import FROM_INPUTS
 
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
@@ -105,6 +107,21 @@ def test_a_capture_without_packets(tmp_path: Path) -> None:
     write(path, [])
     assert_same(path)
     assert list(by_objects(path)[1].files) == [str(path)]
+
+
+def test_a_connection_whose_only_name_is_not_decoded_by_columns(tmp_path: Path) -> None:
+    """A hostile capture: the address in ADD_CONNECTION is not UTF-8, and a later request asks for the name."""
+    name = "07" + b"wirekit".hex()
+    frames = (
+        ("client", f"00000068cafebebe040200000001010000000000000000{name * 6}00{name}0777697280{'00' * 18}01"),
+        ("server", "0000002acafebebe040300000001ff0000000000000000000001610cc2a42d0bc2b2c29ec2bd22180000"),
+        ("client", f"0000002ecafebebe6b02000000671e0000000000000001000100007fff00{name}fdba6c1573e201d2"),
+    )
+    script = Script("joyqueue", tuple(Turn(side, bytes.fromhex(data), "", "") for side, data in frames))
+    path = tmp_path / "hostile.pcap"
+    write(path, packets_of(script, Random(1)))
+    assert_same(path)
+    assert by_objects(path)[1].total().calls
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])

@@ -428,7 +428,7 @@ class _Names:
 
     def column(self, frames: NDArray[Any], connections: NDArray[Any], keys: Values, column: str) -> Values:
         """What keys stand for when frames of connections come; null where nothing said so."""
-        if column not in self._columns:
+        if column not in self._columns or not self._known.size:
             return Values(pa.nulls(frames.size))
         array = self._key(keys)
         numbers = self._numbers(array)

@@ -1,0 +1,53 @@
+"""What speaks for a protocol, and for a side, in bytes that are not all sound."""
+
+from __future__ import annotations
+
+import pytest
+
+import wirekit
+from wirekit.conversation import Conversation, best_fit
+from wirekit.conversation.recognition import _frame_fits, _swapped
+from wirekit.registry import registry
+from wirekit.strategies import conversation
+
+MESSAGE = {"offset": 1, "message": {"magic": 0, "value": None}}
+TOPIC = {"topic": "", "data": [{"partition": 0, "record_set": {"messages": [MESSAGE]}}]}
+PRODUCE = wirekit.encode(
+    "kafka.produce.request.v0",
+    {"correlation_id": 1, "client_id": "", "body": {"acks": 1, "timeout": 1, "topic_data": [TOPIC]}},
+)
+CRC = slice(-14, -10)
+MEBIBYTE = 1 << 20
+
+
+@pytest.mark.parametrize("guess", [True, False])
+@pytest.mark.parametrize("swapped", [True, False])
+def test_who_asks_is_the_client_whatever_was_guessed(swapped: bool, guess: bool) -> None:
+    turns = conversation("joyqueue", seed=3, length=4).turns
+    client, server = (b"".join(turn.data for turn in turns if turn.side == side) for side in ("client", "server"))
+    sides = (server, client) if swapped else (client, server)
+    assert _swapped(registry.protocol("joyqueue"), *sides, guess) == swapped
+
+
+def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -> None:
+    assert len(PRODUCE) == 64
+    damaged = bytearray(PRODUCE)
+    damaged[CRC] = b"\1\2\3\4"
+    kafka = registry.protocol("kafka")
+    assert _frame_fits(kafka, "client", PRODUCE, True) == (True, False)
+    assert _frame_fits(kafka, "client", bytes(damaged), True) == (False, True)
+
+
+def test_the_best_fit_of_damaged_frames() -> None:
+    """A frame with a wrong checksum, one that is cut, and one with bytes that nothing explains."""
+    damaged = bytearray(PRODUCE)
+    damaged[CRC] = b"\1\2\3\4"
+    assert best_fit(bytes(damaged)) == best_fit(PRODUCE[:40]) == best_fit(PRODUCE + b"\1") == "kafka"
+    assert best_fit(b"GET / HTTP/1.1\r\n") == ""
+
+
+def test_what_may_be_spent_on_searching_is_bounded() -> None:
+    start = bytes.fromhex("00030d40000000050812920100")  # of a Pulsar frame of 200,000 bytes
+    following = Conversation("pulsar")
+    list(following.receive("client", start + bytes(100_000)))
+    assert following._directions["client"].credit == MEBIBYTE

@@ -55,10 +55,10 @@ DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)
 
-# Tests of a minute each: kernels with bounds checks, and the column functions on Spark Connect.
+# Tests of a minute each: kernels with bounds checks, the column functions on Spark Connect, and a stream that is restarted.
 test-long: setup
 	WIREKIT_LONG=1 $(BIN)/python -m pytest tests/compiler/test_columns.py tests/compiler/test_columns_build.py \
-	  tests/spark/test_connect.py -k 'bounds_checked or connect'
+	  tests/spark/test_connect.py tests/spark/test_stream.py -k 'bounds_checked or connect or restarted'
 
 # The suite on every interpreter from 3.11 to 3.14 that this machine has; those it lacks are named.
 PYTHONS := 3.11 3.12 3.13 3.14

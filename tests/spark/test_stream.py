@@ -153,6 +153,7 @@ def test_options_of_streams_are_refused_elsewhere(folder: Path) -> None:
         CaptureReader(source_schema(given), given)
 
 
+@pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
 @pytest.mark.spark
 def test_a_query_that_is_restarted_in_the_middle(folder: Path, tmp_path: Path, spark: SparkSession) -> None:
     """It dies after a micro-batch is written and before it is committed: the transaction's version keeps it out."""

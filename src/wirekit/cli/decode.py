@@ -115,7 +115,7 @@ def _decode(given: Input, schema: str | None, context: dict[str, Any], show: Sho
     """Shows the frames of a dump, of packets, of a conversation, or of several dumps one after the other."""
     if not given.dumps:
         return _decode_one(given, schema, context, show, strict)
-    protocol = schema is None or schema in registry.protocols()
+    protocol = schema is None or "." not in schema
     if given.sides and protocol:
         return _decode_turns(given.dumps, given.sides, schema, context, show, strict)
     payloads = [_payload(dump, number, schema, context) for number, dump in enumerate(given.dumps, 1)]
@@ -211,7 +211,7 @@ def _decode_packets(
     from wirekit.cli.packets import followed, joined
 
     segments = [payload.segment for payload in payloads if payload is not None]
-    follows = schema is None or schema in registry.protocols()
+    follows = schema is None or "." not in schema
     pieces = followed(segments, schema or "") if follows else joined(segments, str(schema), context)
     status = 0
     for number, payload in enumerate(payloads, 1):
@@ -246,7 +246,7 @@ def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show:
         if schema is None:
             return 1
         check_context(schema, context)
-        if schema not in registry.protocols() and (answers := _answers(data, schema)):
+        if "." in schema and (answers := _answers(data, schema)):
             return _print(_said(answers), show, strict)
     return _print(frames(schema, data, context=context), show, strict)
 

@@ -314,7 +314,7 @@ def test_read_streams_file_by_file(tmp_path: Path) -> None:
     (tmp_path / "b.pcap").write_bytes(b"no capture")
     reader = wirekit.read([path, tmp_path / "b.pcap"], "connections")
     assert reader.read_next_batch().num_rows == 1
-    with pytest.warns(RuntimeWarning, match=r"b\.pcap: .* expected a pcap"), pytest.raises(StopIteration):
+    with pytest.warns(RuntimeWarning, match=r"b\.pcap: expected a pcap"), pytest.raises(StopIteration):
         reader.read_next_batch()
 
 

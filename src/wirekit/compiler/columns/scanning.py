@@ -149,7 +149,7 @@ def scan(
     from wirekit.registry import registry
 
     if times not in TIMES:
-        raise Misuse(f"times is 'timestamp' or 'int', not {times!r}")
+        raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     if "." not in key:
         key = registry.protocol(key).stream("client")
     bounds = limits or registry[key].limits

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline, rotation
+from wirekit.cli import pipeline as command
 from wirekit.pipeline.inputs import Input, find_inputs
 from wirekit.pipeline.watch import Settling, settled
 
@@ -102,3 +105,25 @@ def test_captures_are_added_as_they_are_completed(tmp_path: Path) -> None:
     pipeline(tmp_path / "whole", folder)
     assert content(lake) == content(tmp_path / "whole")
     assert len(list((lake / "commits").iterdir())) == 2
+
+
+def test_the_pause_does_not_grow_with_the_time_that_adding_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds, pauses = 0.0, []
+
+    def spend(more: float, value: object) -> object:
+        nonlocal seconds
+        seconds += more
+        return value
+
+    def sleep(pause: float) -> None:
+        pauses.append(pause)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: seconds, sleep=sleep))
+    monkeypatch.setattr(command, "_report_added", lambda *_, **__: 0)
+    look: Any = lambda: spend(2, find_inputs([PULSAR]))  # noqa: E731
+    add: Any = lambda _: spend(1000, SimpleNamespace(manifest={"tables": {}}))  # noqa: E731
+    command._watch(look, add, str(tmp_path), 0, strict=False)
+    assert (seconds, pauses) == (1002, [command.PAUSE * 2])

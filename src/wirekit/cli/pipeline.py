@@ -186,6 +186,7 @@ def _watch(
         while True:
             began = time.monotonic()
             found, trouble = _looked(look, ended_by_errors=added is None)
+            pause = max(POLL_SECONDS, PAUSE * (time.monotonic() - began))
             if trouble not in ("", said):
                 say(trouble)
             said = trouble
@@ -198,7 +199,7 @@ def _watch(
                 rows = {name: table["rows"] for name, table in result.manifest["tables"].items()}
             if not trouble:
                 added = known
-            time.sleep(max(POLL_SECONDS, PAUSE * (time.monotonic() - began)))
+            time.sleep(pause)
     say("stopped")
     return status
 

@@ -16,15 +16,17 @@ import wirekit
 from wirekit.values import json_text
 
 HOSTILE = "a\x1b[31m\x9b31m\x85\x7f\u061c\u200e\u200f\u2028\u202a\u202e\u2066\u2069z"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}  # embeddings, overrides, isolates
 TOPICS = {"correlation_id": 1, "client_id": HOSTILE, "body": {"topics": [HOSTILE]}}
 
 
-def on_terminal(*arguments: str) -> str:
-    """What a command writes to a terminal."""
+def on_terminal(*arguments: str, width: int = 0) -> str:
+    """What a command writes to a terminal of so many columns, 0 for any."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "wirekit", *arguments]
-    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=os.environ | {"TERM": "dumb"}) as process:
+    environment = os.environ | {"TERM": "dumb"} | ({"COLUMNS": str(width), "TERM": "xterm"} if width else {})
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         pieces = []
         while True:
@@ -60,3 +62,9 @@ def test_json_means_the_same() -> None:
     assert json.loads(json_text(every)) == every
     assert not any(unicodedata.category(char) in ("Cc", "Cs") for char in json_text(every))
     assert not {unicodedata.bidirectional(char) for char in json_text(every)} & DIRECTIONS
+
+
+def test_a_wide_terminal_shows_the_whole_topic() -> None:
+    arguments = ("messages", "--no-pager", str(FIXTURES / "pcap" / "pulsar-batch.pcap"))
+    assert "persistent://public/default/t-batch " in on_terminal(*arguments, width=160)
+    assert "…nt://public/default/t-batch " in on_terminal(*arguments, width=80)

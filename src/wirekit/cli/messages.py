@@ -163,11 +163,15 @@ class _Json:
 class _Table:
     """Lines of fixed columns, printed as they come."""
 
-    WIDTHS = (28, 4, 20, 23, 7, 3)
+    TOPIC = 28
+    """Characters of a topic in a pipe or a narrow terminal; a wide one adds half of its columns beyond ``NARROW``."""
+    NARROW = 110
 
     def __init__(self) -> None:
         self.bad = 0
         self._console = console()
+        beyond = self._console.width - self.NARROW if self._console.is_terminal else 0
+        self._widths = (self.TOPIC + max(0, beyond) // 2, 4, 20, 23, 7, 3)
         self._headed = False
 
     def _heading(self) -> None:
@@ -180,7 +184,7 @@ class _Table:
         self.bad += message.check == "bad"
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
         cells = (
-            _end_of(printable(message.topic or "?"), self.WIDTHS[0]),
+            _end_of(printable(message.topic or "?"), self._widths[0]),
             "" if message.partition is None else str(message.partition),
             "" if message.offset is None else str(message.offset),
             _moment(message.timestamp),
@@ -196,7 +200,7 @@ class _Table:
             self(path, message)
 
     def _line(self, cells: tuple[str, ...], text: str, style: str) -> None:
-        parts = [cell[:width].ljust(width) for cell, width in zip(cells, self.WIDTHS, strict=True)]
+        parts = [cell[:width].ljust(width) for cell, width in zip(cells, self._widths, strict=True)]
         self._console.print(" ".join([*parts, text]), style=style or None, markup=False, soft_wrap=True)
 
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 import wirekit
 from tests.cli.test_literals import netty
 from wirekit.cli import group
+from wirekit.cli.decode import MOST_ANSWERS
 from wirekit.cli.input import Input, read_input
 from wirekit.errors import Misuse
 
@@ -150,3 +151,9 @@ def test_text_that_is_no_dump_is_told_of_once() -> None:
 
 def test_input_without_turns_has_no_sides() -> None:
     assert read_input(b"00 01") == Input(b"\0\1", "hex")
+
+
+def test_of_very_many_responses_no_context_is_sought() -> None:
+    for count in (MOST_ANSWERS, MOST_ANSWERS + 1):
+        result = decoded(RESPONSE * count, "--input", "raw")
+        assert ("decoded as kafka.response with" in result.stderr) == (count == MOST_ANSWERS)

@@ -20,7 +20,6 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.input import Input, read_input
-from wirekit.conversation import SIDES, Conversation, Event, Frame, Quarantined, Recognised, recognise
 from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.errors import Misuse
 from wirekit.registry import registry, variants
@@ -28,9 +27,11 @@ from wirekit.values import Check
 
 if TYPE_CHECKING:
     from wirekit.cli.packets import Payload, Piece
+    from wirekit.conversation import Event, Recognised
 
 MOST_OTHERS = 3
 """Contexts that fit as well as the one taken, which are named."""
+MOST_ANSWERS = 500
 PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than IP can have
 
 
@@ -109,6 +110,8 @@ def command(
 
 
 Show = Callable[[Decoded], None]
+Answer = tuple[Decoded, list[dict[str, Any]]]
+"""A frame of a server, and the contexts under which it decodes cleanly; the last of them was used."""
 
 
 def _decode(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
@@ -146,6 +149,8 @@ def _decode_turns(
         sides: for each turn 0 or 1, its sender.
         schema: the protocol; None to recognise it.
     """
+    from wirekit.conversation import SIDES, Conversation
+
     found = _recognised(turns, sides, schema or "")
     if not found.protocol:
         say(f"{found.reason}; each side is decoded by itself")
@@ -168,11 +173,15 @@ def _of_side(turns: tuple[bytes, ...], sides: tuple[int, ...], side: int) -> byt
 
 
 def _recognised(turns: tuple[bytes, ...], sides: tuple[int, ...], protocol: str) -> Recognised:
+    from wirekit.conversation import recognise
+
     names = (protocol,) if protocol else ()
     return recognise(_of_side(turns, sides, 0), _of_side(turns, sides, 1), names=names)
 
 
 def _show_events(events: list[Event], show: Show, strict: bool) -> int:
+    from wirekit.conversation import Frame, Quarantined
+
     status = 0
     for event in events:
         if isinstance(event, Frame):
@@ -191,6 +200,8 @@ def _alternate(dumps: tuple[bytes, ...], protocol: str) -> bool:
 
     Where both sides send frames of one layout a dump says all there is to say by itself.
     """
+    from wirekit.conversation import SIDES, Conversation, Frame
+
     sides = tuple(number % 2 for number in range(len(dumps)))
     found = _recognised(dumps, sides, protocol)
     if not found.protocol or registry.protocol(found.protocol).client == registry.protocol(found.protocol).server:
@@ -242,12 +253,12 @@ def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show:
     if not data:
         return 1
     if schema is None:
-        schema = _guess(data, text=given.form == "raw" and given.note is not None)
+        schema, answers = _guess(data, text=given.form == "raw" and given.note is not None)
+        if answers:
+            return _print(_said(answers), show, strict)
         if schema is None:
             return 1
         check_context(schema, context)
-        if "." in schema and (answers := _answers(data, schema)):
-            return _print(_said(answers), show, strict)
     return _print(frames(schema, data, context=context), show, strict)
 
 
@@ -258,6 +269,8 @@ def _form(form: str, hex_text: str | None) -> str:
 def _is_frame(data: bytes, schema: str | None, context: dict[str, Any]) -> bool:
     """Whether the bytes begin with a frame of the schema, or of any protocol: then they are no whole packet."""
     if schema is None:
+        from wirekit.conversation import recognise
+
         return bool(recognise(data, b"").protocol)
     return schema.startswith("net.") or next(frames(schema, data, context=context)).error is None
 
@@ -271,45 +284,50 @@ def _payload(data: bytes, number: int, schema: str | None, context: dict[str, An
     return payload_of(data, number)
 
 
-def _guess(data: bytes, *, text: bool) -> str | None:
-    """The protocol that the bytes fit, or the layout of its server's frames, said on standard error.
+def _guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
+    """The protocol or record that the bytes fit, said on standard error; or the frames of a server that they are.
 
     Args:
         text: whether the bytes are text that could not be read as a dump, as was said already.
     """
-    from wirekit.conversation import best_fit
+    from wirekit.conversation import best_fit, recognise
 
     found = recognise(data, b"")
     if found.protocol:
         say(f"decoded as {found.protocol}: {found.reason}")
-        return found.protocol
+        return found.protocol, []
     if _is_capture(data):
         say("this is a capture file; `wirekit frames FILE` shows the frames in it")
-        return None
+        return None, []
     known = foreign(data)
     if known:
         say(f"no schema was given, and {known}")
-        return None
+        return None, []
     best = best_fit(data)
     clean = bool(best) and all(each.clean for each in frames(best, data))
     if not clean:
         for protocol in registry.with_stream():
-            if protocol.client != protocol.server and _answers(data, protocol.stream("server")):
-                return protocol.stream("server")
+            if protocol.client != protocol.server and (answers := _answers(data, protocol.stream("server"))):
+                return None, answers
     if best:
         how = "" if clean else ", though not cleanly"
         say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
     elif not text:
         say("no schema was given and no known protocol fits the first bytes; `wirekit schemas` lists all protocols")
-    return best or None
+    return best or None, []
 
 
-def _answers(data: bytes, key: str) -> list[tuple[Decoded, list[dict[str, Any]]]]:
-    """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not."""
+def _answers(data: bytes, key: str) -> list[Answer]:
+    """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not.
+
+    None either where there are more than ``MOST_ANSWERS``: each is tried under every context that its layout knows.
+    """
     from wirekit.conversation import clean_contexts
 
-    found = []
+    found: list[Answer] = []
     for frame in frames(key, data):
+        if len(found) == MOST_ANSWERS:
+            return []
         contexts = clean_contexts(frame.data[: frame.consumed], key) if frame.error is None else []
         if not contexts:
             return []
@@ -317,7 +335,8 @@ def _answers(data: bytes, key: str) -> list[tuple[Decoded, list[dict[str, Any]]]
     return found
 
 
-def _said(answers: list[tuple[Decoded, list[dict[str, Any]]]]) -> Iterator[Decoded]:
+def _said(answers: list[Answer]) -> Iterator[Decoded]:
+    """The frames, each behind a message that names its context and the others that fit."""
     for decoded, contexts in answers:
         others = "".join(f"; {_pairs(each)} fits as well" for each in contexts[-2 : -MOST_OTHERS - 2 : -1])
         more = len(contexts) - MOST_OTHERS - 1

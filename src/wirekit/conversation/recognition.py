@@ -217,7 +217,8 @@ def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = No
         for values in cases
         if not said.keys() & set(names)
     ]
-    decoded = ((each, decode(data, key, context={**said, **each})) for each in tried)
+    fitting = (each for each in tried if begins(data, key, len(data), context={**said, **each}))
+    decoded = ((each, decode(data, key, context={**said, **each})) for each in fitting)
     return [each for each, result in decoded if result.clean and result.consumed == len(data)]
 
 

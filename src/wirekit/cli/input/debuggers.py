@@ -19,6 +19,7 @@ _WINDBG = re.compile(
 )
 _PROMPT = re.compile(r"[ \t]*\d+:[^>\n]*> ?d[a-zA-Z]* [^\n]*")
 _GDB_PROMPT = re.compile(r"[ \t]*\(gdb\)[^\n]*")
+_FRONT_OF_GDB = re.compile(rf"\A(?:(?:{_GDB_PROMPT.pattern})?\n)*+")
 _LINE = 16
 
 
@@ -30,13 +31,12 @@ def read_gdb(text: str) -> Input | None:
     Raises:
         Misuse: for a line that is of another kind, an address that does not follow, words of different sizes.
     """
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if not _GDB_PROMPT.fullmatch(line)]
-    first = next((line for _, line in lines if line.strip()), "")
+    first = _FRONT_OF_GDB.sub("", text, count=1).partition("\n")[0]
     if not _GDB.match(first) or not ("0x" in first.partition(":")[2] or "\t" in first.strip()):
         return None
     data, begin, size = bytearray(), 0, 0
-    for number, line in lines:
-        if not line.strip():
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip() or _GDB_PROMPT.fullmatch(line):
             continue
         match = _GDB.fullmatch(line)
         if match is None:

@@ -15,6 +15,7 @@ _RAW = re.compile(r"(?P<indent>[ \t]*)(?P<digits>(?:[0-9A-Fa-f]{2})+)[ \t]*")
 _HEAD = re.compile(
     r"[ \t]*(?:={20,}|Follow: \w+,(?P<form>\w+)|Filter: .*|Node [01]: .*|\[\d+ bytes missing[^\]]*\])[ \t]*"
 )
+_HINT = re.compile(r"^[ \t]*Follow: \w+,|^(?:\t| {4})[ \t]*0{8}  ", re.MULTILINE)  # some line of any followed stream
 _MISSING = re.compile(r"[ \t]*\[\d+ bytes missing")
 _INDENT = 4  # columns by which the second side stands behind the first; or a tab
 
@@ -35,6 +36,8 @@ def read_follow(text: str, limit: int) -> Input | None:
         Misuse: for another line, an offset that does not follow within its side, bytes missing in the capture.
         Limit: for more than ``limit`` bytes.
     """
+    if not _HINT.search(text):
+        return None
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     forms = {match["form"] for _, line in lines if (match := _HEAD.fullmatch(line)) and match["form"]}
     if forms == {"raw"}:

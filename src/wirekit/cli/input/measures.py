@@ -13,11 +13,11 @@ from wirekit.cli.input.text import DIGITS, wrong_in_line
 
 _HEAD = 32  # lines that are measured to recognise a dump
 
-# Dumps whose words are no hexadecimal bytes: the first line, and what prints the same bytes in a way that can be read.
+# Dumps whose words are not hexadecimal: a pattern of the first line, what the words are, the command to use instead.
 _UNREADABLE = (
-    (r"0{7} (?: ?[0-7]{6}){2,8}$", "octal words of od; `od -An -tx1 -v`"),
-    (r"0{7} (?: {1,3}(?:\\.|[0-7]{3}|[ -~])){4,16}$", "characters or octal bytes of od; `od -An -tx1 -v`"),
-    (r"0{8}: [01]{8}(?: [01]{8}){5}  ", "binary digits of xxd -b; plain `xxd`"),
+    (r"0{7} (?: ?[0-7]{6}){2,8}$", "octal words of od", "`od -An -tx1 -v`"),
+    (r"0{7} (?: {1,3}(?:\\.|[0-7]{3}|[ -~])){4,16}$", "characters or octal bytes of od", "`od -An -tx1 -v`"),
+    (r"0{8}: [01]{8}(?: [01]{8}){5}  ", "binary digits of xxd -b", "plain `xxd`"),
 )
 
 
@@ -51,12 +51,11 @@ def measure(text: str) -> Layout | None:
     """The layout of the dump that ``text`` is, or None if it is no dump.
 
     Raises:
-        Misuse: for a dump of which the words are no hexadecimal bytes.
+        Misuse: for a dump whose words are not hexadecimal.
     """
     head = list(islice(lines_of(text), _HEAD))
-    for pattern, what in _UNREADABLE if head else ():
+    for pattern, name, remedy in _UNREADABLE if head else ():
         if re.match(pattern, head[0].text):
-            name, _, remedy = what.partition("; ")
             raise wrong_in_line(head[0].number, head[0].text, 0, f"{name}, and only {remedy} can be read,")
     data = [line for line in head if line.kind == "data"]
     if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head):

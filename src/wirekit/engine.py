@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
-from wirekit.values import Check, Gap, Span, printable, to_json
+from wirekit.values import Check, Gap, Span, plain_mapping, printable, to_json
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer, join_path
 
@@ -646,7 +646,7 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
         data = _rows_built(schema, value, params, bounds, rows_direct.unit)
         if data is not None:
             return data, "rows"
-    if isinstance(value, (Mapping, list, str)):
+    if plain_mapping(value) or isinstance(value, (list, str)):
         value = _loaded(schema, value, params, generated)
     if generated:
         from wirekit.compiler.rows import build as rows_build

@@ -23,9 +23,9 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 
 from wirekit.errors import LARGEST_PRINTED, Misuse, printed
 
@@ -142,15 +142,15 @@ class Record(metaclass=_RecordType):
     their types; a mapping with the same content is equal too. A field may have the name of a method: the attribute is
     then the field, and ``Record.keep(record, "crc")`` calls the method.
 
-    Length, iteration, ``dict(record)`` and ``**record`` treat a record as a mapping of its set fields, a sparse record
-    as a mapping of all fields. A record is true even if it is empty. ``to_json`` converts it for ``json.dumps``.
+    A record is a ``collections.abc.Mapping`` of its set fields, a sparse record of all fields; but it is true even if
+    it is empty. ``to_json`` converts it for ``json.dumps``.
 
     >>> Point = record_type("Point", ("x", "y"))
     >>> p = Point(x=1, y=2)
     >>> p.x, p["y"], p == {"x": 1, "y": 2}
     (1, 2, True)
-    >>> dict(p), list(p), len(p)
-    ({'x': 1, 'y': 2}, ['x', 'y'], 2)
+    >>> dict(p), list(p), len(p), isinstance(p, Mapping)
+    ({'x': 1, 'y': 2}, ['x', 'y'], 2, True)
     """
 
     __slots__ = ("_extra",)
@@ -204,17 +204,21 @@ class Record(metaclass=_RecordType):
             if not (self._sparse and (value is None or value == [])):
                 yield name, value
 
-    def items(self) -> Iterator[tuple[str, Any]]:
+    def items(self) -> ItemsView[str, Any]:
         """(name, value) of the fields that are set, in wire order."""
-        return self._pairs()
+        return ItemsView(self._as_mapping())
 
-    def keys(self) -> Iterator[str]:
+    def keys(self) -> KeysView[str]:
         """Names of the fields that are set, in wire order."""
-        return iter(self)
+        return KeysView(self._as_mapping())
 
-    def values(self) -> Iterator[Any]:
+    def values(self) -> ValuesView[Any]:
         """Values of the fields that are set, in wire order."""
-        return (value for _, value in self._pairs())
+        return ValuesView(self._as_mapping())
+
+    def _as_mapping(self) -> Mapping[str, Any]:
+        """The record itself, for type checkers, which do not know that it is registered as a mapping."""
+        return cast("Mapping[str, Any]", self)
 
     def __iter__(self) -> Iterator[str]:
         return (name for name, _ in self._pairs())
@@ -266,6 +270,9 @@ class Record(metaclass=_RecordType):
         return f"{type(self).__name__}({inner}{extra})"
 
 
+Mapping.register(Record)
+
+
 @functools.cache
 def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> type[Record]:
     """The record class with these fields; the same arguments give the same class.
@@ -294,6 +301,11 @@ def _set_present(record: Record, name: str, value: Any) -> None:
 def pairs(value: Record | Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     """(name, value) of the fields of a record or a mapping."""
     return value._pairs() if isinstance(value, Record) else value.items()
+
+
+def plain_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether it is a mapping other than a record: the JSON form of a value, which loading converts."""
+    return value.__class__ is dict or (isinstance(value, Mapping) and not isinstance(value, Record))
 
 
 def field_of(value: Record | Mapping[str, Any], name: str, default: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import wirekit
 from tests.cli.running import Run
 from wirekit.pipeline import serial, views
 from wirekit.pipeline.inputs import Job, find_inputs
@@ -119,10 +120,20 @@ def test_a_wrong_query_is_told_in_a_line(query: str, said: str, fixtures: Path) 
     assert said in run.err
 
 
-def test_a_file_that_is_no_capture_is_said(fixtures: Path) -> None:
-    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "README.md"))
-    assert (run.status, run.out) == (1, b"")
-    assert "expected a pcap or pcapng file" in run.err
+def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path, fixtures: Path) -> None:
+    """No rows would look like an answer; beside a capture the file is named, and the capture is read."""
+    text = tmp_path / "text.txt"
+    text.write_text("hello")
+    count = "SELECT count(*) AS n FROM calls"
+    refused = Run("sql", count, str(text))
+    assert (refused.status, refused.out) == (1, b"")
+    assert f"{text}: expected a pcap or pcapng file" in refused.err
+    beside = Run("sql", count, str(text), str(fixtures / "pcap" / "jmq4-consume.pcap"))
+    assert beside.status == 1
+    assert beside.lines[0]["n"] > 0
+    assert f"{text}: expected a pcap or pcapng file" in beside.err
+    with pytest.raises(wirekit.Misuse, match=r"text\.txt: expected a pcap or pcapng file"):
+        wirekit.read(text)
 
 
 def test_parquet_needs_a_file(fixtures: Path) -> None:

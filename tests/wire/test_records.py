@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, KeysView, Mapping, ValuesView
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from wirekit.compiler.engines import DECODERS
 from wirekit.values import Record, record_type
 
 KEY = "kafka.list_groups.request.v0"
+MESSAGE = {"magic": 1, "attributes": 0, "timestamp": 5, "key": None, "value": "61"}
 
 
 def as_arguments(**fields: Any) -> dict[str, Any]:
@@ -26,6 +28,11 @@ def laws(record: Record) -> None:
     assert list(record.items()) == list(copy.items())
     assert len(record) == len(copy)
     assert all(name in record and record[name] == copy[name] == record.get(name) for name in record)
+    assert isinstance(record, Mapping)
+    for view, kind in ((record.keys(), KeysView), (record.items(), ItemsView), (record.values(), ValuesView)):
+        assert isinstance(view, kind)
+        assert len(view) == len(copy)
+    assert record.keys() == copy.keys()
     assert as_arguments(**record) == copy
     assert {**record} == copy
 
@@ -57,3 +64,18 @@ def test_a_record_without_fields_is_there() -> None:
 def test_a_number_is_no_field() -> None:
     with pytest.raises(KeyError):
         record_type("Point", ("x",))(x=1)[0]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("engine", ["rows", "reference"])
+def test_a_record_inside_of_a_mapping_keeps_its_details(engine: str) -> None:
+    """The mapping is converted as JSON is; the record is a value already, with the numbers that it keeps."""
+    value = wirekit.decode(bytes.fromhex("0000000a00000007000000000000"), "kafka.list_groups.response.v0").value
+    value.keep("size")
+    value.size = 99
+    outer = {"messages": [{"offset": 1, "message": wirekit.from_json("kafka.message", MESSAGE)}]}
+    outer["messages"][0]["message"].keep("crc")
+    outer["messages"][0]["message"].crc = 7
+    data = wirekit.encode("kafka.message_set", outer, engine=engine)
+    message = wirekit.decode(data, "kafka.message_set").value.messages[0].message
+    assert message.crc == 7
+    assert wirekit.encode("kafka.list_groups.response.v0", value, engine=engine)[:4] == bytes([0, 0, 0, 99])

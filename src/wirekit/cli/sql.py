@@ -77,10 +77,15 @@ def command(
         raise click.UsageError("--output parquet needs --to FILE")
     need("wirekit sql", "duckdb", "pyarrow")
     from wirekit.pipeline.output import is_lake
+    from wirekit.pipeline.reading import refusal_of
 
     lakes = [path for path in paths if is_lake(path)]
     others = [path for path in paths if path not in lakes]
     with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:
+        refusal = "" if lakes else refusal_of(inputs)
+        if refusal:
+            say(refusal)
+            return 1
         return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to)
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from wirekit.errors import Misuse
+from wirekit.capture.files import open_capture
+from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Job, captures, find_inputs
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
@@ -57,7 +58,7 @@ def read(
         not to its end, is a warning when it comes up.
 
     Raises:
-        Misuse: for a table or column that does not exist, or when there is nothing to read.
+        Misuse: for a table or column that does not exist, or if none of the files is a capture or a stored file.
         OSError: for a path that does not exist.
 
     >>> import wirekit
@@ -76,6 +77,9 @@ def read(
             registry.protocol(each).stream("client")
     inputs = find_inputs([paths] if isinstance(paths, (str, os.PathLike)) else paths, separate=separate)
     job = Job(inputs, protocol, dict(ports or {}), values=values)
+    refusal = refusal_of(inputs)
+    if refusal:
+        raise Misuse(refusal)
     chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -87,6 +91,23 @@ def read(
             warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
 
     return pa.RecordBatchReader.from_batches(chosen, batches())
+
+
+def refusal_of(inputs: Iterable[Input]) -> str:
+    """The first file and why it cannot be read, if none can be; "" otherwise. No rows would look like an answer."""
+    refusal = ""
+    for each in inputs:
+        if each.kind != CAPTURE:
+            return ""
+        try:
+            open_capture(each.path).close()
+        except WireError as error:
+            refusal = refusal or f"{each.name}: {error}"
+        except OSError as error:
+            refusal = refusal or f"{each.name}: {error.strerror or error}"
+        else:
+            return ""
+    return refusal
 
 
 def table_batches(

@@ -1,7 +1,7 @@
-from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
-class Fields:
+class Fields(Mapping[str, Any]):
     """The fields of a decoded structure: attributes, and items as of a mapping."""
 
     def __init__(self, **values: Any) -> None: ...

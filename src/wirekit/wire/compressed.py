@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.errors import Limit, WireError
-from wirekit.values import Record, record_type, shown
+from wirekit.values import Record, plain_mapping, record_type, shown
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
 from wirekit.wire.extras import load_bytes, load_extras
@@ -174,7 +174,7 @@ class Compressed(Wrapping):
             return False
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if isinstance(obj, Mapping):
+        if plain_mapping(obj):
             record = Opened(content=load_part("content", self.content, obj.get("content"), context))
             record.compressed = load_bytes(obj.get("compressed"))
             record._extra = load_extras(obj, Opened._fields)

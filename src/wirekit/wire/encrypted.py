@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.errors import Limit, WireError
-from wirekit.values import Check, Record, record_type
+from wirekit.values import Check, Record, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.node import Node, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, join_path
@@ -81,7 +81,7 @@ class Encrypted(Bytes):
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if isinstance(obj, Mapping):
+        if plain_mapping(obj):
             data = super().load(obj.get("encrypted"), context)
             return Decrypted(encrypted=data, content=load_part("content", self.content, obj.get("content"), context))
         return super().load(obj, context)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import construct
 
 from wirekit.errors import Misfit, Misuse
-from wirekit.values import Record, Symbol, SymbolTable, field_of, record_type, shown
+from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
 from wirekit.varints import LONG, SHORT, from_zigzag, read_varint, to_zigzag, varint_size, write_varint
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -109,7 +109,7 @@ class Integer(construct.FormatField, Node):
     def load(self, obj: Any, context: Scope) -> Any:
         if self.real and isinstance(obj, str):
             return load_float(obj)
-        if isinstance(obj, Mapping) and "value" in obj:
+        if plain_mapping(obj) and "value" in obj:
             return obj["value"]
         return obj
 
@@ -294,7 +294,7 @@ class Symbols(Wrapping):
         return f"{self.table.name}: {names}"
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if isinstance(obj, Mapping):
+        if plain_mapping(obj):
             obj = load_number(obj)
         elif isinstance(obj, str):
             return self.table[obj]
@@ -396,11 +396,11 @@ class Bits(Wrapping):
     def load(self, obj: Any, context: Scope) -> Any:
         if isinstance(obj, int):
             return self.unpack(obj)
-        if isinstance(obj, Mapping):
+        if plain_mapping(obj):
             values = {}
             for name, bit, _ in self.fields:
                 value = obj.get(name, 0)
-                if isinstance(value, Mapping):
+                if plain_mapping(value):
                     value = load_number(value)
                 if isinstance(value, str) and bit.table is not None:
                     value = bit.table[value]

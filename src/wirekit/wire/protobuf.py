@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from wirekit.errors import Limit, Misfit, Misuse, WireError
-from wirekit.values import Record, Symbol, SymbolTable, record_type, shown, to_json
+from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type, shown, to_json
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
 from wirekit.wire.extras import load_bytes, load_extras
@@ -520,7 +520,7 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
     Raises:
         Misuse: for a field that the message does not have, and messages inside of more than ``DEEPEST`` others.
     """
-    if not isinstance(obj, Mapping):
+    if not plain_mapping(obj):
         return obj
     if depth > DEEPEST:
         raise Misuse(f"a {message.name} inside of more than {DEEPEST} other messages")
@@ -566,7 +566,7 @@ def _load_value(field: Field, value: Any, depth: int) -> Any:
     if field.message is not None:
         return load_message(field.message, value, depth + 1)
     if field.table is not None and not isinstance(value, Symbol):
-        number = load_number(value) if isinstance(value, Mapping) else value
+        number = load_number(value) if plain_mapping(value) else value
         if isinstance(number, str):
             return field.table[number]
         return field.table(number) if isinstance(number, int) else number

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirekit.errors import Misuse
-from wirekit.values import Record, field_of
+from wirekit.values import Record, field_of, plain_mapping
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -146,7 +146,7 @@ def counted(field: str, message: Any, value: Any) -> Any:
 
 def changed(message: Any, field: str, number: int) -> Any:
     """A copy of a message with another number in a field."""
-    if isinstance(message, Mapping):
+    if plain_mapping(message):
         return {**message, field: number}
     copy = type(message)(**dict(message._pairs()))
     copy._extra = message._extra

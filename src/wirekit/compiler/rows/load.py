@@ -19,7 +19,7 @@ from wirekit.compiler.rows.build_plain import bits_opener, opened_bits
 from wirekit.compiler.rows.build_structures import PLAIN
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
 from wirekit.errors import WirekitError
-from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type
 from wirekit.wire.compressed import Opened
 from wirekit.wire.extras import load_extras
 from wirekit.wire.references import referred
@@ -46,7 +46,7 @@ class State:
 
 def number(value: Any) -> Any:
     """The number of a symbol in the JSON form, or what is a value already."""
-    return value["value"] if isinstance(value, Mapping) and "value" in value else value
+    return value["value"] if plain_mapping(value) and "value" in value else value
 
 
 def real(value: Any) -> Any:
@@ -56,7 +56,7 @@ def real(value: Any) -> Any:
 
 def symbol(table: SymbolTable, value: Any) -> Any:
     """The symbol of a number, a name or the JSON form."""
-    if isinstance(value, Mapping):
+    if plain_mapping(value):
         value = value["value"]
     elif isinstance(value, str):
         return table[value]
@@ -70,7 +70,7 @@ def octets(value: Any) -> Any:
 
 def other(value: Any) -> Any:
     """Lets through what is a value already."""
-    if isinstance(value, (Mapping, list)):
+    if plain_mapping(value) or isinstance(value, list):
         raise Unusual
     return value
 
@@ -103,8 +103,8 @@ class Loader(Generator):
     arguments = "S, x"
 
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        helpers = (number, real, symbol, octets, other, extras, opened, counted, missing)
-        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve, "Mapping": Mapping}
+        helpers = (number, real, symbol, octets, other, extras, opened, counted, missing, plain_mapping)
+        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve}
         super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
@@ -135,7 +135,7 @@ class Loader(Generator):
                 self._bits(code, node, x)
             case ir.Blob(text=False):
                 if node.sealed:
-                    code.put(f"if isinstance({x}, Mapping): raise Unusual")
+                    code.put(f"if plain_mapping({x}): raise Unusual")
                 code.put(f"if {x}.__class__ is not bytes: {x} = octets({x})")
             case ir.Constant() | ir.Optional() | ir.Ahead():
                 return self._node(code, node.node, x, scope)
@@ -271,7 +271,7 @@ class Loader(Generator):
     def _packed(self, code: Code, node: ir.Packed, x: str, scope: Scope | None) -> None:
         name, above = self._call(node.node, scope)
         code.put(f"if {x}.__class__ is not bytes:")
-        code.put(f"    if isinstance({x}, Mapping): {x} = opened({x}, {name}(S, {x}.get('content'){above}))")
+        code.put(f"    if plain_mapping({x}): {x} = opened({x}, {name}(S, {x}.get('content'){above}))")
         code.put(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
 
     def _protobuf(self, code: Code, node: ir.Protobuf, x: str) -> None:
@@ -301,7 +301,7 @@ class Splitter:
             parts = tuple(_part(bit, whole >> bit.shift & (1 << bit.width) - 1) for bit in self.fields)
             if len(self.known) < REMEMBERED:
                 self.known[given] = parts
-        elif isinstance(given, Mapping):
+        elif plain_mapping(given):
             parts = tuple(_part(bit, given.get(bit.name, 0)) for bit in self.fields)
         else:
             return given
@@ -310,7 +310,7 @@ class Splitter:
 
 def _part(bit: ir.BitField, given: Any) -> Any:
     """The value of one bit field."""
-    if isinstance(given, Mapping):
+    if plain_mapping(given):
         given = given["value"]
     if bit.table is None:
         return bool(given) if bit.width == 1 else given

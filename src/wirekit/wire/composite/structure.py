@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, record_type
+from wirekit.values import Record, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
@@ -104,7 +104,7 @@ class Struct(Node):
         return node.prefix.minimum() if isinstance(node, Bytes) and node.prefix else 0
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if not isinstance(obj, Mapping):
+        if not plain_mapping(obj):
             return obj
         scope = context.inner()
         scope.update(obj)

@@ -131,9 +131,9 @@ def test_a_capture_that_is_cut_while_it_is_read_ends_there(tmp_path: Path) -> No
     with open_capture(path) as capture:
         items = capture.items()
         next(items)
-        os.truncate(path, 4096)  # the bytes behind are not merely missing: to touch them in a map ends the process
+        os.truncate(path, 4096)
         assert len([*items]) < len(packets) * 40 - 1
-        assert len(capture.view()) == 4096
+        assert len(capture.read(0, 1 << 20)) == 4096
 
 
 def test_a_first_bundle_that_cannot_be_moved_leaves_nothing_in_the_way(

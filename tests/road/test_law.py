@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,6 +28,7 @@ from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.cli import captures, group
+from wirekit.pipeline import packet_rows
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches
@@ -33,6 +37,7 @@ from wirekit.road import packets as road_packets
 from wirekit.road.index import index_frames
 from wirekit.road.packets import read_packets
 from wirekit.road.packets import segments as packets_by_columns
+from wirekit.road.rows import packet_batches as rows_by_columns
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
 from wirekit.strategies import Script, Turn
@@ -194,6 +199,47 @@ def test_files_of_a_rotation(window: int, tmp_path: Path) -> None:
     cut = [whole[:20], whole[20:21], whole[21:70], whole[70:]]
     files = [write(tmp_path / f"part.pcap{number}", part) for number, part in enumerate(cut)]
     assert_same(*files, windows=(window,))
+
+
+@pytest.mark.parametrize("name", ["pulsar-consume.pcap", "kafka-0.10.2.2-4-clients.pcapng"])
+@pytest.mark.parametrize("share", [0.4, 0.7, 0.95])
+def test_a_file_that_is_cut_while_it_is_read(
+    name: str, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both roads give what was in front of the cut, and say what is wrong with the end."""
+    data = (FIXTURES / "pcap" / name).read_bytes()
+    path, left, window = tmp_path / name, round(len(data) * share), len(data) // 10
+    path.write_bytes(data)
+    job, counted = Job(find_inputs([path])), [Summary(), Summary()]
+    columns = captured(job.inputs, job, counted[0], FROM_INPUTS, window=window)
+    packets_read = rows_by_columns(job.inputs[0], frozenset(), window)
+    assert columns is not None
+    assert packets_read is not None
+
+    def opened_and_cut(name: str) -> Capture:
+        path.write_bytes(data)
+        capture = open_capture(name)
+        os.truncate(path, left)
+        return capture
+
+    first = next(columns), next(packets_read)
+    os.truncate(path, left)
+    monkeypatch.setattr(packet_rows, "open_capture", opened_and_cut)
+    objects = captured_batches(job.inputs, replace(job, road="objects"), counted[1])
+    assert rows(chain(first[:1], columns)) == rows(objects)
+    assert counted[0] == counted[1]
+    expected = packet_batches(job.inputs, road="objects")
+    assert rows(("", each) for each in chain(first[1:], packets_read)) == rows(("", each) for each in expected)
+
+
+def test_a_compressed_file_without_its_end(tmp_path: Path) -> None:
+    """All packets are there, and still something is wrong."""
+    path = tmp_path / "cut.pcap.gz"
+    path.write_bytes(gzip.compress((FIXTURES / "pcap" / "pulsar-batch.pcap").read_bytes())[:-8])
+    assert_same(path)
+    objects, columns = as_read(path, 1 << 26)
+    assert objects == columns
+    assert "gzip" in str(objects[-1])
 
 
 def test_progress_is_said_by_bytes() -> None:

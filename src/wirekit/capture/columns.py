@@ -6,8 +6,8 @@ a section are scanned first; then the bytes of all packets, once for each link t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +36,9 @@ OTHER_LINK = -1
 
 _HEAD = 64  # bytes; enough to tell what a file or a section is
 _HIGHEST = (1 << 63) - 1
+_RECORD = ("@offset", "seconds", "fraction", "captured_length", "original_length")
 WINDOW = 64 << 20
-"""Bytes of a pcap file whose records are scanned at once; more where one record is longer."""
+"""Bytes of a file whose records are scanned at once; more where one record is longer."""
 
 _FRACTION = 33  # bits of a fraction of a second of which 64 bits hold the nanoseconds
 
@@ -49,9 +50,58 @@ _FIELDS = [
     pa.field("original_length", pa.uint32(), False),
     pa.field("@offset", pa.int64(), False),
     pa.field("@data", pa.int64(), False),
-    pa.field("bytes", pa.large_binary(), False),
+    pa.field("bytes", pa.large_binary()),
 ]
 _FOUND = pa.schema(_FIELDS)
+
+
+class Source(Protocol):
+    """A capture file.
+
+    Attributes:
+        format: ``pcap`` or ``pcapng``.
+        size: its bytes, decompressed.
+    """
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        """The bytes at an offset, fewer where the file ends, which may be before ``size`` by now."""
+
+
+class Records(NamedTuple):
+    """Records of a capture file.
+
+    Attributes:
+        rows: what the file says of their packets.
+        data: bytes of the file that hold them.
+        begin: the offset of ``data`` in the file.
+    """
+
+    rows: pa.RecordBatch
+    data: memoryview
+    begin: int
+
+
+NO_RECORDS = Records(pa.RecordBatch.from_pylist([], schema=_FOUND), memoryview(b""), 0)
+
+
+class _Buffer(NamedTuple):
+    """A file that is in memory."""
+
+    data: memoryview
+    format: str
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def read(self, offset: int, size: int) -> memoryview:
+        return self.data[offset : offset + size]
 
 
 def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -81,30 +131,31 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     """
     bounds = limits or registry["net.pcap"].limits
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    parts = list(records(as_array(buffer).data, bounds, errors))
+    data = as_array(buffer).data
+    source = _Buffer(data, "pcap" if _is_pcap(data, bounds) else "pcapng")
+    parts = [each.rows for each in records(source, bounds, errors, contents=True)]
     return _layers(pa.concat_batches(parts), bounds, errors), pa.concat_batches(errors)
 
 
 def records(
-    data: memoryview, limits: Limits, errors: list[pa.RecordBatch], window: int = WINDOW
-) -> Iterator[pa.RecordBatch]:
+    source: Source, limits: Limits, errors: list[pa.RecordBatch], window: int = WINDOW, *, contents: bool = False
+) -> Iterator[Records]:
     """What a capture file says of its packets, unopened, in parts.
 
     Args:
-        data: the whole file, decompressed.
+        source: the file; only one part of it is held.
         limits: what the bytes may ask for.
         errors: gets a batch, as ``scan`` gives them, of all that is damaged or cut.
         window: bytes of the file that make a part; more where one record is longer.
+        contents: whether ``bytes`` is wanted; else it is null where the format does not need it.
 
     Yields:
-        The columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes begin, and
-        ``bytes``, these.
-
-    Raises:
-        Misuse: for what is no capture.
+        Rows with the columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes
+        begin, and ``bytes``, these.
     """
-    read = _pcap if _is_pcap(data, limits) else _pcapng
-    return read(data, limits, errors, window)
+    if source.format == "pcap":
+        return _pcap(source, limits, errors, window, contents)
+    return _pcapng(source, limits, errors, window)
 
 
 def _is_pcap(data: memoryview, limits: Limits) -> bool:
@@ -148,26 +199,50 @@ def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
     return pa.schema([*told.schema, *batch.schema])
 
 
-def _pcap(data: memoryview, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    header = decode(bytes(data[:_HEAD]), "net.pcap.header", limits=limits)
+def _pcap(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, contents: bool) -> Iterator[Records]:
+    header = decode(bytes(source.read(0, _HEAD)), "net.pcap.header", limits=limits)
+    if header.error is not None:
+        errors.append(_error(header.error, 0, source.size))
+        return
     magic, fields, begin = header.value.magic_number, header.value.header, header.consumed
     order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
     unit = 1 if magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS) else 1000
     interface, key = int(fields.link.type), f"net.pcap.packets.{order}"
+    columns = [*_RECORD, "data"] if contents else _RECORD
+    ended = False
+    while not ended:
+        data, rows, wrong, ended = _scanned(source, key, begin, size, limits, fields=columns)
+        errors.append(_moved(wrong, begin))
+        position = begin + _consumed(rows)
+        if ended and not wrong.num_rows:
+            _cut(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
+        yield Records(_pcap_records(rows, begin, interface, unit), data, begin)
+        begin, ended = position, ended or wrong.num_rows > 0
+
+
+def _scanned(
+    source: Source,
+    key: str,
+    begin: int,
+    size: int,
+    limits: Limits,
+    held: memoryview | None = None,
+    fields: Sequence[str] | None = None,
+) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch, bool]:
+    """Bytes from an offset on, the whole records in them, those that do not decode, and whether the file ends there.
+
+    Args:
+        source, key, begin, size, limits: where to read which records, and how many bytes, more for a longer record.
+        held: bytes from there on that have been read already.
+        fields: the columns that are wanted, None for all.
+    """
     while True:
-        window = data[begin : begin + size]
-        rows, wrong = scan(key, window, limits=limits)
-        whole = len(window) == len(data) - begin
-        if wrong.num_rows or whole or not rows.num_rows:
-            if not (wrong.num_rows or whole):  # a record that is longer
-                rows, wrong = scan(key, data[begin:], limits=limits)
-            break
-        yield _pcap_records(rows, begin, interface, unit)
-        begin += _consumed(rows)
-    errors.append(_moved(wrong, begin))
-    if not wrong.num_rows:
-        _cut(data, begin + _consumed(rows), f"net.pcap.packet.{order}", limits, errors)
-    yield _pcap_records(rows, begin, interface, unit)
+        data = memoryview(source.read(begin, size)) if held is None else held
+        ended = begin + len(data) >= source.size or (held is None and len(data) < size)
+        rows, wrong = scan(key, data, limits=limits, fields=fields)
+        if ended or rows.num_rows or wrong.num_rows:
+            return data, rows, wrong, ended
+        size, held = size if held is not None else 2 * size, None
 
 
 def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -> pa.RecordBatch:
@@ -184,36 +259,33 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
             rows["original_length"],
             pa.array(offsets),
             pa.array(offsets + LEAD),
-            rows["data"].cast(pa.large_binary()),
+            rows["data"].cast(pa.large_binary()) if "data" in rows.schema.names else pa.nulls(count, pa.large_binary()),
         ],
         schema=_FOUND,
     )
 
 
-def _pcapng(data: memoryview, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
-    position, another = 0, True
+def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[Records]:
+    position, another, held = 0, True, None
     while another:
-        start = decode(bytes(data[position : position + _HEAD]), "net.pcapng.start", limits=limits)
+        head = bytes(source.read(position, _HEAD))
+        start = decode(head, "net.pcapng.start", limits=limits)
         if start.error is not None:
-            errors.append(_error(start.error, position, len(data) - position))
+            errors.append(_error(start.error, position, source.size - position))
             return
         order = "be" if start.value.byte_order == pcapng.BIG_ENDIAN else "le"
-        key, whole, another = f"net.pcapng.blocks.{order}", False, False
+        key, ended, another = f"net.pcapng.blocks.{order}", False, False
         interfaces: list[_Described] = []
-        while not (whole or another):
-            window = data[position : position + size]
-            whole = len(window) == len(data) - position
-            rows, wrong = scan(key, window, limits=limits)
-            if not (wrong.num_rows or whole or rows.num_rows):  # a block that is longer
-                whole = True
-                rows, wrong = scan(key, data[position:], limits=limits)
+        while not (ended or another):
+            data, rows, wrong, ended = _scanned(source, key, position, size, limits, held)
             errors.append(_moved(wrong, position))
-            yield _of_section(rows, data[position:], order, errors, position, interfaces)
-            position += _consumed(rows)
+            yield Records(_of_section(rows, data, order, errors, position, interfaces), data, position)
+            position, left = position + _consumed(rows), data[_consumed(rows) :]
             if wrong.num_rows:
                 return
-            another = _consumed(rows) > 0 and bytes(data[position : position + 4]) == pcapng.SECTION_START
-    _cut(data, position, key.replace("blocks", "block"), limits, errors)
+            another = _consumed(rows) > 0 and bytes(source.read(position, 4)) == pcapng.SECTION_START
+            held = left if another else None
+    _cut(left, position, key.replace("blocks", "block"), limits, errors)
 
 
 class _Described(NamedTuple):
@@ -343,9 +415,8 @@ def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
     return errors
 
 
-def _cut(data: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
-    """Adds why what begins at a position is no whole record, if anything is left."""
-    left = data[position:]
+def _cut(left: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
+    """Adds why the bytes behind the last record, which begin at a position, are no whole record, if there are any."""
     error = decode(bytes(left), key, limits=limits).error if left else None
     if error is not None:
         errors.append(_error(error, position, len(left)))

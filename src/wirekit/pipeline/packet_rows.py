@@ -81,11 +81,7 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
                 yield segment_row(found, file.capture), len(found.payload)
         others.update(capture.skipped)
         yield from _counted(file, others)
-        damage = capture.damage
-        if damage is not None:
-            start = damage.offset or 0
-            note = Note("damaged", damage.reason, damage.path, damage.offset, str(damage))
-            yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
+        yield from damage_rows(file, capture)
 
 
 def note_rows(
@@ -98,6 +94,15 @@ def note_rows(
         if packet.detail:
             yield _undecoded(file, capture, packet)
     yield from _counted(file, counts)
+
+
+def damage_rows(file: Input, capture: Capture) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The row on what ended a file before its end, with the bytes that it keeps, if anything did."""
+    damage = capture.damage
+    if damage is not None:
+        start = damage.offset or 0
+        note = Note("damaged", damage.reason, damage.path, damage.offset, str(damage))
+        yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
 
 
 def _counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...], int]]:

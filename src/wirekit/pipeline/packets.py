@@ -21,7 +21,7 @@ def packet_batches(
     Args:
         captures: the files.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
-        road: as in ``Job``; the rows are the same, those of a file's notes in front with ``columns``.
+        road: as in ``Job``; the rows are the same, those of a file's notes behind the others with ``columns``.
     """
     rows = Rows(PACKETS.schema)
     for capture in captures:

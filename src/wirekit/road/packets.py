@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import WINDOW, records
+from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import endpoint
@@ -96,7 +96,7 @@ class Packets:
         begin, size: where in ``data`` the payload begins, and how many bytes of it are there.
         length: bytes of payload on the wire.
         endpoints: what the numbers of endpoints stand for.
-        data: the file, or the bytes of several.
+        data: bytes of the file, or of several.
         position: where in its file the payload begins.
         file: place of the file among those of the capture.
         skipped: the packets that hold no TCP segment, each with that place.
@@ -121,12 +121,12 @@ class Packets:
 def read_packets(capture: Capture) -> Packets | None:
     """The TCP segments of an open capture; None where the file is damaged or cut, or a packet has no time."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    reader = PacketReader(capture, 0, Endpoints())
+    reader = PacketReader(0, Endpoints())
     parts = []
-    for batch in records(capture.view(), capture.limits, errors):
-        if any(each.num_rows for each in errors) or batch["time"].null_count:
+    for part in records(capture, capture.limits, errors):
+        if any(each.num_rows for each in errors) or part.rows["time"].null_count:
             return None
-        parts.append(reader.segments(batch))
+        parts.append(reader.segments(part))
     return None if any(each.num_rows for each in errors) else joined(parts)
 
 
@@ -141,18 +141,18 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
         window: bytes of the file that are scanned at once.
     """
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    reader, following = PacketReader(capture, place, Endpoints()), 0
-    for batch in records(capture.view(), capture.limits, errors, window):
-        if any(each.num_rows for each in errors) or batch["time"].null_count:
+    reader, following = PacketReader(place, Endpoints()), 0
+    for part in records(capture, capture.limits, errors, window):
+        if any(each.num_rows for each in errors) or part.rows["time"].null_count:
             break
-        found = reader.segments(batch)
+        found = reader.segments(part)
         capture.skipped.update(each.reason for _, each in found.skipped)
         others: Iterator[Segment | Skipped] = (each for _, each in found.skipped)
         yield from merge(_as_objects(found), others, key=_offset)
-        if batch.num_rows:
-            following = batch["@offset"][-1].as_py() + 1
+        if part.rows.num_rows:
+            following = part.rows["@offset"][-1].as_py() + 1
     else:
-        if not any(each.num_rows for each in errors):
+        if not (capture.incomplete or any(each.num_rows for each in errors)):
             return
     yield from segments_by_objects(capture, place, start=following)
 
@@ -190,22 +190,20 @@ class PacketReader:
     """Makes arrays of the packets of one file.
 
     Args:
-        capture: the file.
         place: its place among the files of the capture.
         endpoints: those known so far; gets more.
     """
 
-    def __init__(self, capture: Capture, place: int, endpoints: Endpoints) -> None:
-        self._data = capture.view()
+    def __init__(self, place: int, endpoints: Endpoints) -> None:
         self._place = place
         self._endpoints = endpoints
         self._number = 0
 
-    def segments(self, batch: pa.RecordBatch) -> Packets:
+    def segments(self, part: Records) -> Packets:
         """The segments in the next packets, as ``wirekit.capture.columns.records`` gives them."""
         skipped: list[Skipped] = []
-        columns = _segments(self._data, batch, self._number, self._endpoints, skipped)
-        self._number += batch.num_rows
+        columns = _segments(part, self._number, self._endpoints, skipped)
+        self._number += part.rows.num_rows
         begin = columns[6]
         placed = [(self._place, each) for each in skipped]
         place = np.full(begin.size, self._place)
@@ -213,15 +211,15 @@ class PacketReader:
         return Packets(
             **dict(zip(names, columns, strict=True)),
             endpoints=self._endpoints,
-            data=self._data,
-            position=begin,
+            data=part.data,
+            position=begin + part.begin,
             file=place,
             skipped=placed,
         )
 
 
 def joined(parts: list[Packets]) -> Packets:
-    """Segments one after the other: those of one file as they are, those of several with a copy of their bytes."""
+    """Segments one after the other; those of several pieces of bytes with a copy of these."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -247,7 +245,7 @@ def joined(parts: list[Packets]) -> Packets:
 
 
 def _span(packets: Packets) -> tuple[int, int]:
-    """Where in their file the payloads of some segments lie."""
+    """Where in their bytes the payloads of some segments lie."""
     if not packets.begin.size:
         return 0, 0
     return int(packets.begin.min()), int((packets.begin + packets.size).max())
@@ -268,13 +266,12 @@ def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
     return numbers, flows, first[:flows]
 
 
-def _segments(
-    data: memoryview, batch: pa.RecordBatch, before: int, endpoints: Endpoints, skipped: list[Skipped]
-) -> tuple[NDArray[Any], ...]:
+def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped]) -> tuple[NDArray[Any], ...]:
     """The columns of ``Packets``, of which ``before`` packets have been read, for some more."""
+    batch, data, offset = records
     count = batch.num_rows
     times = np.asarray(batch["time"].view(pa.int64()))
-    starts = np.asarray(batch["@data"])
+    starts = np.asarray(batch["@data"]) - offset
     stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
     first = int(starts.min()) if count else 0
     part = data[first : int(stops.max()) if count else 0]  # the engine makes room for all that it is given
@@ -293,13 +290,13 @@ def _segments(
     for row in np.flatnonzero(~usual).tolist():
         content = bytes(data[int(starts[row]) : int(stops[row])])
         time_ns = int(times[row])
-        place = (int(starts[row]), int(originals[row]), before + row + 1)
+        place = (int(starts[row]) + offset, int(originals[row]), before + row + 1)
         found = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
         if isinstance(found, Skipped):
             skipped.append(found)
             continue
         there[row] = True
-        begin[row], size[row], length[row] = found.offset, len(found.payload), found.length
+        begin[row], size[row], length[row] = found.offset - offset, len(found.payload), found.length
         for name, value in _numbers(found, endpoints):
             columns[name][row] = value
     found_columns = (times // 1000, *columns.values(), begin, size, length)

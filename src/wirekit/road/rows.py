@@ -3,59 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.files import open_capture
+from wirekit.capture.files import Skipped, open_capture
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.packet_rows import flow_of, note_rows
+from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
 from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Packets, numbered_flows, read_packets
+from wirekit.road.packets import PORT_BITS, Endpoints, Packets, numbered_flows
+from wirekit.road.windows import WINDOW, read_windows
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def packet_batches(file: Input, ports: frozenset[int]) -> Iterator[pa.RecordBatch] | None:
+def packet_batches(file: Input, ports: frozenset[int], window: int = WINDOW) -> Iterator[pa.RecordBatch] | None:
     """The packets of one file as ``wirekit.pipeline.packets`` gives them; None where the file as a whole is odd.
 
     Args:
         file: the file.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
+        window: bytes of the file that are treated at once, about.
     """
     try:
         capture = open_capture(file.path)
     except (OSError, WireError):
         return None
-    packets = read_packets(capture)
-    if packets is None:
+    windows = read_windows([capture], Endpoints(), window)
+    if windows is None:
         capture.close()
         return None
 
     def batches() -> Iterator[pa.RecordBatch]:
         with capture:
-            rows = np.arange(packets.time.size)
-            if ports:
-                mask, wanted = (1 << PORT_BITS) - 1, list(ports)
-                rows = np.flatnonzero(np.isin(packets.source & mask, wanted) | np.isin(packets.target & mask, wanted))
+            skipped: list[Skipped] = []
+            others = 0
+            for each in windows:
+                packets = each.packets
+                rows = np.arange(packets.time.size)
+                if ports:
+                    mask, wanted = (1 << PORT_BITS) - 1, list(ports)
+                    here = np.isin(packets.source & mask, wanted) | np.isin(packets.target & mask, wanted)
+                    rows = np.flatnonzero(here)
+                    others += packets.time.size - rows.size
+                skipped += (packet for _, packet in packets.skipped)
+                yield from segment_batches(file, packets, rows)
             notes = Rows(PACKETS.schema)
-            for row, size in note_rows(
-                file, capture, (each for _, each in packets.skipped), packets.time.size - rows.size
-            ):
+            for row, size in chain(note_rows(file, capture, skipped, others), damage_rows(file, capture)):
                 yield from _full(notes.add(row, size))
             yield from _full(notes.flush())
-            yield from segment_batches(file, packets, rows)
 
     return batches()
 
 
 def segment_batches(file: Input, packets: Packets, rows: NDArray[Any]) -> Iterator[pa.RecordBatch]:
-    """Some segments of a file, in the order in which they are given; batches of about 16 MiB.
+    """Some segments of a file, in the order in which they are given; batches of at most about 16 MiB.
 
     Args:
         file: the file.
@@ -75,7 +83,7 @@ def segment_batches(file: Input, packets: Packets, rows: NDArray[Any]) -> Iterat
             "flow": hashes[flow[part]],
             "ts_us": packets.time[part],
             "file_no": np.full(part.size, file.number),
-            "position": packets.begin[part],
+            "position": packets.position[part],
             "source": _texts(packets.source[part], packets),
             "target": _texts(packets.target[part], packets),
             "sequence": packets.sequence[part],

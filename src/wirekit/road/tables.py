@@ -21,7 +21,7 @@ from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame,
 from wirekit.errors import WireError
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.packet_rows import note_rows
+from wirekit.pipeline.packet_rows import damage_rows, note_rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
@@ -86,9 +86,10 @@ def _tables(
             packets, clock = window.packets, window.clock
             if packets.time.size:
                 summary.file(name).seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
-            for place, each in enumerate(files):
+            for place, (each, capture) in enumerate(zip(files, captures, strict=True)):
                 skipped = [packet for at, packet in packets.skipped if at == place]
-                notes = [row for row, _ in note_rows(each, captures[place], skipped)]
+                notes = [row for row, _ in note_rows(each, capture, skipped)]
+                notes += [row for row, _ in damage_rows(each, capture)] if window.last else ()
                 if notes:
                     yield from writer.flow(notes)
             streams = put_together(packets, settings, clock=clock, last=window.last, earlier=connections)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import records
+from wirekit.capture.columns import NO_RECORDS, records
 from wirekit.capture.files import Capture
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.road.packets import Endpoints, PacketReader, Packets, joined
@@ -54,6 +54,9 @@ class Window:
 def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW) -> Iterator[Window] | None:
     """The windows of a capture, at least one; None where a file is damaged or cut, or a packet has no time.
 
+    A file that another program cuts afterwards ends there: its ``damage`` then says what is wrong with the end, if
+    anything is.
+
     Args:
         captures: its files, open, in order.
         endpoints: gets those that occur.
@@ -72,7 +75,10 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
     """The packets of a file in small parts; None where it is damaged."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     parts: list[_Part] = []
-    for batch in records(capture.view(), capture.limits, errors, size):
+    if capture.incomplete:
+        return None
+    capture.keep()
+    for batch, _, _ in records(capture, capture.limits, errors, size):
         if any(each.num_rows for each in errors) or batch["time"].null_count:
             return None
         times = np.asarray(batch["time"].view(pa.int64())) // 1000
@@ -81,8 +87,6 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
             if rows.size:
                 mine = times[rows]
                 parts.append(_Part(place, rows.size, int(lengths[rows].sum()), int(mine.min()), int(mine.max())))
-        if batch.num_rows:
-            capture.forget(batch["@offset"][-1].as_py())
     return None if any(each.num_rows for each in errors) else parts
 
 
@@ -116,8 +120,6 @@ def _windows(
         packets = joined([streams[place].take(rows) for place, rows in (wanted or {0: 0}).items()])
         done = sum(stream.reached for stream in streams)
         yield Window(packets, clock, number + 1 == len(planned), done)
-        for stream in streams:
-            stream.forget()
 
 
 class _Stream:
@@ -126,24 +128,31 @@ class _Stream:
     def __init__(self, capture: Capture, place: int, endpoints: Endpoints, size: int) -> None:
         self.reached = 0
         self._capture = capture
-        self._batches = records(capture.view(), capture.limits, [], size)
-        self._reader = PacketReader(capture, place, endpoints)
-        self._batch: pa.RecordBatch | None = None
+        self._parts = records(capture, capture.limits, [], size)
+        self._reader = PacketReader(place, endpoints)
+        self._part = NO_RECORDS
+        self._ended = False
 
     def take(self, rows: int) -> Packets:
-        """The segments in the next packets."""
-        parts: list[Packets] = []
-        while rows or not parts:
-            if self._batch is None or not self._batch.num_rows:
-                self._batch = next(self._batches)
-            part = self._batch.slice(0, rows)
-            self._batch = self._batch.slice(rows)
-            rows -= part.num_rows
-            parts.append(self._reader.segments(part))
-            if part.num_rows:
-                self.reached = part["@data"][-1].as_py() + part["captured_length"][-1].as_py()
-        return joined(parts)
+        """The segments in the next packets; those that are left if another program has cut the file."""
+        taken: list[Packets] = []
+        while rows or not taken:
+            if not self._part.rows.num_rows:
+                self._part = next(self._parts, NO_RECORDS)
+                if self._part is NO_RECORDS or self._part.rows["time"].null_count:
+                    self._end()
+                    rows = 0
+            part = self._part._replace(rows=self._part.rows.slice(0, rows))
+            self._part = self._part._replace(rows=self._part.rows.slice(rows))
+            rows -= part.rows.num_rows
+            taken.append(self._reader.segments(part))
+            if part.rows.num_rows:
+                self.reached = part.rows["@data"][-1].as_py() + part.rows["captured_length"][-1].as_py()
+        return joined(taken)
 
-    def forget(self) -> None:
-        """Gives back the memory of what was taken."""
-        self._capture.forget(self.reached)
+    def _end(self) -> None:
+        """Lets objects say why the file ends here."""
+        if not self._ended:
+            self._ended = True
+            for _ in self._capture.items(self.reached):
+                pass

@@ -1,10 +1,10 @@
 """Capture files in, packets and TCP segments out. What the bytes mean is known to the schemas ``net.*`` only.
 
-A file is mapped, never read as a whole, and walked in windows of whole records, one decode a window; of a pipe, what
-has come is such a window. A packet that
-holds no TCP segment is a ``Skipped`` with its reason, never an error. Damaged blocks of pcapng are passed over: what
-could not be read is a ``Damaged``. What is cut, and damage behind which no record can be told (any in pcap, whose
-records bear no mark), ends the walk: all packets before it are given, and ``Capture.damage`` says where and why.
+A file is walked in windows of whole records, one decode a window; of a pipe, the bytes that have come are such a
+window. A packet that holds no TCP segment is a ``Skipped`` with its reason, never an error. Damaged blocks of pcapng
+are passed over: what could not be read is a ``Damaged``. What is cut, and damage behind which no record can be told
+(any in pcap, whose records bear no mark), ends the walk: all packets before it are given, and ``Capture.damage`` says
+where and why.
 """
 
 from __future__ import annotations

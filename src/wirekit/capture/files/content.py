@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 import os
 import shutil
 import sys
@@ -38,56 +36,45 @@ class Content(Protocol):
     def forget(self, offset: int) -> None:
         """Those in front of an offset will hardly be read again."""
 
-    def view(self) -> memoryview:
-        """All of them."""
+    def keep(self) -> None:
+        """All of them will be read more than once."""
 
     def close(self) -> None:
         """Lets go of them."""
 
 
-class MappedContent:
-    """A regular file; a view of it is mapped into memory.
+class FileContent:
+    """A regular file.
 
-    Reading does not use the map: the system kills a process that touches mapped bytes which another one has cut off.
+    It is not mapped into memory: the system kills a process that touches mapped bytes which another one has cut off.
     """
 
     def __init__(self, file: IO[bytes], error: WireError | None = None) -> None:
         self.error = error
         self.size = os.fstat(file.fileno()).st_size
         self._file = file
-        self._map: mmap.mmap | None = None
-        self._forgotten = 0
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         return os.pread(self._file.fileno(), min(most, max(self.size - offset, 0)), offset)
 
     def forget(self, offset: int) -> None:
-        """Takes pages out of this process's memory; the system may keep them."""
-        end = offset - offset % mmap.PAGESIZE
-        if self._map is not None and end - self._forgotten >= _KEPT and hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED, self._forgotten, end - self._forgotten)
-            self._forgotten = end
+        """Nothing: none are held."""
 
-    def view(self) -> memoryview:
-        if self._map is None and os.fstat(self._file.fileno()).st_size:
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        return memoryview(self._map if self._map is not None else b"")[: self.size]
+    def keep(self) -> None:
+        """Nothing: the file is at hand."""
 
     def close(self) -> None:
-        if self._map is not None:
-            with contextlib.suppress(BufferError):  # as long as somebody has a view, the map stays
-                self._map.close()
         self._file.close()
 
 
 class RangedContent:
-    """An object of an object store, which is read by ranges; one that is viewed becomes a temporary file."""
+    """An object of an object store, which is read by ranges; one that is read twice becomes a temporary file."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.error: WireError | None = None
         self.size = file.seek(0, os.SEEK_END)
         self._file = file
-        self._copy: MappedContent | None = None
+        self._copy: FileContent | None = None
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         if self._copy is not None:
@@ -96,18 +83,15 @@ class RangedContent:
         return self._file.read(most)
 
     def forget(self, offset: int) -> None:
-        """Nothing: of what is not copied only a few ranges are held."""
-        if self._copy is not None:
-            self._copy.forget(offset)
+        """Nothing: only a few ranges are held."""
 
-    def view(self) -> memoryview:
+    def keep(self) -> None:
         if self._copy is None:
             target = tempfile.TemporaryFile(prefix="wirekit_")  # noqa: SIM115  # closed with the content
             self._file.seek(0)
             shutil.copyfileobj(self._file, target, _KEPT)
             target.flush()
-            self._copy = MappedContent(target)
-        return self._copy.view()
+            self._copy = FileContent(target)
 
     def close(self) -> None:
         if self._copy is not None:
@@ -154,7 +138,7 @@ class PipedContent:
             del self._held[: offset - self._offset]
             self._offset = offset
 
-    def view(self) -> memoryview:
+    def keep(self) -> None:
         raise Misuse("a pipe can be read only once and in order; save it to a file first")
 
     def close(self) -> None:

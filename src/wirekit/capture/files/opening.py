@@ -12,7 +12,7 @@ from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
-from wirekit.capture.files.content import Content, MappedContent, PipedContent, RangedContent, cut_short
+from wirekit.capture.files.content import Content, FileContent, PipedContent, RangedContent, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
@@ -65,6 +65,11 @@ class Capture:
         """Whether it is read as it comes, once and in order."""
         return isinstance(self._content, PipedContent)
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether it was compressed, and only its beginning could be decompressed."""
+        return self._content.error is not None
+
     def __enter__(self) -> Capture:
         return self
 
@@ -75,7 +80,7 @@ class Capture:
         return f"<Capture {self.path}: {self.format}, {self.size} bytes>"
 
     def close(self) -> None:
-        """Lets go of the file; packets taken from it stay valid, and so does a view of it."""
+        """Lets go of the file; packets taken from it stay valid."""
         self._content.close()
 
     def read(self, offset: int, size: int) -> bytes:
@@ -98,9 +103,9 @@ class Capture:
         """Whether the file goes on at an absolute offset."""
         return offset < self.size and bool(self._content.read(offset, 1, 1))
 
-    def view(self) -> memoryview:
-        """All bytes of the file, without a copy of them; not of a pipe."""
-        return self._content.view()
+    def keep(self) -> None:
+        """Prepares for all bytes of the file to be read more than once: not of a pipe."""
+        self._content.keep()
 
     def _recognise(self) -> tuple[str, Place]:
         head = self.read(0, _HEAD)
@@ -206,8 +211,8 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
     """Opens a pcap or pcapng file, compressed by gzip, zstd, xz, bzip2 or lz4, or not.
 
     What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
-    the capture itself, decompressed. An object of an object store is read by ranges, and copied when all of it is
-    wanted at once (``Capture.view``).
+    the capture itself, decompressed. An object of an object store is read by ranges, and copied if it will
+    be read twice (``Capture.keep``).
 
     Args:
         path: the file, or the URI of an object.
@@ -231,7 +236,7 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
             return Capture(name or os.fspath(path), RangedContent(source), limits)
         if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             file, unpacking = _copied(source, packing, limits.decompressed)
-        return Capture(name or os.fspath(path), MappedContent(file, unpacking), limits)
+        return Capture(name or os.fspath(path), FileContent(file, unpacking), limits)
     except BaseException:
         file.close()
         source.close()

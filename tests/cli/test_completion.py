@@ -75,6 +75,7 @@ def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str
         ("decode kafka", "fra", {"file"}),
         ("frames", "fra", {"file"}),
         ("frames --protocol", "joy", {"joyqueue"}),
+        ("frames --port", "9092=k", {"9092=kafka"}),
         ("inspect --report", "p", {"file"}),
     ],
 )

@@ -125,3 +125,22 @@ def test_an_answer_is_about_the_topic_of_its_request(fixtures: Path) -> None:
     }
     assert topics["SEND_RECEIPT"] == topics["LOOKUP_RESPONSE"] == ["persistent://public/default/t-batch"]
     assert topics["CONNECTED"] == []
+
+
+def test_a_response_in_another_version_than_its_request_shows_both() -> None:
+    """A broker answers a version of ApiVersions that it does not know in version 0; ``inspect`` counts the request."""
+    value = {"correlation_id": 7, "client_id": "new", "body": {}}
+    request = bytearray(encode("kafka.api_versions.request.v0", value))
+    request[6:8] = (9).to_bytes(2)
+    answer = encode(
+        "kafka.api_versions.response.v0", {"correlation_id": 7, "body": {"error_code": 35, "api_versions": []}}
+    )
+    client, server = "10.0.0.1:4000", "10.0.0.2:9092"
+    sent = [
+        Segment(MIDNIGHT, client, server, 1, 1, 16, bytes(request), 0, 0, len(request)),
+        Segment(MIDNIGHT + 500, server, client, 1, 1 + len(request), 16, answer, 1, 0, len(answer)),
+    ]
+    shown = lines(numbered(follow(sent, Choice(ports={9092: "kafka"})), describe=True), 160)
+    assert "api_versions v9 " in shown[-2]
+    assert "api_versions v0 to v9 " in shown[-1]
+    assert "UNSUPPORTED_VERSION" in shown[-1]

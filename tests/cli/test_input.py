@@ -530,6 +530,8 @@ def test_bytes_that_are_no_text_are_raw() -> None:
 
 def test_text_beyond_ascii_is_raw_and_noted() -> None:
     assert read_input("0a é".encode()).note == "text read as raw bytes: it is not all ASCII"
+    around = read_input("127.0.0.1 → 127.0.0.1 Kafka\n0000  0a 0b                    ..\n".encode())
+    assert (around.form, around.data) == ("wireshark", b"\x0a\x0b")
 
 
 def test_all_hex_is_hex_and_never_base64() -> None:

@@ -103,3 +103,28 @@ def test_rules_broken_are_those_of_the_list(capture: str, fixtures: Path) -> Non
     counted = {(each["rule"], each["severity"]): each["count"] for each in inspected(path)["breaches"]}
     assert counted == Counter((line["rule"], line["severity"]) for line in listed)
     assert inspected(path, "--errors")["breaches"] == []
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+def test_allow_cut_forgives_the_ends_of_connections_only(command: str, fixtures: Path, tmp_path: Path) -> None:
+    path = fixtures / "pcap" / "kafka-0.10.2.2-2-produce.pcapng"
+    damaged = tmp_path / "damaged.pcapng"
+    data = bytearray(path.read_bytes())
+    data[3000] ^= 0x55  # a segment is lost
+    damaged.write_bytes(data)
+
+    def status(path: Path, *options: str) -> Any:
+        arguments = [command, str(path), *options, "--output", "json"]
+        return CliRunner().invoke(group, arguments, standalone_mode=False).return_value
+
+    assert (status(path), status(path, "--allow-cut")) == (1, 0)
+    assert (status(damaged), status(damaged, "--allow-cut")) == (1, 1)
+
+
+def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "jmq4-versions.pcap")
+    named = {(each["client"], each["address"]): each["requests"] for each in inspected(path)["clients"]}
+    asked = Counter(line["from"].rpartition(":")[0] for line in frames(path) if line["latency_ms"] is None)
+    for address, count in asked.items():
+        assert sum(requests for (_, each), requests in named.items() if each == address) == count
+    assert "(no name) at" in run("inspect", path, "--output", "text")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
@@ -18,9 +19,11 @@ from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
+from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, Short, WireError, Wrong
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.summary import unasked
 from wirekit.registry import registry
 from wirekit.storage import is_remote, local
 
@@ -28,9 +31,22 @@ LARGEST_PORT = 1 << 16
 PROTOCOL_HELP = "Protocol of all connections. joyqueue is JMQ4 as peers speak it; jmq4 follows its document literally."
 
 
+class _PortType(click.ParamType):
+    """``PORT=PROTOCOL``; a shell completes the protocol."""
+
+    name = "port"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        port, equals, begun = incomplete.partition("=")
+        names = registry.protocols() if equals else ()
+        return [CompletionItem(f"{port}={name}") for name in names if name.startswith(begun)]
+
+
 def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --protocol and --port."""
-    port = click.option("--port", "ports", multiple=True, metavar="PORT=P", help="Protocol on a server port.")
+    port = click.option(
+        "--port", "ports", multiple=True, type=_PortType(), metavar="PORT=P", help="Protocol on a server port."
+    )
     protocol = click.option("--protocol", default="", type=KeyType(protocols=True), metavar="P", help=PROTOCOL_HELP)
     return protocol(port(command))
 
@@ -59,6 +75,23 @@ def no_capture(path: str, error: WireError) -> str:
 separate_option = click.option(
     "--separate", is_flag=True, help="Read each file as a separate capture, even if files are parts of a rotation."
 )
+
+
+allow_cut_option = click.option(
+    "--allow-cut",
+    is_flag=True,
+    help="Exit with status 0 even if the capture begins or ends in the middle of connections.",
+)
+
+
+def is_cut(link: Link, item: Item | None) -> bool:
+    """Whether bytes are not decoded only because their connection begins or ends there in the capture.
+
+    These are a response whose request was before the capture, and a part of a frame at either end.
+    """
+    if isinstance(item, Quarantined):
+        return item.reason in (BEFORE_FIRST, ENDED_INSIDE)
+    return isinstance(item, Frame) and unasked(link, item)
 
 
 def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:

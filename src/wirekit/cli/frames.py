@@ -11,7 +11,15 @@ import click
 
 from wirekit.capture.follow import Choice, Link, Missing, frame_line
 from wirekit.capture.rotation import Parts
-from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
+from wirekit.cli.captures import (
+    FollowedCapture,
+    allow_cut_option,
+    captures_of,
+    choice_options,
+    is_cut,
+    parse_choice,
+    separate_option,
+)
 from wirekit.cli.common import console, failed, on_terminal, once, piped, plural, print_json, say, strict_option
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
@@ -44,6 +52,7 @@ MOST_COUNTED = 10_000
 )
 @separate_option
 @strict_option
+@allow_cut_option
 def command(
     captures: tuple[str, ...],
     protocol: str,
@@ -54,6 +63,7 @@ def command(
     output: str | None,
     separate: bool,
     strict: bool,
+    allow_cut: bool,
 ) -> int:
     """List the frames of CAPTURE: sender, API, topic, error and latency.
 
@@ -64,6 +74,7 @@ def command(
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
     wirekit frames --frame trace.pcap:17
+    tcpdump -i any -w - port 9092 | wirekit frames -
     """
     if len(places) > 1:
         raise click.UsageError("--frame shows one frame; give it once")
@@ -80,7 +91,14 @@ def command(
     status = 0
     for parts in parted:
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
-        status |= _listed(FollowedCapture(parts, choice), selection, table, strict=strict, whole=follow is not None)
+        status |= _listed(
+            FollowedCapture(parts, choice),
+            selection,
+            table,
+            strict=strict,
+            allow_cut=allow_cut,
+            whole=follow is not None,
+        )
     return status
 
 
@@ -119,7 +137,13 @@ def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
 
 
 def _listed(
-    followed: FollowedCapture, selection: Selection, table: FrameTable | None, *, strict: bool, whole: bool
+    followed: FollowedCapture,
+    selection: Selection,
+    table: FrameTable | None,
+    *,
+    strict: bool,
+    allow_cut: bool,
+    whole: bool,
 ) -> int:
     """The frames that fit, a line each; with ``whole``, lines for the bytes between them as well."""
     bad: Counter[str] = Counter()
@@ -140,9 +164,9 @@ def _listed(
         elif whole and table is not None and each.item is not None:
             table.undecoded(each.connection, each.link, each.item)
         if table is None or not isinstance(each.item, Frame):
-            status |= report(followed.path, each.link, each.item)
+            status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
         else:  # its line says it
-            status |= bool(complaint(each.link, each.item))
+            status |= bool(complaint(each.link, each.item)) and not (allow_cut and is_cut(each.link, each.item))
     status |= followed.status
     if bad:
         say(f"{followed.path}: {failed(bad)}")
@@ -198,12 +222,12 @@ def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> 
         table.frame(each.frame, each.connection, each.link, frame, each.facts)
 
 
-def report(path: str, link: Link, item: Any) -> int:
-    """Says on standard error what did not decode, and where; 1 if anything did not."""
+def report(path: str, link: Link, item: Any, *, allow_cut: bool = False) -> int:
+    """Says on standard error what did not decode, and where; 1 if anything did not, see ``allow_cut_option``."""
     text = complaint(link, item)
     if text:
         say(f"{path}: {text}")
-    return int(bool(text))
+    return int(bool(text) and not (allow_cut and is_cut(link, item)))
 
 
 def complaint(link: Link, item: Any) -> str:

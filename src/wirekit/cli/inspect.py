@@ -12,7 +12,15 @@ from wirekit.capture.files import Capture, Damaged, Skipped, segments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
-from wirekit.cli.captures import captures_of, choice_options, no_capture, open_named, parse_choice, separate_option
+from wirekit.cli.captures import (
+    allow_cut_option,
+    captures_of,
+    choice_options,
+    no_capture,
+    open_named,
+    parse_choice,
+    separate_option,
+)
 from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, plural, print_json, say
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, chosen, selection_options
@@ -44,6 +52,7 @@ from wirekit.stored import Report as DirectoryReport
 )
 @click.option("--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, else json.")
 @separate_option
+@allow_cut_option
 def command(
     paths: tuple[str, ...],
     protocol: str,
@@ -56,6 +65,7 @@ def command(
     payloads: bool,
     output: str | None,
     separate: bool,
+    allow_cut: bool,
 ) -> int:
     """Summarise captures, or check the data directory of a broker.
 
@@ -70,6 +80,8 @@ def command(
         raise click.UsageError("options for selection apply to the counts only; leave out --connections and --rules")
     if page is not None and (connections or rules):
         raise click.UsageError("--report shows the counts; leave out --connections and --rules")
+    if allow_cut and (connections or rules):
+        raise click.UsageError("--allow-cut applies to the summary; leave out --connections and --rules")
     if payloads and page is None:
         raise click.UsageError("--payloads needs --report")
     if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
@@ -101,7 +113,8 @@ def command(
         show(summary, console(), {name: each.lines() for name, each in overviews.items()})
         for report in reports.values():
             show_report(report, console())
-    wrong = summary.quarantined or summary.unreadable or summary.incomplete
+    undecoded = any(each.undecoded if allow_cut else each.undecoded or each.cut for each in overviews.values())
+    wrong = undecoded or summary.unreadable or summary.incomplete
     return 1 if wrong or not all(report.clean for report in reports.values()) else 0
 
 

@@ -16,7 +16,14 @@ from wirekit.capture.files import is_capture, open_capture
 from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import Parts
-from wirekit.cli.captures import FollowedCapture, captures_of, choice_options, parse_choice, separate_option
+from wirekit.cli.captures import (
+    FollowedCapture,
+    allow_cut_option,
+    captures_of,
+    choice_options,
+    parse_choice,
+    separate_option,
+)
 from wirekit.cli.common import (
     COLUMNS,
     STANDARD_INPUT,
@@ -63,6 +70,7 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 )
 @separate_option
 @strict_option
+@allow_cut_option
 def command(
     files: tuple[str, ...],
     protocol: str,
@@ -72,6 +80,7 @@ def command(
     engine: str | None,
     separate: bool,
     strict: bool,
+    allow_cut: bool,
 ) -> int:
     """List the application messages in captures and log segments, including those in compressed sets and batches.
 
@@ -90,7 +99,7 @@ def command(
         path = parts[0]
         before = show.bad
         if len(parts) > 1 or _is_capture(path):
-            status |= _captured(parts, choice, selection, show)
+            status |= _captured(parts, choice, selection, show, allow_cut=allow_cut)
         else:
             if selection.active:
                 raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
@@ -103,14 +112,14 @@ def command(
     return status
 
 
-def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show) -> int:
+def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, *, allow_cut: bool) -> int:
     """The messages of a capture."""
     status = 0
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     for each in chosen(numbered(followed, describe=selection.active), selection, None, live=True):
         if where is None:
-            status |= report(followed.path, each.link, each.item)
+            status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
         messages = each.item.messages if isinstance(each.item, Frame) else []
         messages = [message for message in messages if selection.wants_topic(message.topic)]
         if where is not None and messages and isinstance(each.item, Frame):

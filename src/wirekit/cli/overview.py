@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from wirekit.cli.captures import is_cut
 from wirekit.cli.common import plural
 from wirekit.cli.numbered import Numbered
-from wirekit.conversation import Frame
-from wirekit.pipeline.summary import Fact, size_text
+from wirekit.conversation import Frame, Quarantined
+from wirekit.pipeline.summary import Fact, failure, size_text
 from wirekit.rules import Rule
 
 MOST_NAMES = 10_000
@@ -67,9 +68,15 @@ class _Calls:
 
 
 class Overview:
-    """Counts the frames of one capture."""
+    """Counts the frames of one capture.
+
+    Attributes:
+        undecoded: frames and pieces that were not decoded.
+        cut: those at the begin or end of a connection in the capture, see ``is_cut``; not counted in ``undecoded``.
+    """
 
     def __init__(self) -> None:
+        self.undecoded = self.cut = 0
         self._clients: dict[tuple[str, str], _Client] = {}
         self._topics: dict[str, _Topic] = {}
         self._groups: dict[str, _Group] = {}
@@ -78,8 +85,12 @@ class Overview:
         self._breaches: Counter[tuple[str, str, str]] = Counter()
 
     def take(self, each: Numbered) -> None:
-        """Counts a frame; other items are nothing to it."""
+        """Counts a frame, or what was not decoded."""
         frame, facts = each.item, each.facts
+        if isinstance(frame, Quarantined) or (isinstance(frame, Frame) and failure(frame) is not None):
+            cut = is_cut(each.link, frame)
+            self.cut += cut
+            self.undecoded += not cut
         if not isinstance(frame, Frame):
             return
         if frame.decoded.error is not None or frame.wrong is not None:
@@ -110,11 +121,12 @@ class Overview:
     def _client(self, each: Numbered, *, asks: bool) -> None:
         facts = each.facts
         host = each.link.client.rpartition(":")[0].strip("[]")
-        if each.item is None or not (facts.client or facts.connection):
+        requests = asks and each.item is not None and each.item.side == "client"
+        if not (requests or facts.client or facts.connection):
             return
         client = _of(self._clients, (host, facts.client or ""), ("", OTHERS), _Client)
         client.connections.add(each.connection)
-        client.requests += asks and each.item.side == "client"
+        client.requests += requests
         parts = [facts.connection.get(column) for column in ("client_software", "client_version")]
         named = [part for part in parts if part]
         client.software = (named[0] if len(named) == 2 and named[1] in named[0] else " ".join(named)) or None
@@ -237,7 +249,7 @@ def _listed(title: str, found: list[Mapping[str, Any]], text: Callable[[Mapping[
 
 
 def _client_text(each: Mapping[str, Any]) -> str:
-    who = " at ".join(filter(None, (each["client"], each["address"]))) or OTHERS
+    who = f"{each['client'] or '(no name)'} at {each['address']}" if each["address"] else OTHERS
     software = f" ({each['software']})" if each["software"] else ""
     return f"{who}{software}: {plural(each['requests'], 'request')} on {plural(each['connections'], 'connection')}"
 

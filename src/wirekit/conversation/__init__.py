@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue, Names, Skipped
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
-from wirekit.conversation.following import ENDED_INSIDE, Conversation
+from wirekit.conversation.following import BEFORE_FIRST, ENDED_INSIDE, Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, clean_contexts, reading, recognise, recognise_inside
 
 __all__ = [
     "CALL",
+    "BEFORE_FIRST",
     "ENDED_INSIDE",
     "NEED_DATA",
     "SIDES",

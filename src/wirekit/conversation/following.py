@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LARGEST_SEARCH = 1024 * 1024
 ENDED_INSIDE = "the connection ended inside a frame"
+BEFORE_FIRST = "before the first whole frame of the capture"
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
 CREDIT = 12
@@ -93,7 +94,7 @@ class Conversation:
         self._directions = {side: _Direction() for side in SIDES}
         if not started:
             for direction in self._directions.values():
-                direction.lost = "before the first whole frame of the capture"
+                direction.lost = BEFORE_FIRST
 
     @property
     def requests(self) -> list[Frame]:

@@ -148,7 +148,9 @@ def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tup
 def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
     what = frame.description
     version = "" if what.version is None else f" v{what.version}"
-    yield f"{what.api or '?'}{version}".ljust(width), ""
+    asked = None if frame.request is None else frame.request.description.version
+    to = "" if asked in (None, what.version) else f" to v{asked}"
+    yield f"{what.api or '?'}{version}{to}".ljust(width), ""
     yield _topics(facts.topics), "cyan"
     yield f"group {facts.group_id}" if facts.group_id else "", "cyan"
     for error in dict.fromkeys(error.error for error in facts.errors):
@@ -182,7 +184,7 @@ def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
         yield f"✗ {bad[0].kind} {bad[0].path}", "yellow"
         return
     passed = sum(check.status == "ok" for check in frame.decoded.checks) if good else 0
-    yield f"✓ {passed}" if passed else "", "green"
+    yield f"✓ {counted(passed, 'check')}" if passed else "", "green"
     unexplained = sum(gap.length for gap in frame.decoded.gaps)
     yield f"{unexplained} unexplained bytes" if unexplained else "", "yellow"
     sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)

@@ -52,10 +52,21 @@ LOST = "responses whose request was not captured"
 
 def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str, str]:
     """(reason, path) by which a frame that was not decoded is counted."""
-    unasked = frame.description.role == "response" and frame.request is None and frame.decoded.error is None
-    if unasked and frame.wrong is not None:
-        return LOST if link.known_start else UNASKED, ""
+    if unasked(link, frame):
+        return UNASKED, ""
+    if _without_request(frame):
+        return LOST, ""
     return failed.reason, failed.path
+
+
+def unasked(link: Link, frame: Frame) -> bool:
+    """Whether it is a response that is not decoded because its request was before the capture."""
+    return _without_request(frame) and not link.known_start
+
+
+def _without_request(frame: Frame) -> bool:
+    alone = frame.description.role == "response" and frame.request is None
+    return alone and frame.decoded.error is None and frame.wrong is not None
 
 
 def failure(frame: Frame) -> Quarantined | None:

@@ -13,6 +13,8 @@ not a guess. Text is only ever blanked, never shortened, before it is read, so t
 
 from __future__ import annotations
 
+import re
+
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
@@ -27,6 +29,7 @@ __all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
 
 FORMS = ("auto", "raw", "hex", "base64")
 DEFAULT_LIMIT = 256 * 1024 * 1024
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 
@@ -37,7 +40,8 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines), lists of decimal numbers and all dumps. ``base64``
     takes the standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
 
-    1. raw, if it is not printable text: ASCII and white space, after a UTF-8 or UTF-16 byte order mark if there is one;
+    1. raw, if it is not printable text in ASCII, after a UTF-8 or UTF-16 byte order mark if there is one; a dump, or
+       what a debugger or a language printed, may have other characters around it;
     2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell; a stream that
        Wireshark followed, which its heading or two margins tell;
     3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
@@ -87,14 +91,15 @@ def _read_auto(raw: bytes, limit: int) -> Input:
     except UnicodeDecodeError:
         return Input(raw, "raw")
     if text.encode(errors="replace").translate(None, _PRINTABLE):
-        beyond = "".join(text.split()).isprintable()
-        return Input(raw, "raw", "text read as raw bytes: it is not all ASCII" if beyond else None)
+        if not "".join(text.split()).isprintable():
+            return Input(raw, "raw")
+        around = _BEYOND_ASCII.sub("?", text)  # words around a dump, as tshark's arrows
+        dump = _read_printed(around, limit) or _read_dump(around, limit)
+        return dump or Input(raw, "raw", "text read as raw bytes: it is not all ASCII")
     if not text.strip():
         return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
-    if printed := _read_printed(text, limit):
-        return printed
-    if layout := measure(text):
-        return read_dump(text, layout, limit)
+    if dump := _read_printed(text, limit) or _read_dump(text, limit):
+        return dump
     try:
         return read_plain(text)
     except Misuse as error:
@@ -111,8 +116,10 @@ def _read_printed(text: str, limit: int) -> Input | None:
     return printed or read_follow(text, limit)
 
 
-def _read_hex(text: str, limit: int) -> Input:
-    if printed := _read_printed(text, limit):
-        return printed
+def _read_dump(text: str, limit: int) -> Input | None:
     layout = measure(text)
-    return read_dump(text, layout, limit) if layout else read_plain(text)
+    return read_dump(text, layout, limit) if layout else None
+
+
+def _read_hex(text: str, limit: int) -> Input:
+    return _read_printed(text, limit) or _read_dump(text, limit) or read_plain(text)

@@ -126,21 +126,23 @@ class FrameTable:
 
 
 def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tuple[int, list[Part]]]:
-    """(indent, parts) of each line; a part without room beside the numbers has lines of its own, more to the left."""
+    """(indent, parts) of each line; from a part on that has no room beside the numbers they stand more to the left."""
     row: list[Part] = []
     used = 0
     for number, (text, style) in enumerate(parts):
         if row and used + len(text) > room:
             yield indent, row
             row, used = [], 0
-        if len(text) <= room:
-            row.append((text, style))
-            used += len(text) + 2
-            continue
-        if not number:
-            yield indent, []
-        for line in textwrap.wrap(text, below, subsequent_indent="  ", break_on_hyphens=False):
-            yield BELOW, [(line, style)]
+        last = text
+        if len(text) > room:
+            if not number:
+                yield indent, []
+            indent, room = BELOW, below
+            *lines, last = textwrap.wrap(text, room, subsequent_indent="  ", break_on_hyphens=False)
+            for line in lines:
+                yield indent, [(line, style)]
+        row.append((last, style))
+        used += len(last) + 2
     if row:
         yield indent, row
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from wirekit.cli import group, overview
+from wirekit.cli import group, inspect, overview
 
 CAPTURES = ("jmq4-consume.pcap", "pulsar-consume.pcap", "kafka-0.10.2.2-2-produce.pcapng")
 
@@ -34,13 +34,21 @@ def test_counts_are_those_of_the_frames(capture: str, options: list[str], fixtur
     path = str(fixtures / "pcap" / capture)
     counted = inspected(path, *options)
     decoded = [line for line in frames(path, *options) if line["error"] is None]
-    latencies = sorted(line["latency_ms"] for line in decoded if line["latency_ms"] is not None)
-    assert sum(api["calls"] for api in counted["apis"]) == sum(line["latency_ms"] is None for line in decoded)
+    asked = Counter(ids(line) for line in decoded if line["latency_ms"] is None)
+    answers = [line for line in decoded if line["latency_ms"] is not None]
+    latencies = sorted(line["latency_ms"] for line in answers)
+    alone = [line for line in answers if ids(line) not in asked]
+    assert sum(api["calls"] for api in counted["apis"]) == asked.total() + len(alone)
     assert sum(api["answered"] for api in counted["apis"]) == len(latencies)
     assert [slow["latency_ms"] for slow in counted["slowest"]] == latencies[: -overview.MOST_SLOW - 1 : -1]
     assert max([api["latency_ms"]["max"] for api in counted["apis"] if api["latency_ms"]], default=None) == max(
         latencies, default=None
     )
+
+
+def ids(line: dict[str, Any]) -> tuple[str, int]:
+    """The connection of a frame, and the number that its request and its response have in common."""
+    return line["connection"], line["correlation_id"]
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -128,3 +136,26 @@ def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
     for address, count in asked.items():
         assert sum(requests for (_, each), requests in named.items() if each == address) == count
     assert "(no name) at" in run("inspect", path, "--output", "text")
+
+
+def test_a_call_counts_if_one_of_its_frames_fits(fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "kafka-0.10.2.2-2-produce.pcapng")
+    whole, answers = inspected(path), inspected(path, "--slower-than", "0ms")
+    assert [api["calls"] for api in answers["apis"]] == [api["answered"] for api in whole["apis"] if api["answered"]]
+    assert sum(topic["produced"] for topic in answers["topics"]) == 0  # the requests, with the messages, do not fit
+
+
+def test_large_captures_are_counted_without_what_no_table_has(monkeypatch: pytest.MonkeyPatch, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "jmq4-versions.pcap")
+    whole = inspected(path)
+    monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+    large = inspected(path)
+    assert whole["breaches"]
+    assert large["breaches"] is None
+    assert [{**slow, "frame": None} for slow in whole["slowest"]] == large["slowest"]
+    assert {name: whole[name] for name in ("clients", "topics", "groups", "apis")} == {
+        name: large[name] for name in ("clients", "topics", "groups", "apis")
+    }
+    text = run("inspect", "--output", "text", path)
+    assert "  rules broken   not counted in large captures (see --rules)\n" in text
+    assert f"ms: {large['slowest'][0]['connection']}, " in text

@@ -94,6 +94,15 @@ def is_cut(link: Link, item: Item | None) -> bool:
     return isinstance(item, Frame) and unasked(link, item)
 
 
+road_option = click.option(
+    "--road",
+    type=click.Choice(["auto", "columns", "objects"]),
+    default="auto",
+    help="How captures are read; the result is the same. columns: plain connections by columns; objects: all "
+    "connections by objects; auto: by columns if the capture is large (default).",
+)
+
+
 def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:
     """The captures that files are parts of; says on standard error which files are read as one.
 
@@ -151,7 +160,7 @@ def open_named(name: str) -> Capture:
     return open_capture(STANDARD_INPUT_FILE if name == STANDARD_INPUT else name, name=name)
 
 
-def _read(capture: Capture, number: int) -> Iterator[Segment | Skipped | Damaged]:
+def read_segments(capture: Capture, number: int) -> Iterator[Segment | Skipped | Damaged]:
     """The TCP segments of a file of a capture, by columns where that is faster; what else is in it as it comes."""
     if not capture.piped and by_columns(capture.size, compiles=False):
         from wirekit.road import packets
@@ -198,7 +207,7 @@ class FollowedCapture:
                 yield from self._of_file(capture, number)
 
     def _of_file(self, capture: Capture, number: int) -> Iterator[Segment]:
-        for each in _read(capture, number):
+        for each in read_segments(capture, number):
             if isinstance(each, Segment):
                 yield each
             elif isinstance(each, Damaged):

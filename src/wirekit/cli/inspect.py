@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, Skipped, segments
+from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
@@ -19,22 +19,41 @@ from wirekit.cli.captures import (
     no_capture,
     open_named,
     parse_choice,
+    read_segments,
+    road_option,
     separate_option,
 )
-from wirekit.cli.common import COLUMNS, console, need, on_terminal, once, plural, print_json, say
+from wirekit.cli.common import (
+    COLUMNS,
+    STANDARD_INPUT,
+    console,
+    need,
+    on_terminal,
+    once,
+    piped,
+    plural,
+    print_json,
+    say,
+)
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
+from wirekit.cli.overview_objects import CallRows
 from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.where import where_frames
+from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE
 from wirekit.errors import Misuse, WireError
-from wirekit.pipeline.inputs import CAPTURE, find_inputs
-from wirekit.pipeline.summary import FileSummary, Summary, show
+from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.summary import UNASKED, FileSummary, Summary, kind_of_reason, show
 from wirekit.registry import registry
 from wirekit.stored import Report as DirectoryReport
+
+CUT = {UNASKED, *map(kind_of_reason, (BEFORE_FIRST, ENDED_INSIDE))}
+"""Reasons of what is not decoded because the capture begins or ends in the middle of a connection, see ``is_cut``."""
 
 
 @click.command("inspect")
@@ -51,6 +70,7 @@ from wirekit.stored import Report as DirectoryReport
     "--payloads", is_flag=True, help="With --report: include application data and other texts, not only their sizes."
 )
 @click.option("--output", type=click.Choice(["text", "json"]), help="Default: text on a terminal, else json.")
+@road_option
 @separate_option
 @allow_cut_option
 def command(
@@ -64,13 +84,15 @@ def command(
     page: str | None,
     payloads: bool,
     output: str | None,
+    road: str,
     separate: bool,
     allow_cut: bool,
 ) -> int:
     """Summarise captures, or check the data directory of a broker.
 
     For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
-    calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match.
+    calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match, and
+    to their calls. Broken rules are counted for captures below 16 MiB; --rules lists them for any.
 
     DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
     compared; each contradiction is reported with file, entry and byte.
@@ -89,6 +111,8 @@ def command(
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))
+    if road == "columns":
+        need("the road of columns", "pyarrow", "numba")
     choice = parse_choice(protocol, ports)
     directories = [] if connections or rules else [path for path in paths if os.path.isdir(path)]
     reports = {path: report for path in directories if (report := _checked(path, protocol)) is not None}
@@ -101,7 +125,7 @@ def command(
     overviews: dict[str, Overview] = {}
     collected = Report(payloads=payloads) if page is not None else None
     for parts in captures:
-        overviews[parts[0]] = _count(parts, choice, selection, summary.file(parts[0]), collected)
+        overviews[parts[0]] = _count(parts, choice, selection, road, summary, collected)
     if page is not None and collected is not None:
         write(collected, page, ", ".join(parts[0] for parts in captures))
         without = "" if payloads else ", without application data (--payloads)"
@@ -113,8 +137,8 @@ def command(
         show(summary, console(), {name: each.lines() for name, each in overviews.items()})
         for report in reports.values():
             show_report(report, console())
-    undecoded = any(each.undecoded if allow_cut else each.undecoded or each.cut for each in overviews.values())
-    wrong = undecoded or summary.unreadable or summary.incomplete
+    undecoded = {kind for each in summary.files.values() for kind, _ in each.quarantine}
+    wrong = undecoded - (CUT if allow_cut else set()) or summary.unreadable or summary.incomplete
     return 1 if wrong or not all(report.clean for report in reports.values()) else 0
 
 
@@ -149,31 +173,56 @@ def _checked(path: str, protocol: str) -> DirectoryReport | None:
 
 
 def _count(
-    parts: Parts, choice: Choice, selection: Selection, count: FileSummary, collected: Report | None
+    parts: Parts, choice: Choice, selection: Selection, road: str, summary: Summary, collected: Report | None
 ) -> Overview:
-    """Counts what fits, and the connections that have any of it."""
-    overview = Overview()
+    """Counts what fits, and the connections that have any of it.
+
+    The tables have neither the numbers of frames nor the rules that they break. These are counted by objects, unless
+    the capture is large and nothing else needs objects.
+    """
+    by_objects = selection.active or collected is not None
+    files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
+    size = sum(each.size for each in files)
+    whole = by_objects or size < LEAST_FOR_COLUMNS
+    overview = Overview(parts[0], large=not whole)
+    if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):
+        from wirekit.cli.overview_columns import count_tables
+
+        if count_tables(files, choice, summary, overview):
+            if whole:
+                _add_details(parts, choice, overview)
+            return overview
+    count = summary.file(parts[0])
     fitting: set[int] = set()
-    judge = None if selection.active else Judge()
+    judge = Judge() if whole and not selection.active else None
     where = None if selection.where is None else where_frames(selection.where)
-    items = numbered(follow(_segments(parts, count), choice), describe=True)
-    for each in chosen(items, selection, where, live=False):
+    rows = CallRows(overview)
+    items = numbered(follow(_segments(parts, count), choice), describe=by_objects)
+    for each in chosen(rows.seen(items), selection, where, live=False):
+        rows.choose(each)
         if selection.active and each.item is None and each.connection not in fitting:
             continue
         fitting.add(each.connection)
         count.count(each.link, each.item)
-        overview.take(each)
         if collected is not None:
             collected.take(each)
-        for breach in judge.take(each.link, each.item) if judge is not None else ():
-            overview.breach(each.link.protocol, breach.rule)
+        if judge is not None:
+            overview.broken(each.link.protocol, judge.take(each.link, each.item))
     if collected is not None:
         collected.end(parts[0], count, overview)
     return overview
 
 
+def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
+    """Counts what the tables do not have."""
+    judge = Judge()
+    for each in numbered(follow(_segments(parts, FileSummary()), choice), describe=False):
+        overview.number(each)
+        overview.broken(each.link.protocol, judge.take(each.link, each.item))
+
+
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
-    for path in parts:
+    for number, path in enumerate(parts):
         try:
             capture = open_named(path)
         except WireError as error:
@@ -183,17 +232,16 @@ def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
                 count.unreadable = no_capture(path, error)
             continue
         with capture:
-            yield from _of_file(capture, count)
+            yield from _of_file(capture, number, count)
             if capture.damage is not None:
                 count.damage(f"{path}: {capture.damage}" if len(parts) > 1 else str(capture.damage))
 
 
-def _of_file(capture: Capture, count: FileSummary) -> Iterator[Segment]:
-    for each in segments(capture):
+def _of_file(capture: Capture, number: int, count: FileSummary) -> Iterator[Segment]:
+    for each in read_segments(capture, number):
         if isinstance(each, Damaged):
             count.quarantined(each.error.reason, each.error.path, each.length)
-        elif isinstance(each, Skipped):
-            count.skipped[each.reason] += 1
-        else:
+        elif isinstance(each, Segment):
             count.seen(each.time_us)
             yield each
+    count.skipped.update(capture.skipped)

@@ -6,16 +6,18 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
+from sys import intern
 from typing import Any, TypeVar
 
-from wirekit.cli.captures import is_cut
 from wirekit.cli.common import plural
 from wirekit.cli.numbered import Numbered
-from wirekit.conversation import Frame, Quarantined
-from wirekit.pipeline.summary import Fact, failure, size_text
-from wirekit.rules import Rule
+from wirekit.conversation import SIDES, Frame
+from wirekit.pipeline.ids import connection_id, frame_id
+from wirekit.pipeline.summary import Fact, size_text
+from wirekit.rules import Breach
 
 MOST_NAMES = 10_000
 """Different clients, topics, groups and calls that are counted; all others are counted as one."""
@@ -24,15 +26,20 @@ MOST_SLOW = 5
 MOST_SHOWN = 12
 """Clients, topics and groups in the report for readers; the JSON has all."""
 PERCENTILES = (50, 95, 99)
+COUNTED = ("answered", "unanswered", "one_way", "event")
+"""Outcomes of what counts as a call; the others are responses whose request is not known."""
+UNNAMED = "(unknown)"
+"""Topic of messages of which the capture does not tell the topic."""
 
 _Counts = TypeVar("_Counts")
+Key = tuple[str, str, int | None]
+"""Protocol, API ("?" if not known) and version."""
 
 
 @dataclass(slots=True)
 class _Client:
-    connections: set[int] = field(default_factory=set)
+    connections: set[str] = field(default_factory=set)
     requests: int = 0
-    software: str | None = None
 
 
 @dataclass(slots=True)
@@ -54,7 +61,6 @@ class _Calls:
     """Calls of one API and version; latencies in microseconds."""
 
     number: int = 0
-    answered: int = 0
     errors: Counter[str] = field(default_factory=Counter)
     latencies: array[int] = field(default_factory=lambda: array("q"))
 
@@ -68,98 +74,92 @@ class _Calls:
 
 
 class Overview:
-    """Counts the frames of one capture.
+    """Counts the calls, messages and connections of one capture, as the rows of their tables state them.
 
-    Attributes:
-        undecoded: frames and pieces that were not decoded.
-        cut: those at the begin or end of a connection in the capture, see ``is_cut``; not counted in ``undecoded``.
+    Args:
+        file: the capture, as it was named; ids of connections depend on it.
+        large: whether the numbers of frames and the broken rules, which no table has, are left out.
     """
 
-    def __init__(self) -> None:
-        self.undecoded = self.cut = 0
+    def __init__(self, file: str, *, large: bool = False) -> None:
+        self.file, self.large = file, large
         self._clients: dict[tuple[str, str], _Client] = {}
+        self._software: dict[str, str] = {}
         self._topics: dict[str, _Topic] = {}
         self._groups: dict[str, _Group] = {}
-        self._calls: dict[tuple[str, str, int | None], _Calls] = {}
-        self._slowest: list[tuple[int, int, dict[str, Any]]] = []
+        self._calls: dict[Key, _Calls] = {}
+        self._slowest: list[tuple[int, int, str, dict[str, Any]]] = []
         self._breaches: Counter[tuple[str, str, str]] = Counter()
 
-    def take(self, each: Numbered) -> None:
-        """Counts a frame, or what was not decoded."""
-        frame, facts = each.item, each.facts
-        if isinstance(frame, Quarantined) or (isinstance(frame, Frame) and failure(frame) is not None):
-            cut = is_cut(each.link, frame)
-            self.cut += cut
-            self.undecoded += not cut
-        if not isinstance(frame, Frame):
-            return
-        if frame.decoded.error is not None or frame.wrong is not None:
-            if frame.description.role == "request" and frame.description.api:
-                self._client(each, asks=True)
-                self._calls_of(frame).number += 1
-            return
-        asks = frame.request is None
-        self._client(each, asks=asks)
-        self._call(each, frame)
-        for topic in facts.topics if asks else ():
-            _of(self._topics, topic, OTHERS, _Topic).calls += 1
-        for message in frame.messages:
-            counts = _of(self._topics, message.topic or "(unknown)", OTHERS, _Topic)
-            counts.produced += frame.side == "client"
-            counts.delivered += frame.side != "client"
-            counts.bytes += len(message.key or b"") + len(message.value or b"")
-        if facts.group_id:
-            group = _of(self._groups, facts.group_id, OTHERS, _Group)
-            group.calls += asks
-            if facts.client and len(group.clients) < MOST_NAMES:
-                group.clients.add(facts.client)
+    def calls(self, key: Key, number: int, errors: Mapping[str, int], latencies: Iterable[int]) -> None:
+        """Adds calls of an API: how many, how many of them with each error, and the latencies of those answered."""
+        protocol, api, version = key
+        calls = _of(self._calls, (protocol, api or "?", version), (protocol, OTHERS, None), _Calls)
+        calls.number += number
+        calls.errors.update(errors)
+        calls.latencies.extend(latencies)
 
-    def breach(self, protocol: str, rule: Rule) -> None:
-        """Counts where a conversation breaks a rule."""
-        self._breaches[protocol, rule.name, rule.severity] += 1
-
-    def _client(self, each: Numbered, *, asks: bool) -> None:
-        facts = each.facts
-        host = each.link.client.rpartition(":")[0].strip("[]")
-        requests = asks and each.item is not None and each.item.side == "client"
-        if not (requests or facts.client or facts.connection):
-            return
-        client = _of(self._clients, (host, facts.client or ""), ("", OTHERS), _Client)
-        client.connections.add(each.connection)
+    def client(self, host: str, name: str, requests: int, connections: Iterable[str]) -> None:
+        """Adds requests of a client, and the ids of connections that it uses."""
+        client = _of(self._clients, (host, name), ("", OTHERS), _Client)
         client.requests += requests
-        parts = [facts.connection.get(column) for column in ("client_software", "client_version")]
-        named = [part for part in parts if part]
-        client.software = (named[0] if len(named) == 2 and named[1] in named[0] else " ".join(named)) or None
+        client.connections.update(connections)
 
-    def _call(self, each: Numbered, frame: Frame) -> None:
-        request = frame.request
-        about = (request or frame).description
-        call = self._calls_of(frame)
-        call.number += request is None
-        call.errors.update(dict.fromkeys((error.error for error in each.facts.errors), 1))
-        latency = frame.latency_us
-        if request is None or latency is None:
-            return
-        call.answered += 1
-        call.latencies.append(latency)
-        slow = {
-            "latency_ms": latency / 1000,
-            "protocol": frame.protocol,
-            "api": about.api,
-            "version": about.version,
-            "frame": each.frame,
-            "connection": each.link.name,
-            "topics": list(each.facts.topics),
-            "client": each.facts.client,
-        }
+    def group(self, group_id: str, calls: int, clients: Iterable[str]) -> None:
+        """Adds calls that refer to a group, and the names of clients that make them."""
+        group = _of(self._groups, group_id, OTHERS, _Group)
+        group.calls += calls
+        for name in clients:
+            if name in group.clients or len(group.clients) < MOST_NAMES:
+                group.clients.add(name)
+
+    def topic(self, name: str, *, calls: int = 0, produced: int = 0, delivered: int = 0, size: int = 0) -> None:
+        """Adds calls that refer to a topic, messages in both directions, and bytes of their keys and values."""
+        counts = _of(self._topics, name, OTHERS, _Topic)
+        counts.calls += calls
+        counts.produced += produced
+        counts.delivered += delivered
+        counts.bytes += size
+
+    def software(self, connection: str, name: str | None, version: str | None) -> None:
+        """Adds what the client of a connection runs."""
+        parts = [part for part in (name, version) if part]
+        if parts:
+            whole = len(parts) == 2 and parts[1] in parts[0]
+            self._software[connection] = intern(parts[0] if whole else " ".join(parts))
+
+    def slow(self, row: Mapping[str, Any], time_us: int) -> None:
+        """Takes an answered call: its row of ``calls``, and the time of its request."""
+        entry = (row["latency_us"], -time_us, row["call_id"], dict(row) | {"frame": None})
         push = heapq.heappush if len(self._slowest) < MOST_SLOW else heapq.heappushpop
-        push(self._slowest, (latency, -each.frame, slow))
+        push(self._slowest, entry)
 
-    def _calls_of(self, frame: Frame) -> _Calls:
-        about = (frame.request or frame).description
-        key = (frame.protocol, about.api or "?", about.version)
-        calls: _Calls = _of(self._calls, key, (frame.protocol, OTHERS, None), _Calls)
-        return calls
+    def is_slow(self, latency_us: int) -> bool:
+        """Whether a call that took so long may be among the slowest."""
+        return len(self._slowest) < MOST_SLOW or latency_us >= self._slowest[0][0]
+
+    def number(self, each: Numbered) -> None:
+        """Takes note of the number of a frame, if it answers one of the slowest calls."""
+        frame = each.item
+        if self.large or not isinstance(frame, Frame) or frame.request is None or frame.latency_us is None:
+            return
+        if self.is_slow(frame.latency_us):
+            link, asked = each.link, frame.request
+            call_id = frame_id(
+                connection_id(self.file, link.client, link.server, link.ordinal), asked.side, asked.offset
+            )
+            for *_, other, row in self._slowest:
+                if other == call_id and row["frame"] is None:
+                    row["frame"] = each.frame
+
+    def broken(self, protocol: str, breaches: Iterable[Breach]) -> None:
+        """Counts where a conversation breaks rules."""
+        self._breaches.update((protocol, each.rule.name, each.rule.severity) for each in breaches)
+
+    def _software_of(self, client: _Client) -> str | None:
+        """What most connections of a client say."""
+        counts = Counter(self._software[each] for each in client.connections if each in self._software)
+        return min(counts, key=lambda name: (-counts[name], name), default=None)
 
     def latencies(self) -> Iterator[array[int]]:
         """Microseconds of each answer, by API and version in the order of ``to_json``."""
@@ -174,7 +174,7 @@ class Overview:
                     "address": host or None,
                     "connections": len(client.connections),
                     "requests": client.requests,
-                    "software": client.software,
+                    "software": self._software_of(client),
                 }
                 for (host, name), client in sorted(self._clients.items(), key=lambda each: (-each[1].requests, each[0]))
             ],
@@ -198,19 +198,39 @@ class Overview:
                     "api": api,
                     "version": version,
                     "calls": calls.number,
-                    "answered": calls.answered,
-                    "errors": dict(calls.errors.most_common()),
+                    "answered": len(calls.latencies),
+                    "errors": dict(sorted(calls.errors.items(), key=lambda each: (-each[1], each[0]))),
                     "latency_ms": calls.milliseconds(),
                 }
                 for (protocol, api, version), calls in sorted(self._calls.items(), key=_by_number)
             ],
-            "breaches": [
+            "breaches": None
+            if self.large
+            else [
                 {"protocol": protocol, "rule": rule, "severity": severity, "count": count}
                 for (protocol, rule, severity), count in sorted(
                     self._breaches.items(), key=lambda each: (-each[1], each)
                 )
             ],
-            "slowest": [slow for *_, slow in sorted(self._slowest, reverse=True)],
+            "slowest": [
+                self._slow_json(row) for *_, row in sorted(self._slowest, key=lambda each: each[:3], reverse=True)
+            ],
+        }
+
+    def _slow_json(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        client, server = (_address(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES)
+        connection = row["call_id"].partition("-")[0]
+        ordinal = next(each for each in count() if connection_id(self.file, client, server, each) == connection)
+        return {
+            "latency_ms": row["latency_us"] / 1000,
+            "protocol": row["protocol"],
+            "api": row["api"],
+            "version": row["version"],
+            "frame": row["frame"],
+            "connection": f"{client}>{server}#{ordinal}",
+            "topic": row["topic"],
+            "topics": row["topics"],
+            "client": row["client"],
         }
 
     def lines(self) -> Iterator[Fact]:
@@ -221,7 +241,9 @@ class Overview:
         yield from _listed("groups", found["groups"], _group_text)
         yield from _calls_lines(found["apis"])
         yield from _listed("slowest", found["slowest"], _slow_text)
-        if self._breaches:
+        if self.large:
+            yield "rules broken", "not counted in large captures (see --rules)", "dim"
+        elif self._breaches:
             rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in found["breaches"])
             yield "rules broken", f"{rules} (see --rules)", "yellow"
 
@@ -269,8 +291,9 @@ def _group_text(each: Mapping[str, Any]) -> str:
 
 def _slow_text(each: Mapping[str, Any]) -> str:
     version = "" if each["version"] is None else f" v{each['version']}"
-    topics = ", ".join(each["topics"][:2]) + (" …" if len(each["topics"]) > 2 else "")
-    return f"{each['latency_ms']:,.3f} ms: frame {each['frame']}, {each['api']}{version} {topics}".rstrip()
+    place = each["connection"] if each["frame"] is None else f"frame {each['frame']}"
+    several = f"{each['topics']} topics" if each["topics"] else ""
+    return f"{each['latency_ms']:,.3f} ms: {place}, {each['api']}{version} {each['topic'] or several}".rstrip()
 
 
 def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
@@ -290,3 +313,7 @@ def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
         yield "", f"{name:<{width}} {each['calls']:>{counted},} {numbers}".rstrip(), ""
         if each["errors"]:
             yield "", "  " + ", ".join(f"{error} ×{count:,}" for error, count in each["errors"].items()), "red"
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

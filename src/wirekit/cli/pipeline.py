@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
+from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, say
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
 from wirekit.pipeline.summary import show, size_text
@@ -58,13 +58,7 @@ class SizeType(click.ParamType):
     help="serial: in this process (default); spark: on Spark, local unless --master is given.",
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
-@click.option(
-    "--road",
-    type=click.Choice(["auto", "columns", "objects"]),
-    default="auto",
-    help="How captures are read; the tables are the same. columns: plain connections by columns; objects: all "
-    "connections by objects; auto: by columns if the capture is large (default).",
-)
+@road_option
 @choice_options
 @click.option(
     "--resume/--replace",

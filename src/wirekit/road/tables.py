@@ -41,6 +41,8 @@ def captured(
     tables: Iterable[str],
     progress: Callable[[int], object] | None = None,
     window: int = WINDOW,
+    *,
+    ordered: bool = False,
 ) -> Iterator[Batch] | None:
     """The tables of one capture; None where it is left to objects: a file is damaged, cut, or not to be read.
 
@@ -51,6 +53,7 @@ def captured(
         tables: those that are wanted.
         progress: is told how many bytes have been read.
         window: bytes that are treated at once, about.
+        ordered: whether a capture whose packets are not in the order of time is left to objects, too.
     """
     with ExitStack() as stack:
         try:
@@ -58,7 +61,7 @@ def captured(
         except (OSError, WireError):
             return None
         endpoints = Endpoints()
-        windows = read_windows(captures, endpoints, window)
+        windows = read_windows(captures, endpoints, window, ordered=ordered)
         if windows is None:
             return None
         settings = Settings(server_ports=frozenset(job.choice.ports))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,13 +26,17 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 
 
 class _Part(NamedTuple):
-    """Packets that stay together: the place of their file, how many, their bytes, first and last in time."""
+    """Packets that stay together: the place of their file, how many, their bytes, first and last in time.
+
+    ``mixed`` says that one of them is older than one before it.
+    """
 
     file: int
     rows: int
     size: int
     first: int
     last: int
+    mixed: bool
 
 
 @dataclass(slots=True)
@@ -51,7 +56,9 @@ class Window:
     done: int
 
 
-def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW) -> Iterator[Window] | None:
+def read_windows(
+    captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, ordered: bool = False
+) -> Iterator[Window] | None:
     """The windows of a capture, at least one; None where a file is damaged or cut, or a packet has no time.
 
     A file that another program cuts afterwards ends there: its ``damage`` then says what is wrong with the end, if
@@ -61,6 +68,7 @@ def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = 
         captures: its files, open, in order.
         endpoints: gets those that occur.
         size: bytes of a window, about.
+        ordered: whether there are none, either, of a capture in which a packet is older than one before it.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -68,6 +76,9 @@ def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = 
         if found is None:
             return None
         parts += found
+    late = any(part.last > behind.first for part, behind in pairwise(parts))
+    if ordered and (late or any(part.mixed for part in parts)):
+        return None
     return _windows(captures, _planned(parts, size), endpoints, size)
 
 
@@ -86,7 +97,8 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
-                parts.append(_Part(place, rows.size, int(lengths[rows].sum()), int(mine.min()), int(mine.max())))
+                size_of_all, mixed = int(lengths[rows].sum()), bool((np.diff(mine) < 0).any())
+                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed))
     return None if any(each.num_rows for each in errors) else parts
 
 

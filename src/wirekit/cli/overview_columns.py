@@ -1,0 +1,121 @@
+"""The tables of a capture to its overview, batch by batch: rows are grouped first, and then counted."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.capture.follow import Choice
+from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
+from wirekit.pipeline.ids import ID_BYTES
+from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.summary import Summary
+
+TABLES = ("calls", "call_topics", "messages", "connections")
+SLOW = (
+    "call_id", "protocol", "api", "version", "latency_us", "client_address", "client_port", "server_address",
+    "server_port", "topic", "topics", "client", "request_time",
+)  # fmt: skip
+NUMBER: tuple[Any, str] = ([], "count_all")
+SIDE = 2 * ID_BYTES + 1
+"""Where the side stands in the id of a frame."""
+
+
+def count_tables(files: Sequence[Input], choice: Choice, summary: Summary, overview: Overview) -> bool:
+    """Counts a capture by its tables; False, and nothing is counted, where all of it is left to objects.
+
+    Args:
+        files: of the capture, in order.
+        choice: how protocols are chosen.
+        summary, overview: are counted up.
+    """
+    from wirekit.road.tables import captured
+
+    job = Job(tuple(files), choice.protocol, choice.ports)
+    batches = captured(files, job, summary, TABLES, ordered=True)  # inspect follows packets in the order of the file
+    if batches is None:
+        return False
+    counts = _Counts(overview)
+    for table, batch in batches:
+        getattr(counts, table)(pa.Table.from_batches([batch]))
+    return True
+
+
+class _Counts:
+    """Takes batches of the tables."""
+
+    def __init__(self, overview: Overview) -> None:
+        self._overview = overview
+        self._last: defaultdict[str, set[str]] = defaultdict(set)
+
+    def calls(self, rows: pa.Table) -> None:
+        """Calls by API, client and group, and the slowest."""
+        rows = rows.filter(pc.is_in(rows["outcome"], pa.array(COUNTED)))
+        overview = self._overview
+        api = ["protocol", "api", "version"]
+        errors: defaultdict[tuple[Any, ...], dict[str, int]] = defaultdict(dict)
+        failed = rows.filter(pc.is_valid(rows["error"]))
+        for protocol, name, version, error, number in _groups(failed, [*api, "error"], NUMBER):
+            errors[protocol, name, version][error] = number
+        for protocol, name, version, number, latencies in _groups(rows, api, NUMBER, ("latency_us", "list")):
+            found = array("q", latencies.values.drop_null().to_numpy().tobytes())
+            overview.calls((protocol, name or "", version), number, errors[protocol, name, version], found)
+        asks = pc.equal(pc.utf8_slice_codeunits(rows["call_id"], SIDE, SIDE + 1), "c").cast(pa.int64())
+        of_client, client = rows.append_column("asks", asks), ["client_address", "client"]
+        for host, name, requests, ids in _groups(of_client, client, ("asks", "sum"), ("connection_id", "distinct")):
+            overview.client(host, name or "", requests, ids.as_py())
+        grouped = rows.filter(pc.not_equal(rows["group_id"], ""))
+        for group_id, number, names in _groups(grouped, ["group_id"], NUMBER, ("client", "distinct")):
+            overview.group(group_id, number, filter(None, names.as_py()))
+        answered = rows.filter(pc.is_valid(rows["latency_us"]))
+        order = [("latency_us", "descending"), ("request_time", "ascending"), ("call_id", "descending")]
+        slowest = answered.take(pc.select_k_unstable(answered, MOST_SLOW, order)).select(SLOW)
+        times = slowest["request_time"].cast(pa.int64()).to_pylist()
+        for row, time_us in zip(slowest.drop_columns("request_time").to_pylist(), times, strict=True):
+            overview.slow(row, time_us or 0)
+
+    def call_topics(self, rows: pa.Table) -> None:
+        """Calls by topic. The rows of the last call of a batch may go on in another batch."""
+        pairs = rows.filter(pc.is_valid(rows["topic"])).group_by(["call_id", "topic"], use_threads=False).aggregate([])
+        for topic, number in _groups(pairs, ["topic"], NUMBER):
+            self._overview.topic(topic, calls=number)
+        first, last = rows["call_id"][0].as_py(), rows["call_id"][-1].as_py()
+        for topic in self._topics_of(pairs, first) & self._last[first]:
+            self._overview.topic(topic, calls=-1)
+        self._last[last] |= self._topics_of(pairs, last)
+
+    def messages(self, rows: pa.Table) -> None:
+        """Messages by topic and direction."""
+        sizes = [pc.fill_null(pc.binary_length(rows[name]).cast(pa.int64()), 0) for name in ("key", "value")]
+        counted = pa.table(
+            {
+                "topic": rows["topic"],
+                "produced": pc.equal(rows["direction"], "produced"),
+                "size": pc.add(*sizes),
+            }
+        )
+        for topic, produced, number, size in _groups(counted, ["topic", "produced"], NUMBER, ("size", "sum")):
+            way = "produced" if produced else "delivered"
+            self._overview.topic(topic or UNNAMED, size=size, **{way: number})
+
+    def connections(self, rows: pa.Table) -> None:
+        """What clients run."""
+        names = ["connection_id", "client_software", "client_version"]
+        for row in rows.select(names).filter(pc.is_valid(rows["client_software"])).to_pylist():
+            self._overview.software(*row.values())
+
+    def _topics_of(self, pairs: pa.Table, call_id: str) -> set[str]:
+        return set(pairs.filter(pc.equal(pairs["call_id"], call_id))["topic"].to_pylist())
+
+
+def _groups(rows: pa.Table, keys: list[str], *aggregates: tuple[Any, str]) -> Iterator[tuple[Any, ...]]:
+    """The values of keys that occur, with what is aggregated; a list is left as it is."""
+    groups = rows.group_by(keys, use_threads=False).aggregate(list(aggregates))
+    names = [*keys, *(f"{of}_{how}" if of else how for of, how in aggregates)]
+    columns = [groups[name] for name in names]
+    return zip(*(column if pa.types.is_list(column.type) else column.to_pylist() for column in columns), strict=True)

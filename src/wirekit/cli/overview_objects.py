@@ -1,0 +1,112 @@
+"""The frames of a capture to its overview, by the rows that the tables would have of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from wirekit.capture.follow import Link
+from wirekit.cli.numbered import Numbered
+from wirekit.cli.overview import COUNTED, UNNAMED, Overview
+from wirekit.conversation import Frame
+from wirekit.pipeline.calls import Calls, Emitted
+from wirekit.tables.records import Row
+from wirekit.tables.times import in_years
+
+INT_BITS = 31  # of a version, as the table holds it
+
+
+class CallRows:
+    """Evaluates all frames of a capture, and counts the calls of those that are chosen.
+
+    A call counts if one of its frames is chosen, a message if its frame is.
+
+    Args:
+        overview: is counted up.
+    """
+
+    def __init__(self, overview: Overview) -> None:
+        self._overview = overview
+        self._calls: dict[int, Calls] = {}
+        self._waiting: deque[tuple[Numbered, str, list[Emitted]]] = deque()
+        self._chosen: set[str] = set()
+        self._call = ""
+        self._topics: set[str] = set()
+
+    def seen(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
+        """The same items, evaluated."""
+        for each in items:
+            link, item = each.link, each.item
+            if isinstance(item, Frame):
+                followed = self._calls.get(each.connection)
+                if followed is None:
+                    followed = self._calls[each.connection] = Calls(self._overview.file, link)
+                self._waiting.append((each, *followed.frame(item)))
+            elif item is None:
+                calls = self._calls.pop(each.connection, None)
+                self._waiting.append((each, "", [] if calls is None else list(calls.end())))
+            yield each
+
+    def choose(self, each: Numbered) -> None:
+        """Counts an item that ``seen`` has given; the frames before it that were not chosen are passed over."""
+        chosen = each.item is not None and not isinstance(each.item, Frame)
+        while not chosen:
+            item, call_id, emitted = self._waiting.popleft()
+            chosen = item is each
+            if chosen and call_id:
+                self._chosen.add(call_id)
+            for table, row, _ in emitted:
+                if table == "messages":
+                    self._message(row) if chosen else None
+                elif table == "connections":
+                    names = (row.get("client_software"), row.get("client_version"))
+                    self._overview.software(row["connection_id"], *map(_text, names)) if names[0] else None
+                elif row.get("call_id") in self._chosen:
+                    self._row(table, row, item.link)
+            self._overview.number(item)
+
+    def _row(self, table: str, row: Row, link: Link) -> None:
+        if table == "calls":
+            self._chosen.discard(row["call_id"])
+            self._counted(row, link)
+        elif table == "call_topics" and row.get("topic") is not None:
+            if row["call_id"] != self._call:
+                self._call, self._topics = row["call_id"], set()
+            if row["topic"] not in self._topics:
+                self._topics.add(row["topic"])
+                self._overview.topic(_text(row["topic"]) or "", calls=1)
+
+    def _counted(self, row: Row, link: Link) -> None:
+        if row["outcome"] not in COUNTED:
+            return
+        overview, client = self._overview, _text(row.get("client"))
+        version = row["version"]
+        row["version"] = None if version is None or version >> INT_BITS not in (0, -1) else version
+        latency, error = row.get("latency_us"), _text(row.get("error"))
+        key = row["protocol"], _text(row["api"]) or "", row["version"]
+        overview.calls(key, 1, {} if error is None else {error: 1}, () if latency is None else (latency,))
+        ends: Row = {}
+        for side, address in (("client", link.client), ("server", link.server)):
+            host, _, port = address.rpartition(":")
+            ends |= {f"{side}_address": host.strip("[]"), f"{side}_port": int(port)}
+        asks = row["call_id"].split("-")[1] == "c"
+        overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))
+        if row.get("group_id"):
+            overview.group(_text(row["group_id"]) or "", 1, [client] if client else [])
+        if latency is not None and overview.is_slow(latency):
+            shown = {name: _text(row.get(name)) for name in ("api", "topic", "client")}
+            overview.slow(row | ends | shown, in_years(row["request_time"]) or 0)
+
+    def _message(self, row: Row) -> None:
+        produced = row["direction"] == "produced"
+        self._overview.topic(
+            _text(row["topic"]) or UNNAMED,
+            produced=produced,
+            delivered=not produced,
+            size=len(row["key"] or b"") + len(row["value"] or b""),
+        )
+
+
+def _text(value: str | None) -> str | None:
+    """Text as a column holds it."""
+    return None if value is None else value.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,112 @@
+"""The law of two roads for ``wirekit inspect``: the same counts by objects and by columns."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("numba")
+
+from tests.capture.damage import DAMAGES
+from tests.capture.second_parser import packets, write
+from tests.conftest import FIXTURES
+from tests.road.test_law import CAPTURES, EXHAUSTIVE
+from wirekit.cli import group, inspect, overview_columns
+from wirekit.pipeline import roads
+from wirekit.road import tables
+
+CAPTURED = tables.captured
+FEW = [
+    FIXTURES / "pcap" / name for name in ("jmq4-consume.pcap", "pulsar-consume.pcap", "kafka-0.10.2.2-4-clients.pcapng")
+]
+
+
+def inspected(*arguments: str | Path, road: str) -> tuple[Any, ...]:
+    result = CliRunner().invoke(group, ["inspect", *map(str, arguments), "--road", road], standalone_mode=False)
+    return result.return_value, result.stdout, result.stderr
+
+
+def assert_same(*arguments: str | Path) -> None:
+    assert inspected(*arguments, road="columns") == inspected(*arguments, road="objects")
+
+
+@pytest.fixture
+def rode(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Of each capture that columns were asked to count, whether they did."""
+    counted: list[bool] = []
+    count_tables = overview_columns.count_tables
+
+    def count(*arguments: Any) -> bool:
+        counted.append(count_tables(*arguments))
+        return counted[-1]
+
+    monkeypatch.setattr(overview_columns, "count_tables", count)
+    return counted
+
+
+@pytest.mark.parametrize("path", CAPTURES if EXHAUSTIVE else FEW, ids=lambda path: path.stem)
+def test_captures(path: Path, rode: list[bool]) -> None:
+    assert_same(path, "--output", "json")
+    assert rode == [True]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_copies(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
+    """In windows of some packets; as large captures, without what no table has."""
+    monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+    for path in CAPTURES if EXHAUSTIVE else FEW[1:2]:
+        random = Random(f"{path.stem} {damage}")
+        copy = write(tmp_path / "copy.pcap", DAMAGES[damage](packets(path), random))
+        monkeypatch.setattr(tables, "captured", partial(CAPTURED, window=random.choice((700, 5000, 20_000))))
+        assert_same(copy, "--output", "json")
+    assert all(rode) == (damage != "late")  # its packets are not in the order of time
+
+
+def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]) -> None:
+    whole = packets(FEW[1])
+    cut = [whole[:20], whole[20:70], whole[70:]]
+    files = [write(tmp_path / f"part.pcap{number}", part) for number, part in enumerate(cut)]
+    assert_same(*files, FEW[0], "--output", "json")
+    assert_same(*files, FEW[0], "--separate", "--output", "text")
+    assert rode == [True] * (2 + 4)
+
+
+def test_what_objects_count(tmp_path: Path, rode: list[bool]) -> None:
+    """A file that is cut or no capture, frames that are selected, and frames for a page."""
+    cut, other = tmp_path / "cut.pcap", tmp_path / "other.pcap"
+    cut.write_bytes(FEW[0].read_bytes()[:-10])
+    other.write_bytes(b"no capture")
+    for path in (cut, other):
+        assert_same(path, "--output", "json")
+    assert rode == [False, False]
+    assert_same(FEW[0], "--errors", "--output", "json")
+    assert_same(FEW[0], "--report", tmp_path / "page.html", "--output", "json")
+    assert len(rode) == 2
+
+
+def test_protocols_that_are_given() -> None:
+    assert_same(FEW[2], "--port", "29101=kafka", "--output", "json")
+    assert_same(FEW[2], "--protocol", "pulsar", "--output", "json")
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_large_captures_take_columns(large: bool, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
+    for module in (inspect, roads):
+        monkeypatch.setattr(module, "LEAST_FOR_COLUMNS", 0 if large else 1 << 40)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
+    inspected(FEW[0], road="auto")
+    assert rode == [True] * large
+
+
+def test_a_call_whose_topics_come_in_two_batches_counts_once() -> None:
+    overview = overview_columns.Overview("a.pcap")
+    counts = overview_columns._Counts(overview)
+    for calls in (["1", "2", "2"], ["8", "9"], ["2", "2", "3"]):
+        counts.call_topics(pa.table({"call_id": calls, "topic": ["t"] * len(calls)}))
+    assert overview.to_json()["topics"][0]["calls"] == 5

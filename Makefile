@@ -55,10 +55,12 @@ DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)
 
-# Tests of a minute each: kernels with bounds checks, the column functions on Spark Connect, and a stream that is restarted.
+# Tests of a minute each: kernels with bounds checks, the column functions on Spark Connect, a stream that is restarted, and a
+# cluster whose workers have nothing but Python.
 test-long: setup
 	WIREKIT_LONG=1 $(BIN)/python -m pytest tests/compiler/test_columns.py tests/compiler/test_columns_build.py \
-	  tests/spark/test_connect.py tests/spark/test_stream.py -k 'bounds_checked or connect or restarted'
+	  tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_cluster.py \
+	  -k 'bounds_checked or connect or restarted or cluster'
 
 # The suite on every interpreter from 3.11 to 3.14 that this machine has; those it lacks are named.
 PYTHONS := 3.11 3.12 3.13 3.14

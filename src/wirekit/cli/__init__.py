@@ -40,6 +40,7 @@ COMMANDS = {
     "explain": "Print the code that is generated for a layout.",
     "pipeline": "Write captures as Parquet tables, on Spark or in this process.",
     "warm": "Compile ahead the code that large captures use.",
+    "archive": "Write an archive for workers of a Spark cluster without wirekit.",
 }
 
 PAGED = ("decode", "example", "explain", "frames", "inspect", "messages", "schemas", "sql")

@@ -58,6 +58,19 @@ class SizeType(click.ParamType):
     help="serial: in this process (default); spark: on Spark, local unless --master is given.",
 )
 @click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="With --master: what the workers need, written by `wirekit archive`; Spark copies it to each.",
+)
+@click.option(
+    "--conf",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="With --engine spark: a setting of Spark, such as spark.executor.memory=4g; repeatable.",
+)
 @road_option
 @choice_options
 @click.option(
@@ -101,6 +114,8 @@ def command(
     output: str,
     engine: str | None,
     master: str | None,
+    archive: str | None,
+    settings: tuple[str, ...],
     road: str,
     protocol: str,
     ports: tuple[str, ...],
@@ -129,6 +144,15 @@ def command(
     """
     if master and engine == "serial":
         raise click.UsageError("--master needs --engine spark")
+    conf = _conf(settings)
+    if conf and not (master or engine == "spark"):
+        raise click.UsageError("--conf needs --engine spark")
+    if archive:
+        if not master or master.startswith("local["):
+            raise click.UsageError("--archive needs --master of a cluster: local tasks run with this Python")
+        from wirekit.spark.archive import settings as of_archive
+
+        conf = of_archive(archive) | conf
     if road == "columns":
         if engine == "spark" or master:
             raise click.UsageError("--road columns needs --engine serial")
@@ -141,13 +165,21 @@ def command(
     def add(found: tuple[Input, ...]) -> Result:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if engine == "spark" or master:
-            return _on_spark(job, output, master, bundle, form, replace=not resume, debug=debug)
+            return _on_spark(job, output, master, conf, bundle, form, replace=not resume, debug=debug)
         return _here(job, output, bundle, form, replace=not resume)
 
     if watch:
         return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
     with inputs_of(inputs, separate=separate) as found:
         return _report(add(found), output, strict)
+
+
+def _conf(settings: Sequence[str]) -> dict[str, str]:
+    """The settings of ``--conf`` by name; of one that is given twice the last."""
+    for each in settings:
+        if not re.fullmatch(r"spark\.[^=\s]+=.*", each, re.DOTALL):
+            raise click.UsageError(f"--conf {each!r} is not a setting of Spark, such as spark.executor.memory=4g")
+    return {name: value for name, _, value in (each.partition("=") for each in settings)}
 
 
 def _watch(
@@ -248,14 +280,24 @@ class _Compiling:
 
 
 def _on_spark(
-    job: Job, output: str, master: str | None, bundle: int | None, form: str | None, *, replace: bool, debug: bool
+    job: Job,
+    output: str,
+    master: str | None,
+    conf: Mapping[str, str],
+    bundle: int | None,
+    form: str | None,
+    *,
+    replace: bool,
+    debug: bool,
 ) -> Result:
     need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
     from wirekit.spark import pipeline
     from wirekit.spark.session import LOUD, in_one_line, session
 
     with _progress("starting Spark", "{:.0f} tasks".format) as progress:
-        spark = session(master, "wirekit pipeline", LOUD if debug else None)
+        if debug:
+            conf = {**conf, **{name: f"{conf.get(name, '')} {value}".strip() for name, value in LOUD.items()}}
+        spark = session(master, "wirekit pipeline", conf)
         with nullcontext() if debug else in_one_line():
             return pipeline.run(job, output, spark, progress, bundle=bundle, replace=replace, form=form)
 

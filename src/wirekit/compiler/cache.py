@@ -22,6 +22,7 @@ import stat
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -299,6 +300,8 @@ def _write(path: Path, text: str) -> None:
     try:
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
+        now = int(time.time())
+        os.utime(temporary, (now, now))  # whole seconds: an archive of the directory keeps no parts of them
         try:
             os.link(temporary, path)
         except FileExistsError:

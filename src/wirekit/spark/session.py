@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirekit.errors import Misuse, WirekitError, lacking
+from wirekit.spark.archive import DIRECTORY
 from wirekit.spark.java import SCRUBBED, find_java, shimmed
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
 """Environment variable: the directory, on a big disk, for shuffle files and spilled data."""
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
+_LACKING = re.compile(r"No module named '(wirekit|pyspark_wirekit|pyarrow|pandas|numpy|construct)\b")
 _LOOPBACK = "127.0.0.1"
 _ATTEMPTS = 4
 _TRACEBACK = "Traceback (most recent call last):"
@@ -158,7 +160,10 @@ def in_one_line() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        raise SparkFailed(f"Spark failed: {_said(error)}") from error
+        text = _said(error)
+        if _LACKING.search(text):
+            text += "; the workers need wirekit and its extra spark, or an archive of `wirekit archive`"
+        raise SparkFailed(f"Spark failed: {text}") from error
 
 
 def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -217,7 +222,12 @@ def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
             changes["SPARK_LOCAL_DIRS"] = None  # would win over the setting
     else:
         changes["JAVA_HOME"] = str(java.path)
-        changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        python = sys.executable
+        if conf.get("spark.archives", "").endswith(f"#{DIRECTORY}"):
+            # By name: a worker has its own Python, and finds wirekit in the archive; the driver's is the first here.
+            python = "python{}.{}".format(*sys.version_info)
+            changes["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+        changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", python)
     before = {name: os.environ.get(name) for name in changes}
     _apply(changes)
     try:

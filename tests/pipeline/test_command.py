@@ -20,7 +20,6 @@ from wirekit.cli import main
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirekit.pipeline.inputs import Job
 
 BATCH = FIXTURES / "pcap" / "pulsar-batch.pcap"
 KAFKA = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
@@ -172,10 +171,10 @@ def test_a_failure_on_spark_is_one_line(
 ) -> None:
     from wirekit.spark import pipeline
 
-    def broken(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def broken(*_: object) -> Iterator[pa.RecordBatch]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pipeline, "follow_partition", broken)
+    monkeypatch.setattr(pipeline, "read_whole", broken)
     status, out, err = run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark")
     assert (status, out, err) == (1, "", "wirekit: Spark failed: OSError: [Errno 28] No space left on device\n")
     assert not (tmp_path / "out").exists()

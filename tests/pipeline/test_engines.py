@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
 from wirekit.pipeline import serial
-from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.run import Result
 
 if TYPE_CHECKING:
@@ -112,14 +112,19 @@ def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("shuffled", [False, True])
 def test_spark_makes_the_same_tables(
-    captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+    shuffled: bool, captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
 ) -> None:
     from wirekit.spark import pipeline
 
     told: list[tuple[int, int]] = []
     result = pipeline.run(
-        Job(find_inputs([captures])), tmp_path / "out", spark, lambda done, of: told.append((done, of))
+        Job(find_inputs([captures])),
+        tmp_path / "out",
+        spark,
+        lambda done, of: told.append((done, of)),
+        shuffled=shuffled,
     )
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
@@ -135,8 +140,9 @@ def test_spark_makes_the_same_tables(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("shuffled", [False, True])
 def test_tasks_that_fail_or_leave_files_behind_change_nothing(
-    captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+    shuffled: bool, captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
 ) -> None:
     from wirekit.spark import pipeline
 
@@ -144,25 +150,26 @@ def test_tasks_that_fail_or_leave_files_behind_change_nothing(
     marks.mkdir()
 
     # The functions of a test module would go to the workers by name, and workers do not know it.
-    def flaky(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import os
+    def flaky(task: pipeline.Task) -> pipeline.Task:
+        def run(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            import os
 
-        from pyspark import TaskContext
+            from pyspark import TaskContext
 
-        from wirekit.spark.pipeline import follow_partition
+            context = TaskContext.get()
+            if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
+                done = list(task(job, attempts, batches))  # all is written, and then the task is lost
+                (marks / f"{context.partitionId()}").write_text(str(len(done)))
+                raise OSError("lost")
+            if context.attemptNumber() == 0:
+                (marks / f"{context.partitionId()}").write_text("killed")
+                os._exit(1)
+            yield from task(job, attempts, batches)
 
-        context = TaskContext.get()
-        if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
-            done = list(follow_partition(job, attempts, batches))  # all is written, and then the task is lost
-            (marks / f"{context.partitionId()}").write_text(str(len(done)))
-            raise OSError("lost")
-        if context.attemptNumber() == 0:
-            (marks / f"{context.partitionId()}").write_text("killed")
-            os._exit(1)
-        yield from follow_partition(job, attempts, batches)
+        return run
 
     output = tmp_path / "out"
-    result = pipeline.run(Job(find_inputs([captures])), output, spark, task=flaky)
+    result = pipeline.run(Job(find_inputs([captures])), output, spark, around=flaky, shuffled=shuffled)
     assert len(list(marks.iterdir())) >= 2
     assert tables(output) == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
@@ -181,12 +188,42 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
     serial.run(job, tmp_path)
     before = tables(tmp_path)
 
-    def broken(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        raise OSError("disk full")
-        yield
+    def broken(_: pipeline.Task) -> pipeline.Task:
+        def run(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            raise OSError("disk full")
+            yield
+
+        return run
 
     with pytest.raises(Exception, match="disk full"):
-        pipeline.run(job, tmp_path, spark, task=broken, replace=True)
+        pipeline.run(job, tmp_path, spark, around=broken, replace=True)
     assert tables(tmp_path) == before
     assert manifest(tmp_path)["engine"] == "serial"
     assert not (tmp_path / ".wirekit").exists()
+
+
+def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
+    pytest.importorskip("pyspark")
+    from wirekit.spark.pipeline import LEAD, dominating, packed
+
+    mib = 1 << 20
+    groups = [(Input(number, f"{number}.pcap", "", size * mib, 0),) for number, size in enumerate([1, 40, 3, 3, 50, 2])]
+    assert dominating(groups, "objects", 2) == [groups[4]]  # 50 MiB of 99
+    assert dominating(groups, "columns", 2) == []
+    assert dominating(groups, "columns", 2 * LEAD) == [groups[4]]
+    assert dominating(groups[:1], "objects", 16) == []  # too small for a shuffle
+    assert dominating([(Input(0, "a.pcap", "", 70 * mib, 0),)] * 9, "objects", 1) != []  # more than memory is to hold
+    stored = (Input(0, "00000000000000000000.log", "", 90 * mib, 0, "kafka.log_segment"),)
+    assert dominating([stored], "objects", 2) == []
+    tasks = packed(groups, 2)
+    assert {group for task in tasks for group in task} == set(groups)
+    assert sorted(sum(files[0].size for files in task) // mib for task in tasks) == [49, 50]
+    assert [[files[0].size // mib for files in task] for task in packed(groups, 100)] == [
+        [50],
+        [40],
+        [3],
+        [3],
+        [2],
+        [1],
+    ]
+    assert packed([], 4) == []

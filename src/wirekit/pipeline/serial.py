@@ -49,28 +49,48 @@ def run(
     """
 
     def work(part: Job, attempts: str, done: int, total: int) -> list[Manifest]:
-        summary = Summary()
+        def reached(size: int) -> None:
+            if progress is not None:
+                progress(min(done + size, total), total)
+
         with Sink(attempts, 0, "serial") as sink:
-            for files in captures(part.inputs):
-                stored = files[0].kind != CAPTURE
-                before = done
-
-                def reached(size: int, before: int = before) -> None:
-                    if progress is not None:
-                        progress(min(before + size, total), total)
-
-                found = (
-                    stored_batches(files[0], part, summary)
-                    if stored
-                    else captured_batches(files, part, summary, progress=reached)
-                )
-                for table, batch in found:
-                    sink.write(table, batch)
-                done += sum(each.size for each in files)
-                reached(0, done)
-            return [sink.finish(summary)]
+            return [sink.finish(write(captures(part.inputs), part, sink, reached))]
 
     return publish(job, output, "serial", work, bundle=bundle, replace=replace, form=form)
+
+
+def write(
+    groups: Iterable[Sequence[Input]], job: Job, sink: Sink, progress: Callable[[int], object] | None = None
+) -> Summary:
+    """Writes the tables of captures and of stored files, one after the other.
+
+    Args:
+        groups: the files of each capture, and each stored file.
+        job: how protocols are chosen, and the road.
+        sink: takes the rows.
+        progress: is told how many bytes have been read.
+
+    Returns:
+        What was counted.
+    """
+    summary, done = Summary(), 0
+    for files in groups:
+
+        def reached(size: int, before: int = done) -> None:
+            if progress is not None:
+                progress(before + size)
+
+        stored = files[0].kind != CAPTURE
+        found = (
+            stored_batches(files[0], job, summary)
+            if stored
+            else captured_batches(files, job, summary, progress=reached)
+        )
+        for table, batch in found:
+            sink.write(table, batch)
+        done += sum(each.size for each in files)
+        reached(0, done)
+    return summary
 
 
 def captured_batches(

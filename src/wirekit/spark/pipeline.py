@@ -1,4 +1,7 @@
-"""The driver on Spark: captures are read in parallel, shuffled by flow, and each task follows its flows.
+"""The driver on Spark: a task reads whole captures, as the serial driver does; one that dominates is shuffled by flow.
+
+A capture is shuffled if one task would read it while the others have nothing left to do. Its packets are read in
+parallel then, and each task follows its flows, as objects.
 
 Spark's own writer is not used. After the flows there is no shuffle, so each task writes its Parquet files itself, into
 a directory of its attempt, and gives Spark one manifest row; the driver publishes the files of the manifests that came
@@ -12,11 +15,12 @@ flows in two.
 from __future__ import annotations
 
 import functools
+import heapq
 import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +29,11 @@ from pyspark import TaskContext
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import Job, captures
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
+from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import Progress, Result, publish
+from wirekit.pipeline.serial import write
 from wirekit.pipeline.sink import Manifest, Sink
-from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.spark.source import register
 from wirekit.tables.columns import PACKETS
@@ -40,9 +45,20 @@ MANIFEST_SCHEMA = "manifest string"
 PARTITION_BYTES = 64 << 20
 WAVES = 4
 """Tasks of a bundle for each core."""
+LEAST_SPLIT = 4 << 20
+"""Bytes of a capture below which the shuffle takes longer than the capture."""
+FILE_BYTES = 1 << 14
+"""As how many bytes opening a file counts."""
 POLL_SECONDS = 0.2
 
+LEAD = 4
+"""How many times as fast a task reads a capture by columns as it follows flows by objects, about."""
+
 Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote."""
+
+Group = tuple[Input, ...]
+"""The files of a capture, or a stored file."""
 
 
 def run(
@@ -51,7 +67,8 @@ def run(
     spark: SparkSession,
     progress: Progress | None = None,
     *,
-    task: Task | None = None,
+    around: Callable[[Task], Task] | None = None,
+    shuffled: bool | None = None,
     bundle: int | None = None,
     replace: bool = False,
     form: str | None = None,
@@ -63,7 +80,8 @@ def run(
         output: the lake: a directory that all workers see, or the URI of a prefix.
         spark: a session as ``wirekit.spark.session.session`` gives it.
         progress: is told finished tasks, and how many the stages have that began.
-        task: what each task does, by default ``follow_partition``.
+        around: gives what each task does instead, from what it would do.
+        shuffled: whether captures are shuffled by flow; None for those that would keep one task busy alone.
         bundle: bytes of captures that are committed together, about; by default what keeps all cores busy.
         replace: whether what the lake has is replaced, when all is complete.
         form: of the tables, see ``publish``.
@@ -74,18 +92,24 @@ def run(
     cores = spark.sparkContext.defaultParallelism
 
     def work(part: Job, attempts: str, _done: int, _total: int) -> list[Manifest]:
-        register(spark)
-        paths = json.dumps([[each.path for each in files] for files in captures(part.captures)])
-        size = sum(each.size for each in part.captures)
-        count = max(cores, -(-size // PARTITION_BYTES))
-        rows = []
+        groups = captures(part.inputs)
+        split = [each for each in groups if each[0].kind == CAPTURE and shuffled]
+        if shuffled is None:
+            split = dominating(groups, part.road, cores)
+        tasks = packed([each for each in groups if each not in split], cores * WAVES)
         with _told(spark, progress):
-            if part.stored:
-                numbers = spark.range(0, len(part.stored), 1, len(part.stored))
-                reader = functools.partial(read_stored, part, attempts, count)
-                rows += numbers.mapInArrow(reader, MANIFEST_SCHEMA).collect()
-            if part.captures:
-                rows += _captures(spark, paths, count, functools.partial(task or follow_partition, part, attempts))
+            rows = []
+            if tasks:
+                reader = functools.partial(read_whole, tasks)
+                numbers = spark.range(0, len(tasks), 1, len(tasks))
+                rows += numbers.mapInArrow(_task(reader, part, attempts, around), MANIFEST_SCHEMA).collect()
+            if split:
+                register(spark)
+                size = sum(each.size for files in split for each in files)
+                count = max(cores, -(-size // PARTITION_BYTES))
+                paths = json.dumps([[each.path for each in files] for files in split])
+                follow = functools.partial(follow_partition, len(tasks))
+                rows += _captures(spark, paths, count, _task(follow, part, attempts, around))
         return [Manifest.loads(row.manifest) for row in rows]
 
     size = max(BUNDLE_BYTES, cores * WAVES * PARTITION_BYTES) if bundle is None else bundle
@@ -104,19 +128,56 @@ def _captures(
     return list(sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect())
 
 
-def read_stored(job: Job, attempts: str, first: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Reads the stored files whose numbers come in, each into files of an attempt of its own; gives the manifests.
+def _task(
+    task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    return functools.partial(task if around is None else around(task), job, attempts)
+
+
+def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:
+    """The captures that one task would still read when all others are done.
 
     Args:
-        first: the number of the task that reads the first of them.
+        groups: all of a bundle.
+        road: as in ``Job``.
+        cores: tasks that run at once.
     """
+    share = sum(_size(each) for each in groups) / cores
+    found = []
+    for group in groups:
+        size = _size(group)
+        # By objects a task holds all packets of a capture in memory.
+        most = LEAD * share if by_columns(size, road) else min(share, PARTITION_BYTES)
+        if group[0].kind == CAPTURE and size > max(most, LEAST_SPLIT):
+            found.append(group)
+    return found
+
+
+def packed(groups: Sequence[Group], count: int) -> list[list[Group]]:
+    """The groups of so many tasks at most, of about the same size; large ones come first."""
+    if not groups:
+        return []
+    tasks: list[tuple[int, int, list[Group]]] = [(0, number, []) for number in range(min(count, len(groups)))]
+    for group in sorted(groups, key=_size, reverse=True):
+        size, number, files = tasks[0]
+        files.append(group)
+        # An empty file takes time, too.
+        heapq.heapreplace(tasks, (size + _size(group) + FILE_BYTES, number, files))
+    return [files for _, _, files in sorted(tasks, reverse=True)]
+
+
+def _size(group: Group) -> int:
+    return sum(each.size for each in group)
+
+
+def read_whole(
+    tasks: Sequence[Sequence[Group]], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests."""
     for batch in batches:
         for number in batch["id"].to_pylist():
-            summary = Summary()
-            with Sink(attempts, first + number, _attempt("stored", number)) as sink:
-                for table, rows in stored_batches(job.stored[number], job, summary):
-                    sink.write(table, rows)
-                manifest = sink.finish(summary)
+            with Sink(attempts, number, _attempt("whole", number)) as sink:
+                manifest = sink.finish(write(tasks[number], job, sink))
             yield pa.record_batch({"manifest": [manifest.dumps()]})
 
 
@@ -126,10 +187,16 @@ def _attempt(what: str, number: int) -> str:
     return f"{what}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
 
 
-def follow_partition(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Follows the flows of one partition into files of this attempt; gives its manifest."""
+def follow_partition(
+    first: int, job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Follows the flows of one partition into files of this attempt; gives its manifest.
+
+    Args:
+        first: the number of the first partition among the tasks of the bundle.
+    """
     context = TaskContext.get()
-    number = context.partitionId() if context else 0
+    number = first + (context.partitionId() if context else 0)
     summary = Summary()
     with Sink(attempts, number, _attempt("task", number)) as sink:
         for table, batch in flow_batches(batches, job, summary):

@@ -632,6 +632,11 @@ def encoded(
         return _encoded(schema, value, params, bounds, generated)
     except RecursionError:
         raise _too_deep(key) from None
+    except (WireError, Misfit) as error:
+        from wirekit.compiler.contexts import undecided
+
+        error.hint = error.hint or undecided(schema.layout, context or {}, error.path)
+        raise
 
 
 def _too_deep(key: str) -> Misuse:

@@ -60,6 +60,7 @@ class Misfit(Misuse):
         reason: the problem, without the place.
         path: the field, with array indexes; outer parts are added while the error propagates.
         protocol: the schema key.
+        hint: a suggestion, or "".
     """
 
     def __init__(self, reason: str) -> None:
@@ -67,9 +68,11 @@ class Misfit(Misuse):
         self.reason = reason
         self.path = ""
         self.protocol = ""
+        self.hint = ""
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, (self.protocol, self.path, self.reason)))
+        text = ": ".join(filter(None, (self.protocol, self.path, self.reason)))
+        return f"{text}; {self.hint}" if self.hint else text
 
 
 class WireError(WirekitError):

@@ -11,7 +11,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
-from wirekit.engine import decode, encode
+from wirekit.engine import Decoded, decode, encode
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json
@@ -57,8 +57,18 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     except (WireError, Unknown, RecursionError) as error:
         raise Misuse(f"{key} has no example: {error}; wirekit.strategies.values({key!r}) draws values") from error
     if not decoded.clean or decoded.consumed != len(data):
-        raise Misuse(f"{key} has no example that is valid; wirekit.strategies.values({key!r}) draws values")
+        why = _why_not(decoded)
+        raise Misuse(f"{key} has no example that is valid: {why}; wirekit.strategies.values({key!r}) draws values")
     return to_json(decoded.value)
+
+
+def _why_not(decoded: Decoded) -> str:
+    """What is wrong with the bytes of an example."""
+    if decoded.error is not None:
+        return f"its bytes do not decode: {decoded.error}"
+    bad = [f"the {check.kind} check of {check.path} fails" for check in decoded.checks if check.status == "bad"]
+    gaps = [f"{gap.path}: {gap.length} unexplained bytes" for gap in decoded.gaps]
+    return next(iter([*bad, *gaps]), "it does not use all of its bytes")
 
 
 class _Maker:

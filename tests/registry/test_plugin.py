@@ -151,6 +151,12 @@ def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
     assert found == "True"
     assert said.startswith(why)
     assert error.startswith(f"broken.note: {why}")
+    code = (
+        f"import sys; sys.path.insert(0, {str(package)!r}); from wirekit.cli import main; main(['schemas', 'nosuch'])"
+    )
+    command = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert command.stderr.splitlines()[0].startswith(f"wirekit: warning: {why}")
+    assert ".py" not in command.stderr
 
 
 def test_a_missing_extra_is_named() -> None:

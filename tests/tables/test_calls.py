@@ -22,7 +22,7 @@ from wirekit.conversation import Description, Dialogue
 from wirekit.engine import Decoded
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry
-from wirekit.tables import Asked, Except, Messages, Named, Names, Rows, Tables
+from wirekit.tables import Asked, Except, Fixed, Messages, Named, Names, Rows, Tables
 from wirekit.tables.columns import FROM_INPUTS
 from wirekit.tables.records import Frames, Records
 from wirekit.values import Symbol, SymbolTable
@@ -249,6 +249,58 @@ def test_a_protocol_of_ones_own_fills_the_tables() -> None:
     assert {row["api"] for row in found["frames"] if "items" in row["value"]} == {"OPEN", "PUT_DONE"}
     bad = [row for row in found["frames"] if row["checks_bad"]]
     assert [check["path"] for row in bad for check in row["checks"]] == ["items[1].crc"]
+
+
+ASK = Struct("size" / Length(int16, frame=True), "kind" / Symbols(int16, KINDS, closed=True), "number" / int16)
+REPLY = Struct("size" / Length(int16, frame=True), "number" / int16, "text" / String(int16))
+OF_REPLIES = Tables(
+    kinds={"ask": "kind", "reply": Asked("kind")},
+    messages=(Messages("reply", "", {"topic": Fixed("news"), "value": "text"}, kinds=("NEWS",)),),
+)
+
+
+class AskDialogue(Dialogue):
+    """Responses hold the number of their request, not its kind."""
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        role = "request" if side == "client" else "response"
+        return Description(correlation_id=decoded.value.number, role=role)
+
+
+class PairDialogue(Dialogue):
+    """Forgets the reason."""
+
+    def schema(self, side: str, data: bytes) -> Any:
+        return self.protocol.stream(side), {}
+
+
+@pytest.fixture
+def replies() -> Iterator[None]:
+    layouts = {"ask": Layout(ASK), "reply": Layout(REPLY)}
+    for name, dialogue in (("asking", AskDialogue), ("pairing", PairDialogue)):
+        make = lambda dialogue=dialogue: dialogue  # noqa: E731
+        register(Protocol(name, "Asks", layouts, "ask", "reply", ("ask",), dialogue=make, tables=OF_REPLIES))
+    yield
+    for name in ("asking", "pairing"):
+        registry.unregister(name)
+
+
+@pytest.mark.usefixtures("replies")
+def test_messages_of_responses_by_the_kind_of_their_request() -> None:
+    asked = {1: "NEWS", 2: "PUT", 3: "NEWS"}
+    client = b"".join(wirekit.encode("asking.ask", {"kind": kind, "number": number}) for number, kind in asked.items())
+    server = b"".join(wirekit.encode("asking.reply", {"number": number, "text": f"to {number}"}) for number in asked)
+    found, _ = follow_rows(stream(client, server), protocol="asking")
+    assert [(row["topic"], row["value"]) for row in found["messages"]] == [("news", b"to 1"), ("news", b"to 3")]
+
+
+@pytest.mark.usefixtures("replies")
+def test_a_dialogue_that_returns_another_form_is_named() -> None:
+    data = wirekit.encode("pairing.ask", {"kind": "PUT", "number": 1})
+    with pytest.raises(
+        Misuse, match=r"PairDialogue\.schema returned .*; it must return \(key, context, reason or None\)"
+    ):
+        wirekit.Conversation("pairing").receive("client", data)
 
 
 @pytest.mark.usefixtures("store")

@@ -59,7 +59,7 @@ def test_a_declaration_that_holds_is_registered() -> None:
             Rows("call_topics", "frame", {"topic": "kind"}, "items"),
             "is not a list; write items[] for a list, or each='' for one per frame",
         ),
-        (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST' in kind"),
+        (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST'; there are PUT, GET"),
         (Rows("calls", "item", {"topic": "name"}, kinds=("PUT",)), "the layout item declares no kinds"),
         (Rows("calls", "frame", {"topic": Named("shop", "kind", "title")}), "no names give shop.title"),
         (Rows("calls", "frame", {"topic": Inside("blob", "item", "goods")}), "item has no 'goods'"),
@@ -85,3 +85,12 @@ def test_so_is_the_rest_of_a_declaration(more: dict[str, Any], text: str) -> Non
     with pytest.raises(Misuse) as caught:
         Registry().register(declared(**more))
     assert text in str(caught.value)
+
+
+def test_kinds_of_a_response_are_those_of_its_request() -> None:
+    kinds = {"frame": "kind", "item": Asked("kind")}
+    Registry().register(declared(Rows("calls", "item", {"topic": "name"}, kinds=("GET",)), kinds=kinds))
+    with pytest.raises(Misuse, match="item has no kind 'POST'; there are PUT, GET"):
+        Registry().register(declared(Rows("calls", "item", {"topic": "name"}, kinds=("POST",)), kinds=kinds))
+    with pytest.raises(Misuse, match="no layout has a number with symbols at 'goods'"):
+        Registry().register(declared(kinds={"item": Asked("goods")}))

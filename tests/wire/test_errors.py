@@ -11,7 +11,9 @@ import pytest
 import wirekit
 from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import printed
+from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SHOWN, Record, record_type, shown
+from wirekit.wire import String, Struct, Switch, context, int16, unexplained
 
 HUGE = 10**5000
 LONGEST = 2000  # characters of an error; some list all fields of a message
@@ -101,3 +103,20 @@ def test_a_value_that_holds_itself_is_shown() -> None:
 def test_numbers_in_decimal_as_long_as_a_reader_may_want_them() -> None:
     assert printed(2**256 - 1) == str(2**256 - 1)
     assert printed("text") == "text"
+
+
+def test_a_body_that_context_selects_says_which_context_is_missing() -> None:
+    body = Switch(context.type, {1: Struct("version" / int16), 2: String(int16)}, default=unexplained())
+    answer = Struct("id" / int16, "body" / body)
+    wirekit.register(Protocol("shelf", "Shelf", {"answer": Layout(answer)}))
+    try:
+        for given, hint in (({}, "the context type was not given"), ({"type": "PUT"}, "the context type is 'PUT'")):
+            with pytest.raises(wirekit.Wrong, match=f"body: expected bytes, .*; {hint}; it may be 1, 2"):
+                wirekit.encode("shelf.answer", {"id": 1, "body": {"version": 3}}, context=given)
+        with pytest.raises(wirekit.Wrong, match=r"shelf\.answer: id: [^;]*$"):
+            wirekit.encode("shelf.answer", {"id": 1 << 20, "body": b""})
+        assert (
+            wirekit.encode("shelf.answer", {"id": 1, "body": {"version": 3}}, context={"type": 1}).hex() == "00010003"
+        )
+    finally:
+        registry.unregister("shelf")

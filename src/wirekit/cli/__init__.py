@@ -12,7 +12,9 @@ import importlib
 import os
 import signal
 import sys
+import warnings
 from difflib import get_close_matches
+from typing import Any
 
 import click
 
@@ -85,6 +87,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
     gc.set_threshold(COLLECT)
     atexit.register(_leave)
+    warnings.showwarning = _show_warning
     _prepare_streams()
     instruction = os.environ.get(COMPLETE)
     if instruction:
@@ -108,6 +111,11 @@ def _leave() -> None:
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Prints a warning as the messages of commands, without the line of Python that it came from."""
+    say(f"warning: {message}")
 
 
 def _prepare_streams() -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, LengthOf, Operation
+from wirekit.values import shown
+
+MOST_VALUES = 12
+"""Values of a context that a hint lists."""
 
 
 def contexts_of(layout: Any) -> set[str]:
@@ -30,6 +36,31 @@ def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]
             names = tuple(each.name for each in node.on if isinstance(each, Context))
             found.append((names, [values for values, _ in node.cases]))
     return found
+
+
+def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
+    """Why context does not decide the choice that a field is in, and the values that would; "" if it does.
+
+    Args:
+        layout: the whole layout.
+        context: what the caller gave.
+        path: the field, with array indexes.
+    """
+    field = re.sub(r"\[\d+\]", "", path)
+    for place, node in ir.walk(layout):
+        if not isinstance(node, ir.Choice) or not (field == place or field.startswith(f"{place}.")):
+            continue
+        names = [each.name for each in node.on if isinstance(each, Context)]
+        cases = [values for values, _ in node.cases] if len(names) == len(node.on) else []
+        for at, name in enumerate(names if cases else ()):
+            values = sorted({case[at] for case in cases}, key=lambda value: (isinstance(value, str), value))
+            listed = ", ".join(map(str, values[:MOST_VALUES])) + (", …" if len(values) > MOST_VALUES else "")
+            if name not in context:
+                return f"the context {name} was not given; it may be {listed}"
+            cases = [case for case in cases if case[at] == context[name]]
+            if not cases:
+                return f"the context {name} is {shown(context[name])}; it may be {listed}"
+    return ""
 
 
 def _contexts(tree: Any) -> set[str]:

@@ -9,7 +9,9 @@ from typing import Any
 from wirekit.conversation.events import Description, Frame, Message
 from wirekit.conversation.requests import Requests
 from wirekit.engine import Decoded, begins, begins_unverified, clean_value, decode
+from wirekit.errors import Misuse
 from wirekit.registry import Protocol
+from wirekit.values import shown
 
 CALL = 32
 FEW = 32
@@ -74,6 +76,18 @@ class Dialogue:
         """
         return self.protocol.stream(side), {}, None
 
+    def layout(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
+        """What ``schema`` returns.
+
+        Raises:
+            Misuse: if it is not of this form.
+        """
+        returned = self.schema(side, data)
+        if type(returned) is not tuple or len(returned) != len(("key", "context", "reason")):
+            name = f"{type(self).__module__}.{type(self).__qualname__}.schema"
+            raise Misuse(f"{name} returned {shown(returned)}; it must return (key, context, reason or None)")
+        return returned
+
     def frame_key(self, side: str) -> str:
         """The key that tells where the frame at the head of a direction ends."""
         return self.protocol.stream(side)
@@ -97,7 +111,7 @@ class Dialogue:
             data: the frame, or its first bytes; False for first bytes excludes the frame.
             size: bytes of the whole frame.
         """
-        key, context, reason = self.schema(side, data)
+        key, context, reason = self.layout(side, data)
         return reason is None and self.fits(data, key, size, context)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:

@@ -237,7 +237,7 @@ class Conversation:
         return frame
 
     def _described(self, side: str, direction: _Direction, data: bytes) -> Frame:
-        key, context, reason = self.dialogue.schema(side, data)
+        key, context, reason = self.dialogue.layout(side, data)
         decoded = self._decoded(data, key, context, direction.offset)
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)

@@ -149,7 +149,7 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
 
 def _knows_body(protocol: Protocol, side: str, frame: bytes) -> bool:
     """Whether the protocol has a layout for the body of a frame, as far as its header tells."""
-    return protocol.follow().schema(side, frame)[2] is None
+    return protocol.follow().layout(side, frame)[2] is None
 
 
 def _why_not(decoded: Decoded) -> str:
@@ -309,7 +309,7 @@ def _frame_fits(
         clean = any(each.clean for each in decoded)
         whole = any(each.error is None and not each.gaps for each in decoded)
     dialogue = protocol.follow()
-    if whole and dialogue.schema(side, frame)[2] is None:
+    if whole and dialogue.layout(side, frame)[2] is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
     return False, dialogue.headed(side, frame, side_known=side_known)
 

@@ -95,7 +95,7 @@ class _Checker:
         tables = self._tables
         for layout, path in tables.kinds.items():
             for name in matching(self._layouts, layout):
-                self._symbols(name, path)
+                self._kinds(name, path)
         for names in tables.names:
             self._frames(names, f"names {names.name}", "", {**names.columns, "its key": names.key})
         for rows in tables.rows:
@@ -125,11 +125,14 @@ class _Checker:
         for name in names:
             path = self._kind_of(name)
             if of.kinds and path is None:
-                raise Misuse(f"{where}: the layout {name} declares no kinds; name its field in Tables(kinds=...)")
-            symbols = {symbol.symbol for symbol in self._symbols(name, path)} if path is not None else set()
+                raise Misuse(
+                    f"{where}: the layout {name} declares no kinds; name its field in Tables(kinds=...), or "
+                    "Asked(FIELD) of its request"
+                )
+            there = self._kinds(name, path) if path is not None else []
             for kind in of.kinds:
-                if kind not in symbols:
-                    raise Misuse(f"{where}: {name} has no kind {kind!r} in {path}")
+                if kind not in there:
+                    raise Misuse(f"{where}: {name} has no kind {kind!r}; there are {', '.join(there)}")
         if each:
             self._list(names, each, where)
         if of.when is not None:
@@ -159,14 +162,23 @@ class _Checker:
         members = [ir.Member(name, self._layouts[getattr(embedded, name)]()) for name in ("key", "value")]
         return ir.Structure("Embedded", tuple(members), (), ())
 
-    def _kind_of(self, name: str) -> str | None:
+    def _kind_of(self, name: str) -> str | Asked | None:
         return next((path for pattern, path in self._tables.kinds.items() if fnmatchcase(name, pattern)), None)
 
-    def _symbols(self, name: str, path: str) -> SymbolTable:
-        for reached in self._reach(self._layouts[name](), parse(path)):
-            if isinstance(reached, SymbolTable):
-                return reached
-        raise Misuse(f"{name} has no number with symbols at {path!r}, which must tell the kinds of its frames")
+    def _kinds(self, name: str, path: str | Asked) -> list[str]:
+        """The kinds of frames of a layout: the symbols of a field of its own, or of a request."""
+        place = path if isinstance(path, str) else path.value
+        found = [
+            str(symbol.symbol)
+            for each in ([name] if isinstance(path, str) else self._layouts)
+            for reached in self._reach(self._layouts[each](), parse(place))
+            if isinstance(reached, SymbolTable)
+            for symbol in reached
+        ]
+        if not found:
+            of = f"{name} has no number" if isinstance(path, str) else "no layout has a number"
+            raise Misuse(f"{of} with symbols at {place!r}, which must tell the kinds of frames of {name}")
+        return found
 
     def _list(self, names: list[str], each: str, where: str) -> None:
         steps = parse(each)

@@ -219,11 +219,11 @@ class Tables:
 
     Attributes:
         kinds: {layout: path of the field with a named number that says what a frame is}, for layouts of many kinds of
-            frames.
+            frames; ``Asked(path)`` for responses, whose kind is that of their request.
     """
 
     rows: tuple[Rows, ...] = ()
     names: tuple[Names, ...] = ()
     messages: tuple[Messages, ...] = ()
     embedded: tuple[Embedded, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str | Asked] = field(default_factory=dict)

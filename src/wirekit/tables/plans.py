@@ -28,7 +28,7 @@ from wirekit.tables.batches import (
     where,
 )
 from wirekit.tables.columns import DECLARED, MESSAGES
-from wirekit.tables.declaration import Messages, Names, Rows, Tables
+from wirekit.tables.declaration import Asked, Messages, Names, Rows, Tables
 from wirekit.tables.paths import parse
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Plan:
         Raises:
             Unfit: where a path leads to several.
         """
+        if isinstance(self.kind, Asked):
+            raise Unfit("the kind of a response is that of its request")
         paths = [*more, *([] if self.kind is None else [self.kind])]
         for each in self._rows:
             paths += [*paths_of([*each.columns.values(), each.when]), *([each.each] if each.each else [])]
@@ -103,7 +105,7 @@ class Plan:
         Raises:
             Unfit: when some are not.
         """
-        if self.kind is not None and frames.batch.num_rows:
+        if isinstance(self.kind, str) and frames.batch.num_rows:
             found = fitted(Scope(frames).path(self.kind), "string")
             if found.null_count or found.unique().to_pylist() != [self._symbol]:
                 raise Unfit(f"{self.kind} is not {self._symbol} always")

@@ -137,7 +137,7 @@ class Records:
         if schema not in self._kinds:
             name = schema.partition(".")[2]
             path = next((path for each, path in self._tables.kinds.items() if fnmatchcase(name, each)), None)
-            self._kinds[schema] = None if path is None else _path(parse(path), ())
+            self._kinds[schema] = None if path is None else _Compiler(self._protocol).value(path, ())
         read = self._kinds[schema]
         kind = None if read is None else _as_text(read(frames, [frames.value]))
         if kind not in self._named_kinds:

@@ -61,6 +61,9 @@ CROSSING = Struct(
             Struct("crc" / Checked(uint32, "crc32", "a", content=True), "a" / int8),
             "content of a, which is no byte string",
         ),
+        (Struct("n" / Length(int16), "a" / rest(), "b" / uint32), "a takes all bytes up to the limit, and b behind it"),
+        (Struct("a" / Switch(this.a, {}, rest()), "b" / IfMore(int8), "c" / int8), "a takes all .*, and c behind it"),
+        (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b behind it"),
         (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null is 0, or negative in a signed integer"),
         (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null is 0, or negative"),
         (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),
@@ -105,6 +108,16 @@ def test_lengths_may_lie_in_each_other_or_be_verified_only() -> None:
     for node in (inner, crossing):
         with own(node) as key:
             assert wirekit.registry[key]
+
+
+def test_a_field_stands_behind_one_that_a_length_bounds() -> None:
+    trailer = Struct(
+        "size" / Length(uint16, "body", add=4), "body" / rest(), "crc" / Checked(uint32, "crc32", ("size", "body"))
+    )
+    with own(trailer) as key:
+        data = wirekit.encode(key, {"body": b"abc"})
+        assert data[:5] == b"\x00\x07abc"
+        assert wirekit.decode(data, key).clean
 
 
 def test_what_may_end_may_contain_itself() -> None:

@@ -36,6 +36,7 @@ def _problems(node: ir.Node) -> Iterator[str]:
         case ir.Structure():
             yield from _lengths(node)
             yield from _sums(node)
+            yield from _unreachable(node)
         case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
             yield from _null(number, null, "length")
         case ir.Several(count=ir.Number() as number, null=null):
@@ -111,6 +112,43 @@ def _sums(node: ir.Structure) -> Iterator[str]:
     for one, other in combinations(node.sums, 2):
         if one.first <= other.at <= one.last and other.first <= one.at <= other.last:
             yield f"the checksums {names[one.at]} and {names[other.at]} cover each other"
+
+
+def _unreachable(node: ir.Structure) -> Iterator[str]:
+    """Fields behind one that takes all bytes up to the limit that they have in common."""
+    for at, member in enumerate(node.members):
+        if not _takes_all(member.node):
+            continue
+        last = min(_windows(node, at), default=len(node.members) - 1)
+        for behind in node.members[at + 1 : last + 1]:
+            if ir.minimum(behind.node):
+                yield (
+                    f"{member.name} takes all bytes up to the limit, and {behind.name} behind it needs some; have a "
+                    f"length cover {member.name} without {behind.name}"
+                )
+                break
+
+
+def _windows(node: ir.Structure, at: int) -> list[int]:
+    """The last members of the lengths that bound a member."""
+    return [each.last for each in node.measures if each.bounds and each.at < each.first <= at <= each.last]
+
+
+def _takes_all(node: ir.Node) -> bool:
+    """Whether a value may take all bytes up to the limit around it."""
+    match node:
+        case ir.Blob(length=length):
+            return length is None
+        case ir.Packed(blob=inner):
+            return _takes_all(inner)
+        case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Constant() | ir.Optional():
+            return _takes_all(node.node)
+        case ir.Either() | ir.Choice():
+            return any(_takes_all(inner) for _, inner in ir.parts(node))
+        case ir.Structure():
+            members = enumerate(node.members)
+            return any(_takes_all(each.node) and not _windows(node, at) for at, each in members)
+    return False
 
 
 def _behind_varint(node: ir.Node) -> bool:

@@ -87,6 +87,12 @@ class Checked(Wrapping):
         algorithm: a name in ``wirekit.checksums``.
         covers: the name of the covered field, (first, last), or None for all fields after this one.
         content: whether a covered byte string counts without its length prefix.
+
+    A checksum behind bytes of unknown size needs a length that leaves it out; ``add`` counts it in the number.
+
+    >>> from wirekit.wire import Struct, rest, uint16, uint32
+    >>> size = Length(uint16, "body", add=4)
+    >>> trailer = Struct("size" / size, "body" / rest(), "crc" / Checked(uint32, "crc32", "body"))
     """
 
     def __init__(

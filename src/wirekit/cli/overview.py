@@ -8,7 +8,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from sys import intern
 from typing import Any, TypeVar
 
@@ -26,6 +25,8 @@ MOST_SLOW = 5
 MOST_SHOWN = 12
 """Clients, topics and groups in the report for readers; the JSON has all."""
 PERCENTILES = (50, 95, 99)
+MOST_ORDINALS = 1 << 20
+"""Connections between the same addresses among which a slow call's is sought."""
 COUNTED = ("answered", "unanswered", "one_way", "event")
 """Outcomes of what counts as a call; the others are responses whose request is not known."""
 UNNAMED = "(unknown)"
@@ -220,14 +221,15 @@ class Overview:
     def _slow_json(self, row: Mapping[str, Any]) -> dict[str, Any]:
         client, server = (_address(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES)
         connection = row["call_id"].partition("-")[0]
-        ordinal = next(each for each in count() if connection_id(self.file, client, server, each) == connection)
+        ids = ((each, connection_id(self.file, client, server, each)) for each in range(MOST_ORDINALS))
+        ordinal = next((f"#{each}" for each, other in ids if other == connection), "")
         return {
             "latency_ms": row["latency_us"] / 1000,
             "protocol": row["protocol"],
             "api": row["api"],
             "version": row["version"],
             "frame": row["frame"],
-            "connection": f"{client}>{server}#{ordinal}",
+            "connection": f"{client}>{server}{ordinal}",
             "topic": row["topic"],
             "topics": row["topics"],
             "client": row["client"],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 import importlib
 import os
+import sys
 from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Damaged
+from wirekit.capture.files import Capture, Damaged, Packet
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
@@ -177,8 +179,9 @@ def _count(
 ) -> Overview:
     """Counts what fits, and the connections that have any of it.
 
-    The tables have neither the numbers of frames nor the rules that they break. These are counted by objects, unless
-    the capture is large and nothing else needs objects.
+    The tables have neither the numbers of frames nor the rules that they break. Objects count these, in the order of
+    the file, unless the capture is large and nothing else needs objects. Then packets are in the order of time, as for
+    the tables.
     """
     by_objects = selection.active or collected is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
@@ -188,7 +191,7 @@ def _count(
     if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):
         from wirekit.cli.overview_columns import count_tables
 
-        if count_tables(files, choice, summary, overview):
+        if count_tables(files, choice, summary, overview, ordered=whole):
             if whole:
                 _add_details(parts, choice, overview)
             return overview
@@ -197,7 +200,8 @@ def _count(
     judge = Judge() if whole and not selection.active else None
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
-    items = numbered(follow(_segments(parts, count), choice), describe=by_objects)
+    segments = _segments(parts, count)
+    items = numbered(follow(segments if whole else _by_time(parts, segments), choice), describe=by_objects)
     for each in chosen(rows.seen(items), selection, where, live=False):
         rows.choose(each)
         if selection.active and each.item is None and each.connection not in fitting:
@@ -219,6 +223,36 @@ def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
     for each in numbered(follow(_segments(parts, FileSummary()), choice), describe=False):
         overview.number(each)
         overview.broken(each.link.protocol, judge.take(each.link, each.item))
+
+
+def _by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
+    """The segments of files in the order of time; those that may still be preceded by others are held."""
+    late_us = _lateness(parts)
+    held: list[tuple[int, int, Segment]] = []
+    latest = -sys.maxsize
+    for number, each in enumerate(segments):
+        heapq.heappush(held, (each.time_us, number, each))
+        latest = max(latest, each.time_us)
+        while held and held[0][0] <= latest - late_us:
+            yield heapq.heappop(held)[2]
+    while held:
+        yield heapq.heappop(held)[2]
+
+
+def _lateness(parts: Parts) -> int:
+    """By how many microseconds a packet is older, at most, than one before it."""
+    latest, late_us = -sys.maxsize, 0
+    for path in parts:
+        try:
+            capture = open_named(path)
+        except WireError:
+            continue
+        with capture:
+            for each in capture.items():
+                if isinstance(each, Packet):
+                    latest = max(latest, each.time_us)
+                    late_us = max(late_us, latest - each.time_us)
+    return late_us
 
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:

@@ -224,7 +224,7 @@ def checksum(name: str) -> Checksum:
     if name in CATALOGUE:
         return crc(name, CATALOGUE[name][0])
     near = difflib.get_close_matches(name.lower(), names(), 5) or ["crc32", "crc32c", "internet"]
-    raise Misuse(f"no checksum is called {name!r}; {len(names())} are known, among them {', '.join(near)}")
+    raise Misuse(f"no checksum {name!r}; {len(names())} are known, among them {', '.join(near)}")
 
 
 def crc(name: str, parameters: Crc) -> Checksum:

@@ -60,10 +60,10 @@ class TextCoding:
         """The bytes of a text.
 
         Raises:
-            CodingError: for what the encoding has no bytes for.
+            CodingError: if the encoding has no bytes for a character.
         """
         if not isinstance(value, str):
-            raise CodingError("it is no string")
+            raise CodingError("it is not a string")
         try:
             data = value.encode(self.name)
         except UnicodeEncodeError as error:
@@ -110,7 +110,7 @@ class CustomCoding:
         except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
             raise CodingError(f"{type(error).__name__}: {error}") from None
         if value is None or not _is_plain(value, 0):
-            raise CodingError(f"it gave a {type(value).__name__} that JSON does not have")
+            raise CodingError(f"it returned a {type(value).__name__}, which JSON cannot hold")
         return value
 
     def encode(self, value: Any) -> bytes:
@@ -124,7 +124,7 @@ class CustomCoding:
         except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
             raise CodingError(f"{type(error).__name__}: {error}") from None
         if not isinstance(data, (bytes, bytearray)):
-            raise CodingError(f"it gave a {type(data).__name__} instead of bytes")
+            raise CodingError(f"it returned a {type(data).__name__} instead of bytes")
         return bytes(data)
 
     def damaged(self, data: bytes) -> str:
@@ -154,16 +154,16 @@ def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
     """The coding of a text; None for UTF-8 that nothing fills up.
 
     Raises:
-        Misuse: for an encoding that there is not, and what cannot fill.
+        Misuse: for an unknown encoding, or padding that is not one ASCII character.
     """
     if encoding not in ENCODINGS:
-        raise Misuse(f"a text is in {', '.join(ENCODINGS)}, not {encoding!r}")
+        raise Misuse(f"encoding must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
     if pad is None:
         return None if encoding == "utf-8" else TextCoding(encoding)
     if not isinstance(size, int) or size % LEAST.get(encoding, 1):
-        raise Misuse(f"a text that is filled up has a fixed size in whole characters, not {size!r}")
+        raise Misuse(f"padded text must have a fixed size in whole characters, not {size!r}")
     if len(pad) != 1 or not pad.isascii():
-        raise Misuse(f"what fills up is one character of ASCII, not {pad!r}")
+        raise Misuse(f"pad must be one ASCII character, not {pad!r}")
     return TextCoding(encoding, size, pad)
 
 
@@ -197,5 +197,5 @@ def read_plainly(coding: Coding, data: bytes) -> Any:
     """
     value = coding.decode(data)
     if coding.encode(value) != data:
-        raise CodingError("they are not written in the usual way")
+        raise CodingError("they are not in canonical form")
     return value

@@ -257,7 +257,7 @@ def _is_generated(engine: str | None, key: str, times: Counter[str], engines: tu
     """Whether generated code is asked for, or the key was used often enough to have it generated."""
     if engine is not None:
         if engine not in engines:
-            raise Misuse(f"no engine {engine!r}; there are {', '.join(engines)}")
+            raise Misuse(f"no engine {engine!r}; choose from {', '.join(engines)}")
         return engine != "reference"
     times[key] += 1
     return times[key] > TIMES_BEFORE_COMPILING
@@ -470,7 +470,7 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
 
     Raises:
         Wrong, Limit: when the length makes no sense.
-        Misuse: when the layout has no length that covers the rest of it.
+        Misuse: when the layout has no length that covers all fields after it.
     """
     schema = registry[key]
     if not isinstance(schema.node, Struct):

@@ -189,7 +189,7 @@ class _Maker:
 
     def _reference(self, key: str) -> Any:
         if self._depth >= DEEPEST:
-            raise Unknown(f"{key} holds itself")
+            raise Unknown(f"{key} contains itself")
         self._depth += 1
         scopes, self._scopes = self._scopes, []
         try:

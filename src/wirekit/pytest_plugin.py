@@ -24,9 +24,9 @@ PROFILES = ("quick", "exhaustive")
 CASES = 50
 """Parameters that a test gets unless its marker says how many."""
 MARKERS = (
-    "wirekit_cases(key, count=50, seed=0, context=None, kinds=None): give the test the argument `case`, for each of"
-    " some sound and damaged inputs of a layout",
-    "exhaustive: run the test in wirekit's exhaustive profile alone",
+    "wirekit_cases(key, count=50, seed=0, context=None, kinds=None): run the test once for"
+    " each of some valid and damaged inputs of a layout, passed as `case`",
+    "exhaustive: run the test only in wirekit's exhaustive profile",
 )
 
 _before = pytest.StashKey[str | None]()
@@ -35,7 +35,9 @@ _before = pytest.StashKey[str | None]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the profile."""
     group = parser.getgroup("wirekit")
-    group.addoption("--wirekit-profile", choices=PROFILES, help="how many inputs tests of codecs get (docs/fuzzing.md)")
+    group.addoption(
+        "--wirekit-profile", choices=PROFILES, help="the number of inputs for tests of codecs (docs/fuzzing.md)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,7 +70,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     if len(marker.args) != 1 or not set(marker.kwargs) <= {"count", "seed", "context", "kinds"}:
         raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: it is wirekit_cases(key, count=, seed=, context=, kinds=)"
+            f"{metafunc.definition.nodeid}: write wirekit_cases(key, count=, seed=, context=, kinds=)"
         )
     from wirekit.fuzz.inputs import Inputs
 
@@ -92,5 +94,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _profile() -> str:
     profile = os.environ.get(PROFILE, PROFILES[0])
     if profile not in PROFILES:
-        raise pytest.UsageError(f"{PROFILE} is {' or '.join(PROFILES)}, not {profile!r}")
+        raise pytest.UsageError(f"{PROFILE} must be {' or '.join(PROFILES)}, not {profile!r}")
     return profile

@@ -356,7 +356,7 @@ class Registry:
         """Goes on without what an entry point names."""
         package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
         what = f"the entry point {entry.name} = {entry.value}{package}"
-        self._broken[entry.name] = f"{what} gives no protocol: {type(error).__name__}: {error}"
+        self._broken[entry.name] = f"{what} does not give a protocol: {type(error).__name__}: {error}"
         warnings.warn(self._broken[entry.name], RuntimeWarning, stacklevel=2)
 
     def _refuse(self, key: str) -> None:
@@ -465,7 +465,7 @@ class Registry:
             return self._protocols[name]
         except KeyError:
             self._refuse(name)
-            raise Misuse(f"no protocol {name!r}; there are {', '.join(self.protocols())}") from None
+            raise Misuse(f"no protocol {name!r}; choose from {', '.join(self.protocols())}") from None
 
 
 def _named(place: str) -> Any:

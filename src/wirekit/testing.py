@@ -65,7 +65,7 @@ def roundtrip(
     for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
         written = encode(decode(data))
         if written != data:
-            raise AssertionError(f"{full}: {data.hex()} is rebuilt as {bytes(written).hex()}")
+            raise AssertionError(f"{full}: {data.hex()} was rebuilt as {bytes(written).hex()}")
 
 
 def never_crashes(
@@ -224,7 +224,7 @@ def _outcome(
     try:
         return Outcome(ACCEPTED, value=json.loads(json.dumps(value, default=plain))), None
     except (TypeError, ValueError, RecursionError) as error:
-        return Outcome("no-json", f"its value has no JSON: {error}"), None
+        return Outcome("no-json", f"its value has no JSON form: {error}"), None
 
 
 def _text(finding: Finding) -> str:

@@ -95,7 +95,7 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
                     rebuild(key, data)
 
 
-LOST = ("no column has", "bytes are lost", "was not whole", "was damaged", "takes no bytes")
+LOST = ("no column has", "bytes are lost", "was not complete", "was damaged", "takes no bytes")
 """What building from columns says of a record of which they have lost something."""
 
 

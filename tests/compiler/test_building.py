@@ -247,7 +247,7 @@ def test_a_key_gets_generated_code_when_it_is_encoded_often() -> None:
 
 
 def test_unknown_engine_is_misuse() -> None:
-    with pytest.raises(wirekit.Misuse, match="there are rows, reference"):
+    with pytest.raises(wirekit.Misuse, match="choose from rows, reference"):
         wirekit.encode("kafka.message", {}, engine="fast")
 
 

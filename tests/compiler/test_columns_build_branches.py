@@ -78,17 +78,17 @@ def test_captured_packets_come_back() -> None:
 @pytest.mark.parametrize(
     ("key", "columns", "said"),
     [
-        ("closed", {"k": [1, 2], "v": [5, 6]}, "row 1: v: there is no such case; expected one of 1"),
+        ("closed", {"k": [1, 2], "v": [5, 6]}, "row 1: v: no such case; expected one of 1"),
         ("default", {"k": [1, 2], "v": [300, 300]}, r"row 0: v: expected a number in -128\.\.127"),
         ("default", {"k": [1, 2], "v": [5, None]}, "row 1: v: is null"),
         ("boxes", {"kind": [1, 1], "there.n": [1, None], "there.text": [None, "a"]}, r"row 0: there\.text: is null"),
-        ("ways", {"of.k": [1, 5], "last.number": [None, 3]}, r"row 0: of\.v\.w: there is no such column"),
+        ("ways", {"of.k": [1, 5], "last.number": [None, 3]}, r"row 0: of\.v\.w: the column is missing"),
         (
             "ways",
             {"of.k": [5, 5], "last.number": [None, 3], "of.ok": [True] * 2},
             r"row 1: last\.number: has a value",
         ),
-        ("front", {"v": [1, 2]}, "its first fields tell what the records are; give them as the metadata"),
+        ("front", {"v": [1, 2]}, "its first fields select the layout of the records; pass them as the metadata"),
     ],
 )
 def test_what_does_not_fit_is_misuse(key: str, columns: dict[str, Any], said: str) -> None:

@@ -17,7 +17,7 @@ from wirekit import strategies
 from wirekit.errors import Misuse
 
 INDEX = "entry.payload.metadata.sequence_id"
-DAMAGED = "entry.payload.ok: what it held was damaged"
+DAMAGED = "entry.payload.ok: its content was damaged"
 LOST = "@gap: it held bytes that no column has"
 PING = {"command": {"type": "PING", "ping": {}}}
 
@@ -143,24 +143,30 @@ def test_columns_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"command__send__producer_id": [1, None, None]}, r"row 1: command\.send\.producer_id: is not there"),
-        ({"command__type": ["SEND", "SEND", "PONE"]}, r"row 2: command\.type: 'PONE' is no name"),
-        ({"command__type": ["SEND", "SEND", None]}, r"row 2: command\.type: is not there, which the message requires"),
-        ({"command__type": ["SEND", "SEND", "SUBSCRIBE"]}, r"row 2: command\.subscribe\.\w+: is not there"),
-        ({"command__type": ["SEND", "PING", "PING"]}, r"row 1: entry\.metadata: has a value, where the layout has no"),
-        ({"entry__payload": [b"", b"", b"x"]}, r"row 2: entry\.payload: has a value, where the layout has none"),
+        ({"command__send__producer_id": [1, None, None]}, r"row 1: command\.send\.producer_id: is missing"),
+        ({"command__type": ["SEND", "SEND", "PONE"]}, r"row 2: command\.type: 'PONE' is not a name"),
+        ({"command__type": ["SEND", "SEND", None]}, r"row 2: command\.type: is missing, but the message requires it"),
+        ({"command__type": ["SEND", "SEND", "SUBSCRIBE"]}, r"row 2: command\.subscribe\.\w+: is missing"),
+        ({"command__type": ["SEND", "PING", "PING"]}, r"row 1: entry\.metadata: has a value, but the layout has no"),
+        ({"entry__payload": [b"", b"", b"x"]}, r"row 2: entry\.payload: has a value, but the layout has none here"),
         ({"entry__payload": [1, 2, 3]}, r"the column entry\.payload is int64; give it as binary"),
-        ({"entry__payload__payload": [None, b"x", None], "@index": [None] * 3}, r"row 1: .*@index says that no record"),
-        ({"entry__payload": [b"", b"", None], "@index": [0, 0, None]}, r"row 0: entry\.payload: has bytes, where rec"),
+        (
+            {"entry__payload__payload": [None, b"x", None], "@index": [None] * 3},
+            r"row 1: .*@index says that the list has no record",
+        ),
+        (
+            {"entry__payload": [b"", b"", None], "@index": [0, 0, None]},
+            r"row 0: entry\.payload: has bytes, but its rec",
+        ),
         (
             {"entry__metadata__num_messages_in_batch": [1, None, None], "entry__payload": [b"x", b"x", None]},
-            r"row 0: entry\.payload: has bytes, where the layout has records",
+            r"row 0: entry\.payload: has bytes, but the layout has records here",
         ),
         (
             {"entry__metadata__num_chunks_from_msg": [None, 3, None], "@index": [None, 0, None]},
             r"row 1: @index: the layout has no records here",
         ),
-        ({"@index": [0, 1, None]}, r"row 1: command\.send\.sequence_id: is not what row 0 has, of the same record"),
+        ({"@index": [0, 1, None]}, r"row 1: command\.send\.sequence_id: differs from row 0 of the same record"),
         ({"entry__payload__ok": ["no", "yes", "no"]}, r"the column entry\.payload\.ok is string; give it as bool"),
         ({"@index": ["a", "b", "c"]}, "the column @index is string; give it as int64"),
         ({"entry__payload__nothing": [1, 2, 3]}, r"has no column 'entry\.payload\.nothing'"),
@@ -175,8 +181,8 @@ def test_what_does_not_fit_is_misuse(columns: dict[str, Any], said: str) -> None
 def test_unusual_frames_come_back_or_are_refused(value: dict[str, Any], failed: str) -> None:
     data = wirekit.encode(KEY, value)
     why = again(data)
-    assert ("it was not whole" in why) == (failed in ("command.ok", "entry.metadata.ok"))
-    assert not why or "it was not whole" in why
+    assert ("it was not complete" in why) == (failed in ("command.ok", "entry.metadata.ok"))
+    assert not why or "it was not complete" in why
 
 
 def test_what_no_codec_opened_stays_as_it_is() -> None:
@@ -189,7 +195,7 @@ def test_what_no_codec_opened_stays_as_it_is() -> None:
 def test_a_damaged_batch_is_refused() -> None:
     data = bytearray(wirekit.encode(KEY, batched(3)))
     data[-1 - data[::-1].index(b"k2"[::-1])] = 0xFF
-    assert any(text in again(bytes(data)) for text in (DAMAGED, "it was not whole"))
+    assert any(text in again(bytes(data)) for text in (DAMAGED, "it was not complete"))
 
 
 @settings(max_examples=5 if CHECKED else settings().max_examples)
@@ -197,7 +203,7 @@ def test_a_damaged_batch_is_refused() -> None:
 def test_generated_frames_come_back_or_are_refused(parts: list[bytes]) -> None:
     for part in parts:
         why = again(part)
-        assert not why or any(text in why for text in (LOST, DAMAGED, "it was not whole")), why
+        assert not why or any(text in why for text in (LOST, DAMAGED, "it was not complete")), why
 
 
 @pytest.mark.parametrize("count", [1, 300])

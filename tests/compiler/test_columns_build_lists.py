@@ -351,22 +351,30 @@ def test_explain_prints_the_program_of_a_context() -> None:
             r"row 2: goods\.name\.ok: has 0 elements, where goods\.name has null",
         ),
         ("goods.price", [[3, 4], None, []], r"row 0: goods\.price: has 2 elements, where goods\.name has 3 elements"),
-        ("goods.price", [[3, 4, None], None, []], r"row 0: goods\.price\[2\]: is null, which the layout has not"),
-        ("goods.price", [[3, 1 << 40, 4], None, []], r"row 0: goods\.price\[1\]: 1099511627776 is no int32"),
+        (
+            "goods.price",
+            [[3, 4, None], None, []],
+            r"row 0: goods\.price\[2\]: is null, which the layout does not allow",
+        ),
+        ("goods.price", [[3, 1 << 40, 4], None, []], r"row 0: goods\.price\[1\]: 1099511627776 is not a int32"),
         ("goods.name", [["a", "b", "x" * 256], None, []], r"row 0: goods\.name\[2\]: expected at most 255 bytes"),
-        ("goods.name", [[b"a", b"\xff", b""], None, []], r"row 0: goods\.name\[1\]: .* is no string"),
+        ("goods.name", [[b"a", b"\xff", b""], None, []], r"row 0: goods\.name\[1\]: .* is not a string"),
         ("goods.tags", [[[b"x" * 256], None, []], None, []], r"row 0: goods\.tags\[0\]\[0\]: expected at most 127"),
         ("goods.tags", [[[], [b""] * 128, []], None, []], r"row 0: goods\.tags\[1\]: expected at most 127 elements"),
         ("goods.tags", [[[1], None, []], None, []], r"the column goods\.tags is int64; give it as binary"),
         ("goods.price", [1, 2, 3], r"the column goods\.price is int64; give it as a list"),
-        ("repeated", [[7], [7, 8], []], r"row 0: repeated: it has not as many elements as the layout says"),
-        ("repeated", [[7, 8], None, []], r"row 1: repeated: is null, which the layout has not"),
-        ("more", [[1], [2], [3]], r"row 2: more: has a value, where the layout has none"),
-        ("more", [[1], None, None], r"row 1: more: is null, which the layout has not"),
+        (
+            "repeated",
+            [[7], [7, 8], []],
+            r"row 0: repeated: its number of elements differs from the one the layout requires",
+        ),
+        ("repeated", [[7, 8], None, []], r"row 1: repeated: is null, which the layout does not allow"),
+        ("more", [[1], [2], [3]], r"row 2: more: has a value, but the layout has none here"),
+        ("more", [[1], None, None], r"row 1: more: is null, which the layout does not allow"),
         (
             "others.of",
             [[9, 5, 3, 0], [], [9, None, 3, 0]],
-            r"row 0: others\.of\[1\]: has a value, where the layout",
+            r"row 0: others\.of\[1\]: has a value, but the layout",
         ),
         ("marked.v", [[1, 0xFF00], [], [1]], r"row 0: marked\[1\]: it begins with the bytes that end the list"),
     ],
@@ -377,9 +385,9 @@ def test_what_does_not_fit_is_misuse_with_the_place(name: str, values: Any, said
 
 
 def test_a_list_without_columns_that_must_be_there_is_misuse() -> None:
-    with pytest.raises(Misuse, match="row 0: repeated: there is no such column, and no default"):
+    with pytest.raises(Misuse, match="row 0: repeated: the column is missing, and the field has no default"):
         build(shops().drop_columns(["repeated"]))
-    with pytest.raises(Misuse, match=r"row 0: goods\.name\[0\]: there is no such column, and no default"):
+    with pytest.raises(Misuse, match=r"row 0: goods\.name\[0\]: the column is missing, and the field has no default"):
         build(shops().drop_columns(["goods.name", "goods.name.ok"]))
 
 

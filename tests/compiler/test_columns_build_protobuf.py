@@ -137,14 +137,14 @@ def test_a_number_that_tells_of_the_payload_is_computed(told: list[int | None] |
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"metadata.properties.key": [[], ["x"]]}, "row 1: metadata.properties.value: is not there"),
+        ({"metadata.properties.key": [[], ["x"]]}, "row 1: metadata.properties.value: is missing"),
         (
             {"metadata.properties.key": [[], ["x"]], "metadata.properties.value": [["y"], ["z"]]},
-            "row 0: metadata.properties.value: is not as long as the others of metadata.properties",
+            "row 0: metadata.properties.value: has another length than the other columns of metadata.properties",
         ),
         ({"metadata.properties.key": ["a", "b"]}, "metadata.properties.key is string; give it as a list"),
-        ({"metadata.partition_key": [b"a", b"\xff"]}, "row 1: metadata.partition_key: .* is no string"),
-        ({"metadata.ok": [True, False]}, "row 1: metadata: it was not whole"),
+        ({"metadata.partition_key": [b"a", b"\xff"]}, "row 1: metadata.partition_key: .* is not a string"),
+        ({"metadata.ok": [True, False]}, "row 1: metadata: it was not complete"),
         ({"metadata.nothing": [1, 2]}, "has no column 'metadata.nothing'"),
     ],
 )

@@ -15,7 +15,7 @@ SET = "kafka.message_set"
         (SET, ["message.valeu"], "has no column 'message.valeu'; it has message.value"),
         (SET, ["message.val"], "has no column 'message.val'"),
         (SET, ["@ofset"], "has no column '@ofset'"),
-        (SET, "offset", "fields is a list of paths, not 'offset'"),
+        (SET, "offset", "fields must be a list of paths, not 'offset'"),
         ("pulsar.frame", ["command.sent.producer_id"], "has no column 'command.sent.producer_id'"),
     ],
 )

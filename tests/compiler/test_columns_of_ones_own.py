@@ -65,7 +65,7 @@ def test_a_record_of_no_bytes_is_refused() -> None:
     """A null that is there is no other in a column than one that is not; no reader would find the record."""
     with own(Struct("a" / IfMore(Bytes(int8, null=-1)))) as key:
         batch = wirekit.columns(key, b"\xff")
-        with pytest.raises(wirekit.Misuse, match="it takes no bytes, and no reader would find it"):
+        with pytest.raises(wirekit.Misuse, match="it takes no bytes, so no reader would find it"):
             wirekit.build_columns(key, batch)
 
 

@@ -83,5 +83,5 @@ def test_ranges_lie_in_the_buffer(starts: list[int], ends: list[int]) -> None:
 
 
 def test_a_list_with_something_in_front_is_misuse() -> None:
-    with pytest.raises(Misuse, match="each range is one record"):
+    with pytest.raises(Misuse, match="each range must be one record"):
         scan_ranges("joyqueue.get_topics.response", b"", np.array([]), np.array([]))

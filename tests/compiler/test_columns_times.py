@@ -107,7 +107,7 @@ def test_any_unit_and_zone_is_built_from(kind: pa.DataType, codec: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        (pa.timestamp("us", "UTC"), r"row 1: message\.timestamp: 1500 us is no timestamp\[ms"),
+        (pa.timestamp("us", "UTC"), r"row 1: message\.timestamp: 1500 us is not a timestamp\[ms"),
         (pa.timestamp("ms"), r"message\.timestamp is timestamp\[ms\], without a time zone"),
         (pa.date64(), r"message\.timestamp is date64.*give it as timestamp\[ms, tz=UTC\] or int64"),
     ],
@@ -122,7 +122,7 @@ def test_times_that_do_not_fit(kind: pa.DataType, said: str) -> None:
 def test_only_integers_of_64_bits_are_times() -> None:
     assert lower(Timestamp(uint64le, unit="ns")).unit == "ns"
     for number, unit in ((int32, "ms"), (int64, "minutes")):
-        with pytest.raises(Misuse, match="a time is an integer of 64 bits"):
+        with pytest.raises(Misuse, match="a time must be an integer of 64 bits"):
             Timestamp(number, unit=unit)
     wrong = Protobuf("wirekit.proto.PulsarApi_pb2:MessageMetadata", times={"producer_name": "ms"})
     protocol = Protocol("timestest", "For this test", {"metadata": Layout(RecordsToEnd(wrong))})

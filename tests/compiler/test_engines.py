@@ -76,7 +76,7 @@ def test_a_key_gets_generated_code_when_it_is_decoded_often() -> None:
 
 
 def test_unknown_engine_is_misuse() -> None:
-    with pytest.raises(wirekit.Misuse, match="there are rows, trace, reference"):
+    with pytest.raises(wirekit.Misuse, match="choose from rows, trace, reference"):
         wirekit.decode(b"", "kafka.message", engine="fast")
 
 

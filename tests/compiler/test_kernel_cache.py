@@ -194,7 +194,7 @@ def test_what_others_may_have_written_is_not_run(tmp_path: Path, change: Callabl
     assert not mark.exists()
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
-    assert "others may write" in warning or "belongs to another user" in warning
+    assert "other users may write" in warning or "belongs to another user" in warning
 
 
 def test_a_directory_that_anybody_may_write_without_taking_what_is_there_may_be_around(tmp_path: Path) -> None:

@@ -187,15 +187,15 @@ def test_plain_mappings_need_no_records() -> None:
 @pytest.mark.parametrize(
     ("key", "more", "problem"),
     [
-        ("kafka.metadata.request.v0", {"$keep": 5}, r"v0: \$keep is a list of field names, not 5"),
-        ("kafka.metadata.request.v0", {"$keep": "size"}, r"\$keep is a list of field names, not 'size'"),
+        ("kafka.metadata.request.v0", {"$keep": 5}, r"v0: \$keep must be a list of field names, not 5"),
+        ("kafka.metadata.request.v0", {"$keep": "size"}, r"\$keep must be a list of field names, not 'size'"),
         ("kafka.metadata.request.v0", {"$keep": ["sise"]}, "there is no field 'sise'"),
-        ("kafka.metadata.request.v0", {"$keep": ["size"]}, "which is not given"),
-        ("kafka.metadata.request.v0", {"$raw": {"size": "zz"}}, r"\$raw of size is an integer"),
-        ("kafka.metadata.request.v0", {"$trailing": 5}, r"\$trailing is an object"),
-        ("kafka.metadata.request.v0", {"$trailing": {"size": "zz"}}, r"\$trailing of size is bytes in hex"),
-        ("pulsar.frame", {"command": {"type": "PING", "$unknown": 7}}, r"command: \$unknown is a list"),
-        ("pulsar.frame", {"command": {"$bytes": "zz"}}, r"command: \$bytes is bytes in hex"),
+        ("kafka.metadata.request.v0", {"$keep": ["size"]}, "but no value is given for it"),
+        ("kafka.metadata.request.v0", {"$raw": {"size": "zz"}}, r"\$raw of size must be an integer"),
+        ("kafka.metadata.request.v0", {"$trailing": 5}, r"\$trailing must be an object"),
+        ("kafka.metadata.request.v0", {"$trailing": {"size": "zz"}}, r"\$trailing of size must be bytes in hex"),
+        ("pulsar.frame", {"command": {"type": "PING", "$unknown": 7}}, r"command: \$unknown must be a list"),
+        ("pulsar.frame", {"command": {"$bytes": "zz"}}, r"command: \$bytes must be bytes in hex"),
         ("pulsar.frame", {"command": {"type": "PING", "ping": {"x": 1}}}, r"command\.ping: .* it has none"),
         (
             "kafka.message_set",

@@ -83,7 +83,7 @@ def test_the_internet_checksum_of_rfc_1071() -> None:
 
 
 def test_an_unknown_name_is_the_callers_fault_and_the_known_ones_are_listed() -> None:
-    with pytest.raises(Misuse, match=r"no checksum is called 'md7'; \d+ are known, among them md5"):
+    with pytest.raises(Misuse, match=r"no checksum 'md7'; \d+ are known, among them md5"):
         checksum("md7")
 
 

@@ -28,7 +28,7 @@ def test_an_unknown_name_is_the_callers_fault_and_the_known_ones_are_listed() ->
         lambda: compression.compress("brotli", b""),
         lambda: compression.decompress("brotli", b""),
     ):
-        with pytest.raises(Misuse, match=r"no codec is called 'brotli'; known are none, gzip, .*zstd"):
+        with pytest.raises(Misuse, match=r"no codec 'brotli'; choose from none, gzip, .*zstd"):
             call()
 
 

@@ -39,7 +39,7 @@ def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -
 
 
 def test_the_best_fit_of_damaged_frames() -> None:
-    """A frame with a wrong checksum, one that is cut, and one with bytes that nothing explains."""
+    """A frame with a wrong checksum, one that is cut, and one with bytes that no field explains."""
     damaged = bytearray(PRODUCE)
     damaged[CRC] = b"\1\2\3\4"
     assert best_fit(bytes(damaged)) == best_fit(PRODUCE[:40]) == best_fit(PRODUCE + b"\1") == "kafka"

@@ -107,7 +107,7 @@ def test_plays_are_the_same_for_the_same_seed() -> None:
     plays, again = Plays("kafka", 3), Plays("kafka", 3)
     assert [plays[index] for index in range(30)] == [again[index] for index in range(30)]
     assert {plays[index].kind for index in range(30)} == set(PLAYS)
-    with pytest.raises(Misuse, match="a script does not know 'bit rot'"):
+    with pytest.raises(Misuse, match="a script has no option 'bit rot'"):
         Plays("kafka", 3, kinds=["bit rot"])
 
 

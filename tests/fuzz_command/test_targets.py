@@ -140,7 +140,7 @@ def test_a_target_that_is_not_there() -> None:
         with pytest.raises(Misuse, match="nothing"):
             target.run(Case(KEY, b"", "sound"))
     for text in ("parser", "python:parsers", "tcp:localhost:0", "command:"):
-        with pytest.raises(Misuse, match="is no target"):
+        with pytest.raises(Misuse, match="is not a target"):
             parse_target(text)
 
 

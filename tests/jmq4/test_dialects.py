@@ -243,7 +243,7 @@ def test_a_frame_shows_every_disagreement_and_a_payload_its_own(protocol: wireki
     ("key", "value", "reason"),
     [
         ("joyqueue.frame", {"version": 4, "type": 7}, "jmq4 does not fit (version: constant 4 instead of 2)"),
-        ("joyqueue.frame", {"version": 2, "type": 7}, "jmq4 fits the first as well and comes second"),
+        ("joyqueue.frame", {"version": 2, "type": 7}, "jmq4 fits the first frame equally well"),
         (
             "jmq4.frame",
             {"version": 2, "type": 51, "payload": {"topic": "t", "app": "a", "sequence": 1, "transaction_id": "x"}},

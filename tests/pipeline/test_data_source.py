@@ -105,7 +105,7 @@ def test_later_partitions_know_their_captures() -> None:
         ({"path": "x", "protocol": "net"}, "no byte stream"),
         ({"path": "x", "tabel": "frames"}, r"no option 'tabel'; did you mean table\?"),
         ({"path": "x", "proto": "kafka"}, r"no option 'proto'; did you mean protocol\?"),
-        ({"path": "x", "header": "true"}, "no option 'header'; there are table, path, paths"),
+        ({"path": "x", "header": "true"}, "no option 'header'; choose from table, path, paths"),
         ({"path": "x", "separate": "yes"}, "separate must be true or false, not 'yes'"),
         ({"paths": '[["a.pcap"], []]'}, "a JSON list"),
         ({"paths": '[["a.pcap"], "b.pcap"]'}, "a JSON list"),

@@ -86,8 +86,8 @@ def test_a_batch_of_one_is_a_batch_by_presence() -> None:
 
 
 REFUSED = [
-    ({"type": "SEND"}, "send", "for type SEND .6. requires it"),
-    ({"type": "PING"}, "ping", "for type PING .18. requires it"),
+    ({"type": "SEND"}, "send", "because type SEND .6. requires it"),
+    ({"type": "PING"}, "ping", "because type PING .18. requires it"),
     ({}, "type", "requires it"),
     ({"type": 99}, "type", "found 99"),
     ({"type": "SEND", "send": {"producer_id": 1}}, "send.sequence_id", "pulsar.proto.CommandSend requires it"),

@@ -84,7 +84,7 @@ def test_what_cannot_be_compiled_is_refused_at_once() -> None:
     [
         (Struct("a" / int16, "b" / Bytes(this.nosuch)), r"^odd\.x: b reads 'nosuch'"),
         (Struct("a" / Struct("b" / If(this._.nosuch > 0, int8))), r"^odd\.x: a reads 'nosuch'"),
-        (Struct("a" / Checked(uint32, "md7")), r"^odd\.x: a: no checksum is called 'md7'"),
+        (Struct("a" / Checked(uint32, "md7")), r"^odd\.x: a: no checksum 'md7'"),
     ],
 )
 def test_what_can_never_work_is_refused_at_once(node: Struct, problem: str) -> None:
@@ -146,7 +146,8 @@ def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
         "except wirekit.Misuse as error: print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    why = "the entry point broken = nosuchmodule:PROTOCOL of notes-protocol 1.0 gives no protocol: ModuleNotFoundError"
+    entry = "the entry point broken = nosuchmodule:PROTOCOL of notes-protocol 1.0"
+    why = f"{entry} does not give a protocol: ModuleNotFoundError"
     found, said, error = run.stdout.splitlines()
     assert found == "True"
     assert said.startswith(why)

@@ -46,40 +46,40 @@ CROSSING = Struct(
 @pytest.mark.parametrize(
     ("node", "problem"),
     [
-        (Struct("a" / int8, "n" / Length(int8)), "the length n covers nothing: no field stands behind it"),
+        (Struct("a" / int8, "n" / Length(int8)), "the length n covers nothing: no field is after it"),
         (
             Struct("n" / Length(int8, ("b", "a")), "a" / int8, "b" / int8),
-            "the length n covers nothing: b stands behind",
+            "the length n covers nothing: b is after",
         ),
         (Struct("n" / Length(int16, ("n", "a")), "a" / int8), "the length n covers itself; .* add=2"),
         (CROSSING, "the lengths a and b cross"),
         (Struct("a" / int8, "crc" / Checked(uint32, "crc32")), "the checksum crc covers nothing"),
         (Struct("a" / Checked(uint32, "crc32", "b"), "b" / Checked(uint32, "crc32", "a")), "a and b cover each other"),
         (Struct("crc" / Checked(uint16, "crc32"), "a" / int8), "the checksum crc has 16 bits"),
-        (Struct("crc" / Checked(float64, "crc32"), "a" / int8), "the checksum crc is an integer"),
+        (Struct("crc" / Checked(float64, "crc32"), "a" / int8), "the checksum crc must be an integer"),
         (
             Struct("crc" / Checked(uint32, "crc32", "a", content=True), "a" / int8),
-            "content of a, which is no byte string",
+            "content of a, which is not a byte string",
         ),
         (Struct("n" / Length(int16), "a" / rest(), "b" / uint32), "a takes all bytes up to the limit, and b behind it"),
         (Struct("a" / Switch(this.a, {}, rest()), "b" / IfMore(int8), "c" / int8), "a takes all .*, and c behind it"),
         (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b behind it"),
-        (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null is 0, or negative in a signed integer"),
-        (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null is 0, or negative"),
+        (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null must be 0, or negative in a signed integer"),
+        (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null must be 0, or negative"),
         (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),
-        (Struct("a" / Delimited("")), "a: a delimiter is at least one byte"),
-        (Struct("a" / Lookahead(Bytes(int8))), "a: what is read ahead has a fixed size"),
-        (Struct("a" / OrBytes(String(int8))), "a: OrBytes is for a layout whose value is no string, .* text"),
+        (Struct("a" / Delimited("")), "a: a delimiter must have at least one byte"),
+        (Struct("a" / Lookahead(Bytes(int8))), "a: Lookahead needs a node of fixed size"),
+        (Struct("a" / OrBytes(String(int8))), "a: OrBytes needs a layout whose value is never a string, .* text"),
         (Struct("a" / OrBytes(Switch(1, {1: int8, 2: Bytes(2)}))), "a: OrBytes .* may be bytes"),
         (Struct("a" / Const(uint8, 256)), "a: it is always 256, which does not fit"),
         (Struct("a" / Const(Bytes(2), b"abc")), "a: it is always b'abc', which does not fit"),
-        (Struct("a" / Const(Symbols(uint8, KIND, closed=True), 2)), "a: it is always 2, which kind has no name for"),
+        (Struct("a" / Const(Symbols(uint8, KIND, closed=True), 2)), "a: it is always 2, which kind does not name"),
         (Struct("a" / Default(String(int8), b"a")), "a: it is by default b'a', which does not fit"),
-        (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lzma"}, rest())), "b: no codec is called 'lzma'"),
+        (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lzma"}, rest())), "b: no codec 'lzma'"),
         (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lz4-block"}, rest())), "b: lz4-block .* size="),
-        (Struct("a" / Array(int8, Length(int8)), "b" / int8), r"a\[\]: a length is a field of a struct"),
-        (Struct("a" / Sized(int8, Checked(uint32, "crc32")), "b" / int8), "a: a checksum is a field of a struct"),
-        (Length(int8), "the layout: a length is a field of a struct"),
+        (Struct("a" / Array(int8, Length(int8)), "b" / int8), r"a\[\]: a length must be a field of a struct"),
+        (Struct("a" / Sized(int8, Checked(uint32, "crc32")), "b" / int8), "a: a checksum must be a field of a struct"),
+        (Length(int8), "the layout: a length must be a field of a struct"),
         (Struct("a" / Ref("odd.nosuch")), "it refers to odd.nosuch, which odd does not declare"),
         (Struct("a" / Ref("odd.x")), "every value contains another one without end: odd.x"),
     ],
@@ -96,7 +96,7 @@ def test_a_record_has_each_name_once() -> None:
 
 @pytest.mark.parametrize("name", ["", "_a", "a.b", "a-b", "1", "$keep"])
 def test_a_name_is_one_for_python(name: str) -> None:
-    with pytest.raises(wirekit.Misuse, match="a field is called as Python can call it"):
+    with pytest.raises(wirekit.Misuse, match="a field name must be a Python identifier"):
         Struct(name / int8)
 
 

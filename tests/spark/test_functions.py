@@ -260,7 +260,7 @@ def test_columns_and_structs_are_inverse() -> None:
     columns = flat(shape(key), structs)
     rows = pa.RecordBatch.from_arrays([*columns.values()], names=[*columns])
     assert build_each(key, rows, np.arange(3))[0].to_pylist() == values
-    with pytest.raises(Misuse, match=r"no field body\.broker; there are brokers, "):
+    with pytest.raises(Misuse, match=r"no field body\.broker; choose from brokers, "):
         flat(shape(key), pa.array([{"body": {"broker": 1}}]))
 
 

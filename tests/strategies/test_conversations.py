@@ -110,7 +110,7 @@ def test_given_fields_are_in_every_turn() -> None:
 
 
 def test_what_no_protocol_offers() -> None:
-    with pytest.raises(Misuse, match="pulsar has no kind 'answers out of order'; there are answer twice"):
+    with pytest.raises(Misuse, match="pulsar has no kind 'answers out of order'; choose from answer twice"):
         damaged_conversation("pulsar", kinds=["answers out of order"])
-    with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no pairing"):
+    with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no Pairing"):
         Exchange(key.partition(".")[0], Random(0))

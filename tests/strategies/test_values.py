@@ -52,12 +52,12 @@ def test_what_no_value_reaches_is_listed_with_the_reason() -> None:
     listed = {(key, name): reason for key in KEYS for name, reason in unreachable(key).items()}
     assert set(listed.values()) == {
         "lies in a constant, which has one value",
-        "looks at what stands behind the value, which no value says",
-        "no bytes are too few for what takes none",
+        "depends on the bytes after the value",
+        "the node reads no bytes, so it always decodes",
     }
-    behind = [place for place, reason in listed.items() if reason.startswith("looks")]
+    behind = [place for place, reason in listed.items() if reason.startswith("depends")]
     assert len(behind) == 1
-    whole = [place for place, reason in listed.items() if reason.startswith("no bytes")]
+    whole = [place for place, reason in listed.items() if reason.startswith("the node")]
     assert {name.rpartition("payload.")[2] for _, name in whole} == {f"{marker}=bytes" for marker in range(10, 14)}
     assert all(name == "api_key.node=unknown" for place, name in set(listed) - set(behind) - set(whole))
     assert not any(name in branches(key) for key, name in listed)
@@ -152,7 +152,7 @@ def test_what_does_not_exist_is_misuse() -> None:
         values("kafka.nothing")
     with pytest.raises(wirekit.Misuse, match="has no branch nowhere=1"):
         values("kafka.message", aim=["nowhere=1"])
-    with pytest.raises(wirekit.Misuse, match="aim is a list of branches"):
+    with pytest.raises(wirekit.Misuse, match="aim must be a list of branches"):
         values("kafka.message", aim="key=null")
 
 

@@ -46,13 +46,13 @@ def test_a_declaration_that_holds_is_registered() -> None:
 @pytest.mark.parametrize(
     ("rows", "text"),
     [
-        (Rows("call", "frame", {}), "no table 'call' can be declared; there are calls, "),
+        (Rows("call", "frame", {}), "no table 'call' can be declared; choose from calls, "),
         (Rows("calls", "frame", {"latency_us": "kind"}), "no column 'latency_us' of calls can be declared"),
-        (Rows("calls", "frames", {}), "no layout is called 'frames'; there are frame, item"),
-        (Rows("calls", "frame", {"topic": "items[0].title"}), "frame has no 'items[0].title'; there are name, sizes"),
-        (Rows("calls", "frame", {"topic": "goods"}), "frame has no 'goods'; there are blob, items, kind"),
+        (Rows("calls", "frames", {}), "no layout 'frames'; choose from frame, item"),
+        (Rows("calls", "frame", {"topic": "items[0].title"}), "frame has no 'items[0].title'; it has name, sizes"),
+        (Rows("calls", "frame", {"topic": "goods"}), "frame has no 'goods'; it has blob, items, kind"),
         (Rows("calls", "frame", {"topic": "items[].name"}), "'items[].name' is a list here"),
-        (Rows("calls", "frame", {"topic": "items.[]"}), "is no path"),
+        (Rows("calls", "frame", {"topic": "items.[]"}), "is not a path"),
         (Rows("calls", "frame", {"acks": this.goods > 1}), "has no 'goods'"),
         (Rows("calls", "frame", {"topic": "kind"}, "items[]"), "calls has one row per frame"),
         (
@@ -78,7 +78,7 @@ def test_what_is_not_there_is_named_with_what_there_is(rows: Rows, text: str) ->
         ({"kinds": {"frame": "blob"}}, "no number with symbols at 'blob'"),
         ({"messages": (Messages("frame", payloads=("blobs",)),)}, "has no 'blobs'"),
         ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not of 'calls'"),
-        ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; there are key"),
+        ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; it has key"),
     ],
 )
 def test_so_is_the_rest_of_a_declaration(more: dict[str, Any], text: str) -> None:

@@ -77,10 +77,10 @@ def test_a_text_that_does_not_fit_is_not_built(node: String, value: str, text: s
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: String(2, encoding="utf-7"), "a text is in utf-8, ascii"),
-        (lambda: String(uint8, pad=" "), "has a fixed size"),
+        (lambda: String(2, encoding="utf-7"), "encoding must be one of utf-8, ascii"),
+        (lambda: String(uint8, pad=" "), "must have a fixed size"),
         (lambda: String(3, encoding="utf-16-le", pad=" "), "in whole characters"),
-        (lambda: String(3, pad="ä"), "one character of ASCII"),
+        (lambda: String(3, pad="ä"), "one ASCII character"),
     ],
 )
 def test_a_text_that_makes_no_sense_is_refused(make: Any, text: str) -> None:
@@ -142,8 +142,8 @@ def broken(value: Any) -> Any:
     [
         (ADDRESS, "03010203", "ValueError: "),
         (Custom(uint8, parse=twice, build=bytes), "01ff", "IndexError: "),
-        *((Custom(uint8, parse=nonsense, build=bytes), f"0{size}" + "00" * size, "it gave") for size in range(4)),
-        (Custom(uint8, parse=bytes.hex, build=broken), "0107", "it gave a str instead of bytes"),
+        *((Custom(uint8, parse=nonsense, build=bytes), f"0{size}" + "00" * size, "it returned") for size in range(4)),
+        (Custom(uint8, parse=bytes.hex, build=broken), "0107", "it returned a str instead of bytes"),
     ],
 )
 def test_a_function_that_fails_is_a_bad_check_with_its_path(node: Custom, data: str, note: str) -> None:

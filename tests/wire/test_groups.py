@@ -33,7 +33,7 @@ def descriptor(name: str, group: bool) -> Any:
 
 def test_a_declared_group_is_refused_when_it_is_registered() -> None:
     layouts = {"message": Layout(Protobuf(descriptor("grouped", group=True)))}
-    with pytest.raises(wirekit.Misuse, match=r"grouped\.Inner\.old is a group, which wirekit does not read"):
+    with pytest.raises(wirekit.Misuse, match=r"grouped\.Inner\.old is a group; wirekit does not decode groups"):
         registry.register(Protocol("grouped", "a test", layouts))
 
 

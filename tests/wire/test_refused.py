@@ -126,11 +126,14 @@ def test_what_the_command_says() -> None:
 @pytest.mark.parametrize(
     ("node", "text"),
     [
-        (lambda: Struct("a" / int8, refused=(Refused("b", this.a == 1, "", ""),)), "'b' is refused, which is no field"),
-        (lambda: Struct("a" / int8, refused=(Refused("a", this.b == 1, "", ""),)), "what is refused depends on b"),
+        (
+            lambda: Struct("a" / int8, refused=(Refused("b", this.a == 1, "", ""),)),
+            "refused= names 'b', which is not a field",
+        ),
+        (lambda: Struct("a" / int8, refused=(Refused("a", this.b == 1, "", ""),)), "refused= depends on b"),
         (
             lambda: Struct("a" / int8, "s" / Struct("b" / int8, refused=(Refused("b", this._.a == 1, "", ""),))),
-            "s: what is refused depends on \\^a",
+            "s: refused= depends on \\^a",
         ),
     ],
 )

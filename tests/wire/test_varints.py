@@ -180,10 +180,10 @@ def test_a_length_is_held_against_the_limit_of_a_frame() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: Flag(varint32), "a flag is an integer of a fixed size"),
-        (lambda: Bits(varint32, "a" / Bit(32), order="lsb"), "is an integer of a fixed size"),
-        (lambda: Timestamp(varint64), "a time is an integer of 64 bits"),
-        (lambda: Varint(16), "a varint has 32 or 64 bits"),
+        (lambda: Flag(varint32), "a flag must be an integer of fixed size"),
+        (lambda: Bits(varint32, "a" / Bit(32), order="lsb"), "must be an integer of fixed size"),
+        (lambda: Timestamp(varint64), "a time must be an integer of 64 bits"),
+        (lambda: Varint(16), "a varint must have 32 or 64 bits"),
         (lambda: Integer(">", "i", 4), "3, 5, 6 or 7 bytes"),
     ],
 )
@@ -195,11 +195,11 @@ def test_what_needs_a_fixed_size_takes_no_varint(make: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("node", "text"),
     [
-        (Struct("a" / Bytes(2), "n" / Length(varint32, "a")), "n stands behind what it covers"),
-        (Struct("n" / Checked(varint32, "crc32"), "a" / Bytes(2)), "the checksum n is an integer of a fixed size"),
+        (Struct("a" / Bytes(2), "n" / Length(varint32, "a")), "n is after the fields it covers"),
+        (Struct("n" / Checked(varint32, "crc32"), "a" / Bytes(2)), "the checksum n must be an integer of fixed size"),
         (
             Struct("n" / Checked(uint24, "internet", "a", content=True), "a" / Bytes(varint32)),
-            "which is behind a varint",
+            "which has a varint as length",
         ),
     ],
 )

@@ -214,7 +214,7 @@ def _unsafe(*paths: Path) -> str:
             return f"{path} belongs to another user"
         writers = stat.S_IWGRP | stat.S_IWOTH if stat.S_ISDIR(found.st_mode) else stat.S_IWOTH
         if found.st_mode & writers and not stat.S_ISLNK(found.st_mode):
-            return f"others may write to {path}; run chmod go-w on it after a look at what it holds"
+            return f"other users may write to {path}; look at its files, then run chmod go-w on it"
     return next(_exposed(paths[0].parent), "")
 
 
@@ -223,7 +223,7 @@ def _exposed(folder: Path) -> Iterator[str]:
     for around in (folder, *folder.resolve().parents):
         mode = around.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            yield f"others may write to {around}"
+            yield f"other users may write to {around}"
 
 
 _warned: set[str] = set()
@@ -233,7 +233,7 @@ def _warn(reason: str) -> None:
     """Says once why compiled kernels are not kept."""
     if not _warned:
         _warned.add(reason)
-        text = f"kernels are compiled in each process anew, which takes seconds: {reason}"
+        text = f"each process compiles the kernels again, which takes seconds: {reason}"
         warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 

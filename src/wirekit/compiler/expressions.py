@@ -106,16 +106,16 @@ def expression(source: Any) -> Expression:
     """
     if isinstance(source, BinExpr):
         if source.op not in BINARY:
-            raise Misuse(f"the operator of {source!r} cannot be compiled; there are {' '.join(BINARY.values())}")
+            raise Misuse(f"the operator of {source!r} cannot be compiled; use {' '.join(BINARY.values())}")
         return Operation(BINARY[source.op], (expression(source.lhs), expression(source.rhs)))
     if isinstance(source, UniExpr):
         if source.op not in UNARY:
-            raise Misuse(f"the operator of {source!r} cannot be compiled; there are {' '.join(UNARY.values())}")
+            raise Misuse(f"the operator of {source!r} cannot be compiled; use {' '.join(UNARY.values())}")
         return Operation(UNARY[source.op], (expression(source.operand),))
     if isinstance(source, FuncPath):
         function, operand = _private(source, "func"), _private(source, "operand")
         if function is not len or operand is None:
-            raise Misuse(f"{source!r} cannot be compiled; of functions there is len_ only")
+            raise Misuse(f"{source!r} cannot be compiled; len_ is the only function")
         return LengthOf(expression(operand))
     if isinstance(source, Path):
         return _path(source)

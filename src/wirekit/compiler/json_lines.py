@@ -162,7 +162,7 @@ def _column(name: str, array: pa.Array) -> _Column:
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         column = _strings(array, "text")
     else:
-        raise Misuse(f"the column {name!r} is {kind}, which has no JSON here")
+        raise Misuse(f"the column {name!r} is {kind}, which has no JSON form")
     column.arrays["v"] = np.asarray(array.is_valid().cast(pa.uint8())) if array.null_count else np.zeros(0, np.uint8)
     return column
 

@@ -76,7 +76,7 @@ def _in(path: str, name: str) -> str:
 def _number(source: Any, path: str) -> ir.Number:
     lowered = lower(source, path)
     if not isinstance(lowered, ir.Number):
-        raise Misuse(f"{path}: a length or count is an integer, not a {type(source).__name__}")
+        raise Misuse(f"{path}: a length or count must be an integer, not a {type(source).__name__}")
     return lowered
 
 
@@ -222,7 +222,9 @@ def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
     """A length or checksum: the struct around it knows what it covers, if it is a member of one."""
     if id(source) not in _placed.get():
         what = "length" if isinstance(source, derived.Length) else "checksum"
-        raise Misuse(f"{path or 'the layout'}: a {what} is a field of a struct, under If, IfMore or Default at most")
+        raise Misuse(
+            f"{path or 'the layout'}: a {what} must be a field of a struct; only If, IfMore or Default may wrap it"
+        )
     return lower(source.inner, path)
 
 
@@ -233,7 +235,7 @@ def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
     size = None if source.size is None else _expression(source.size, path)
     blob = lower(source.inner, path)
     if not isinstance(blob, ir.Blob):
-        raise Misuse(f"{path}: what is compressed is a byte string, not a {type(source.inner).__name__}")
+        raise Misuse(f"{path}: compressed data must be a byte string, not a {type(source.inner).__name__}")
     content = lower(source.content, _in(path, "content"))
     return ir.Packed(blob, tuple(_expression(part, path) for part in on), codecs, content, size)
 

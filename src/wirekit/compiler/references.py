@@ -39,12 +39,12 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
     for field in (each for tree in node.refusals for each in fields_of(tree)):
         if field.up or field.names[0] not in names:
             where = path or "the layout"
-            raise Misuse(f"{where}: what is refused depends on {field}, which no field of {node.name} is")
+            raise Misuse(f"{where}: refused= depends on {field}, which is not a field of {node.name}")
     found: set[tuple[int, str]] = set()
     for member in node.members:
         where = f"{path}.{member.name}" if path else member.name
         for up, name in _open(member.node, where, known):
             if up == 0 and name not in names:
-                raise Misuse(f"{where} reads {name!r}, which no field of {node.name} is; it has {', '.join(names)}")
+                raise Misuse(f"{where} reads {name!r}, which is not a field of {node.name}; it has {', '.join(names)}")
             found.add((up - 1, name))
     return frozenset((up, name) for up, name in found if up >= 0)

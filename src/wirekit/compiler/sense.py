@@ -42,13 +42,13 @@ def _problems(node: ir.Node) -> Iterator[str]:
         case ir.Several(count=ir.Number() as number, null=null):
             yield from _null(number, null, "count")
         case ir.Delimited(end=b""):
-            yield "a delimiter is at least one byte"
+            yield "a delimiter must have at least one byte"
         case ir.Ahead(node=inner) if not fixed(inner):
-            yield "what is read ahead has a fixed size: a number, a flag, symbols or bits"
+            yield "Lookahead needs a node of fixed size: a number, a flag, symbols or bits"
         case ir.Fallback(node=inner):
             string = _string(inner)
             if string:
-                yield f"OrBytes is for a layout whose value is no string, and a value of this one may be {string}"
+                yield f"OrBytes needs a layout whose value is never a string, and a value of this one may be {string}"
         case ir.Constant(value=Literal(value=value)):
             yield from _value(node.node, value, "is always")
         case ir.Optional(default=Literal(value=value)):
@@ -63,12 +63,12 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
     for measure in node.measures:
         name, first, last = names[measure.at], names[measure.first : measure.first + 1], names[measure.last]
         if measure.first > measure.last:
-            what = "no field stands behind it" if not first else f"{first[0]} stands behind {last}"
+            what = "no field is after it" if not first else f"{first[0]} is after {last}"
             yield f"the length {name} covers nothing: {what}"
         elif measure.first <= measure.at <= measure.last:
-            yield f"the length {name} covers itself; name the fields behind it, and add={_size(node, measure.at)}"
+            yield f"the length {name} covers itself; name the fields after it, and add={_size(node, measure.at)}"
         elif measure.last < measure.at and ir.varying(bare(node.members[measure.at].node)):
-            yield f"the length {name} stands behind what it covers; only an integer of a fixed size may"
+            yield f"the length {name} is after the fields it covers; it must be an integer of fixed size"
         elif measure.bounds and measure.at < measure.first:
             windows.append(measure)
     for index, one in enumerate(windows):
@@ -77,7 +77,7 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             if left.first < right.first <= left.last < right.last:
                 yield (
                     f"the lengths {names[left.at]} and {names[right.at]} cross: one ends inside the other; "
-                    "bounds=False has one of them only verified"
+                    "with bounds=False one of them is only verified"
                 )
 
 
@@ -94,21 +94,21 @@ def _sums(node: ir.Structure) -> Iterator[str]:
         if isinstance(number, ir.Blob):
             bits = checksum(total.algorithm).bits
             if not isinstance(number.length, Literal) or 8 * ir.minimum(number) != bits or number.text or number.filler:
-                yield f"the checksum {name} is an integer, or for {total.algorithm} Bytes({-(-bits // 8)})"
+                yield f"the checksum {name} must be an integer, or for {total.algorithm} Bytes({-(-bits // 8)})"
         elif not isinstance(number, ir.Number) or number.real:
-            yield f"the checksum {name} is an integer, or bytes"
+            yield f"the checksum {name} must be an integer or bytes"
         elif number.groups:
-            yield f"the checksum {name} is an integer of a fixed size"
-        elif 8 * number.size < checksum(total.algorithm).bits:
-            yield f"the checksum {name} has {8 * number.size} bits, and {total.algorithm} needs more"
+            yield f"the checksum {name} must be an integer of fixed size"
+        elif 8 * number.size < (bits := checksum(total.algorithm).bits):
+            yield f"the checksum {name} has {8 * number.size} bits, but {total.algorithm} needs {bits}"
         if total.content and total.first == total.last:
             core = bare(node.members[total.first].node)
             if not isinstance(core, ir.Blob | ir.Packed):
-                yield f"the checksum {name} covers the content of {names[total.first]}, which is no byte string"
+                yield f"the checksum {name} covers the content of {names[total.first]}, which is not a byte string"
             elif _behind_varint(core):
-                yield f"the checksum {name} covers the content of {names[total.first]}, which is behind a varint"
+                yield f"the checksum {name} covers the content of {names[total.first]}, which has a varint as length"
         elif total.content:
-            yield f"the checksum {name} covers the content of one field"
+            yield f"the checksum {name} can cover the content of only one field"
     for one, other in combinations(node.sums, 2):
         if one.first <= other.at <= one.last and other.first <= one.at <= other.last:
             yield f"the checksums {names[one.at]} and {names[other.at]} cover each other"
@@ -158,9 +158,9 @@ def _behind_varint(node: ir.Node) -> bool:
 
 def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:
     if number.real:
-        yield f"a {what} is an integer"
+        yield f"a {what} must be an integer"
     if null is not None and not number.low <= null <= 0:
-        yield f"a {what} that means null is 0, or negative in a signed integer, not {null}"
+        yield f"a {what} that means null must be 0, or negative in a signed integer, not {null}"
     if null == 0 and what == "count":
         yield "a count of 0 is an empty list, so it cannot mean null"
 
@@ -192,7 +192,7 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
         found = [int(symbol) for symbol in core.table if symbol.symbol == value]
         number = found[0] if found else None
     if isinstance(core, ir.Named) and core.closed and number not in core.table:
-        yield f"it {how} {value!r}, which {core.table.name} has no name for"
+        yield f"it {how} {value!r}, which {core.table.name} does not name"
     if isinstance(core, ir.Named):
         core = core.number
     match core:
@@ -217,9 +217,9 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
 def _codecs(node: ir.Packed) -> Iterator[str]:
     for _, codec in node.codecs:
         if codec not in codecs():
-            yield f"no codec is called {codec!r}; known are {', '.join(codecs())}"
+            yield f"no codec {codec!r}; choose from {', '.join(codecs())}"
         if codec in NEED_SIZE and node.size is None:
-            yield f"{codec} does not say how much it holds: size= is the field that does"
+            yield f"{codec} does not store the size after decompression; name the field that has it with size="
 
 
 def _ends(node: ir.Node, resolve: Resolve, around: list[str]) -> None:

@@ -107,7 +107,7 @@ def _find(name: str) -> Codec:
     try:
         return _CODECS[name]
     except KeyError:
-        raise Misuse(f"no codec is called {name!r}; known are {', '.join(_CODECS)}") from None
+        raise Misuse(f"no codec {name!r}; choose from {', '.join(_CODECS)}") from None
 
 
 def _view(data: Buffer) -> memoryview:

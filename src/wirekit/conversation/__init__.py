@@ -1,6 +1,6 @@
 """Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
 
-``Conversation.receive`` has three outcomes and nothing else: frames, bytes that nobody can decode (``Quarantined``,
+``Conversation.receive`` has three outcomes and nothing else: frames, bytes that do not decode (``Quarantined``,
 with the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which
 response belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's
 folder.

@@ -143,7 +143,7 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
     if not (decoded.clean or why) or not _knows_body(protocol, "client", decoded.data):
         return ""
     if decoded.clean:
-        return f"{protocol.name} fits the first as well and comes second"
+        return f"{protocol.name} fits the first frame equally well"
     return f"{protocol.name} does not fit ({why})"
 
 
@@ -157,7 +157,7 @@ def _why_not(decoded: Decoded) -> str:
     if decoded.error is not None:
         return f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
     if decoded.gaps:
-        return f"{decoded.gaps[0].path}: bytes that nothing explains"
+        return f"{decoded.gaps[0].path}: bytes that no field explains"
     bad = next(check for check in decoded.checks if check.status == "bad")
     return f"{bad.path}: {bad.kind} " + (
         bad.note if bad.computed is None else f"{bad.stored} instead of {bad.computed}"

@@ -37,7 +37,7 @@ def export(keys: Sequence[str], form: str) -> Export:
     -- A Wireshark dissector of kafka.offset_index, written by `wirekit schemas kafka.offset_index --output lua`.
     """
     if form not in FORMS:
-        raise Misuse(f"no form {form!r}; there are {', '.join(FORMS)}")
+        raise Misuse(f"no output {form!r}; choose from {', '.join(FORMS)}")
     written: Export = importlib.import_module(FORMS[form]).export(list(keys))
     return written
 

@@ -33,8 +33,8 @@ def export(keys: list[str]) -> Export:
         streams = dict.fromkeys([protocol.client, protocol.server]) if "." not in key else {}
         names += [protocol.key(name) for name in streams if name] or [key]
     for name in names:
-        notes.add(name, "which alternative and which optional field goes with which value is not said")
-        notes.add(name, "that lengths, counts and checksums fit is not said")
+        notes.add(name, "conditions of alternatives and optional fields are not expressed")
+        notes.add(name, "lengths, counts and checksums are not verified")
     whole: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
     found = [writer.layout(name) for name in names]
     whole |= found[0] if len(found) == 1 else {"anyOf": found}

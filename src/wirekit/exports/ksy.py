@@ -33,7 +33,7 @@ def export(keys: list[str]) -> Export:
         Misuse: for several keys, and for the name of a protocol.
     """
     if len(keys) != 1 or "." not in keys[0]:
-        raise Misuse("a .ksy file is of one layout; give one key, such as kafka.request")
+        raise Misuse("a .ksy file holds one layout; pass one key, such as kafka.request")
     (key,) = keys
     schema = registry[key]
     writer = _Writer(key)
@@ -185,13 +185,13 @@ class _Writer:
         self._scopes = self._scopes[:-1]
         for each in node.measures:
             if not each.bounds or each.last < each.at:
-                self.note("a length that is only compared is not verified")
+                self.note("lengths that bound nothing are not verified")
         if node.sums:
             self.note(f"checksums ({', '.join(sorted({each.algorithm for each in node.sums}))}) are not verified")
         if node.told:
-            self.note("sizes and counts that a message tells are not verified")
+            self.note("sizes and counts in a protobuf message are not verified")
         if node.refusals:
-            self.note("values that peers refuse are read without a verdict")
+            self.note("values that peers refuse get no verdict")
 
     def _range(self, node: ir.Structure, first: int, last: int, kind: _Type, done: tuple[ir.Measure, ...]) -> None:
         """The members from one to another, those behind a length in a substream."""
@@ -270,7 +270,7 @@ class _Writer:
                 return [{**entry, "doc": "0 or not 0"} for entry in self._attributes(name, inner, kind)]
             case ir.Named(number=inner, table=table, closed=closed):
                 if closed:
-                    self.note("a value without a name is not refused")
+                    self.note("values without a name are accepted")
                 kind.instances[f"{name}_symbol"] = {"value": name, "enum": self._table(table)}
                 return self._attributes(name, inner, kind)
             case ir.BitFields():
@@ -278,11 +278,11 @@ class _Writer:
             case ir.Blob():
                 return self._blob(name, node, kind)
             case ir.Coded(blob=blob):
-                self.note("what bytes stand for (an encoding, a function) is read as bytes")
+                self.note("values of an encoding or a function are read as bytes")
                 return self._blob(name, blob, kind)
             case ir.Delimited(end=end):
                 if len(end) != 1:
-                    raise Unsaid("text up to more than one byte")
+                    raise Unsaid("text with a delimiter of several bytes")
                 return [{"id": name, "type": "str", "terminator": end[0]}]
             case ir.Structure() | ir.Reference():
                 return [{"id": name, "type": self._type(node, name, kind)}]
@@ -303,7 +303,7 @@ class _Writer:
             case ir.Choice():
                 return self._choice(name, node, kind)
             case ir.Ahead(node=inner, at=at):
-                self.note("what stands ahead is read when it is first asked for")
+                self.note("fields of Lookahead are read when first accessed")
                 found = self._unique(f"{name}_ahead")
                 value = {"pos": f"_io.pos + {at}", "type": self._direct(inner, name)}
                 self.types[found] = {"instances": {"value": value}}
@@ -313,19 +313,21 @@ class _Writer:
                 entry = {"id": name, "size": f"len_{name}", "type": self._type(inner, name, kind)}
                 return [size, *_unless(f"len_{name}", null, [entry])]
             case ir.Fallback(node=inner):
-                self.note("bytes that do not fit are an error, not bytes")
+                self.note("bytes that do not decode are an error; wirekit keeps them as bytes")
                 return self._attributes(name, inner, kind)
             case ir.Constant(node=inner, value=value, fatal=fatal):
                 entries = self._attributes(name, inner, kind)
                 if fatal and isinstance(value, Literal) and isinstance(value.value, int) and len(entries) == 1:
                     entries[0]["valid"] = value.value
                 else:
-                    self.note("that the value is always the same is not verified")
+                    self.note("constants are not verified")
                 return entries
             case ir.Optional(node=inner):
                 return self._attributes(name, inner, kind)
             case ir.Packed(blob=blob, codecs=codecs):
-                self.note(f"compressed data is not opened ({', '.join(dict.fromkeys(codec for _, codec in codecs))})")
+                self.note(
+                    f"compressed data is not decompressed ({', '.join(dict.fromkeys(codec for _, codec in codecs))})"
+                )
                 return self._attributes(name, blob, kind)
         raise Unsaid("protobuf messages have no form")
 
@@ -354,7 +356,7 @@ class _Writer:
         if id(node) in self._shared:
             return self._shared[id(node)][1]
         if not isinstance(node.number, ir.Number):
-            raise Unsaid("bits of something that is no number")
+            raise Unsaid("bit fields of a node that is not a number")
         found = self._unique(f"{name}_bits")
         self._shared[id(node)] = node, found
         instances: dict[str, Entry] = {}
@@ -369,7 +371,7 @@ class _Writer:
 
     def _blob(self, name: str, node: ir.Blob, kind: _Type) -> list[Entry]:
         if node.sealed:
-            self.note("what is encrypted is read as cipher text")
+            self.note("encrypted data is read as cipher text")
         entry: Entry = {"id": name} | ({"type": "str"} if node.text else {})
         if node.text:
             self.notes.add(self.key, "text that is not UTF-8 is an error")
@@ -384,11 +386,11 @@ class _Writer:
         if node.until:
             raise Unsaid("a list that ends at certain bytes")
         if node.announced is not None:
-            self.note("a count that is only compared is not verified")
+            self.note("counts that are only compared are not verified")
         element: Entry = {"id": name, "type": self._type(node.element, name, kind)}
         if node.count is None:
             if node.stop:
-                self.note("a last element that is cut is an error")
+                self.note("an incomplete last element is an error")
             return [{**element, "repeat": "eos"}]
         if isinstance(node.count, ir.Number):
             count = {"id": f"num_{name}", "type": _number(node.count)}
@@ -399,7 +401,7 @@ class _Writer:
     def _choice(self, name: str, node: ir.Choice, kind: _Type) -> list[Entry]:
         kinds = [{type(values[place]) for values, _ in node.cases} for place in range(len(node.on))]
         if any(not types <= {int, bool, str} for types in kinds):
-            raise Unsaid("a choice by what is absent")
+            raise Unsaid("a choice by an absent value")
         for expression, types in zip(node.on, kinds, strict=True):
             if isinstance(expression, Context):
                 self.params[expression.name] = "str" if str in types else "s4"
@@ -421,7 +423,7 @@ class _Writer:
                 cases[number] = self._type(case, name, kind)
         entry: Entry = {"id": name}
         if node.otherwise is None:
-            self.note("a value that no case is for is not refused")
+            self.note("values without a case are accepted")
         elif isinstance(node.otherwise, ir.Blob) and node.otherwise.length is None and not node.otherwise.text:
             entry["size-eos"] = True
         else:
@@ -484,8 +486,8 @@ class _Writer:
         return "size" if isinstance(self._place(up, names).node, ir.Several) else "length"
 
 
-GIVEN = "context that the reader gives; 0 or empty where there is none"
-BEHIND = "stands behind what is not read"
+GIVEN = "context, passed by the caller; 0 or empty if there is none"
+BEHIND = "comes after a part that is not read"
 
 
 def _number(node: ir.Number) -> str:

@@ -30,7 +30,7 @@ def export(keys: list[str]) -> Export:
         Misuse: for several keys.
     """
     if len(keys) != 1:
-        raise Misuse("a dissector is of one protocol or one layout; give one key")
+        raise Misuse("a dissector covers one protocol or one layout; pass one key")
     (key,) = keys
     writer = _Writer(key)
     tail = writer.streams(registry.protocol(key)) if "." not in key else writer.layout_alone()
@@ -179,7 +179,7 @@ class _Writer:
             case ir.Blob():
                 return self._blob(node, path, name)
             case ir.Coded(blob=blob):
-                self.notes.add(f"{self.key}.{path}", "what bytes stand for (an encoding, a function) is shown as bytes")
+                self.notes.add(f"{self.key}.{path}", "values of an encoding or a function are shown as bytes")
                 return self.node(blob, path)
             case ir.Delimited(end=end, decimal=decimal, lines=True):
                 return f"delimited({self.field(path, name, 'string')}, {text(end)}, {boolean(decimal)})"
@@ -222,7 +222,7 @@ class _Writer:
         bits = 8 * node.size if node.size in (1, 2, 3, 4) else 64
         kind = ("double" if bits == 64 else "float") if node.real else f"{'' if node.signed else 'u'}int{bits}"
         if table is not None and bits == 64:
-            self.notes.add(f"{self.key}.{path}", "names of the values of a 64-bit number")
+            self.notes.add(f"{self.key}.{path}", "names of 64-bit values are not shown")
             table = None
         found = self.field(path, name, kind, table=table, base=base)
         if node.groups:
@@ -245,7 +245,7 @@ class _Writer:
     def _blob(self, node: ir.Blob, path: str, name: str, found: str = "") -> str:
         found = found or self.field(path, name, "string" if node.text else "bytes")
         if node.sealed:
-            self.notes.add(f"{self.key}.{path}", "what is encrypted is shown as cipher text")
+            self.notes.add(f"{self.key}.{path}", "encrypted data is shown as cipher text")
         if node.length is None:
             return f"blob({found}, {text(name)})"
         if isinstance(node.length, ir.Number):
@@ -273,10 +273,10 @@ class _Writer:
         ]
         for each in node.measures:
             if not each.bounds or each.last < each.at:
-                self.notes.add(f"{self.key}.{path}", "a length that is only compared is shown, not verified")
+                self.notes.add(f"{self.key}.{path}", "lengths that bound nothing are shown, not verified")
         sums = [self._sum(each, node, path) for each in node.sums]
         for _ in node.told:
-            self.notes.add(f"{self.key}.{path}", "sizes and counts that a message tells are shown, not verified")
+            self.notes.add(f"{self.key}.{path}", "sizes and counts in a protobuf message are shown, not verified")
         if node.refusals:
             self.notes.add(f"{self.key}.{path}", "values that peers refuse are shown without a verdict")
         own = "false" if not path else text("[]") if element else self.field(path, name, "none")
@@ -298,7 +298,7 @@ class _Writer:
                 self.notes.add(f"{self.key}.{where}", f"the checksum {each.algorithm} is shown, not verified")
                 return ""
             content = str(covered.length.size)
-        ok = self.field(f"{where}.$ok", f"{name} is right", "bool")
+        ok = self.field(f"{where}.$ok", f"{name} is correct", "bool")
         return (
             f"{{ at = {each.at + 1}, first = {each.first + 1}, last = {each.last + 1}, "
             f"algorithm = {text(each.algorithm)}, content = {content}, field = {ok} }}"
@@ -315,7 +315,7 @@ class _Writer:
         elif node.count is not None:
             count, computed = self.function(node.count), True
         if node.announced is not None:
-            self.notes.add(f"{self.key}.{path}", "a count that is only compared is shown, not verified")
+            self.notes.add(f"{self.key}.{path}", "counts that are only compared are shown, not verified")
         until = text(node.until) if node.until else "nil"
         return (
             f"several({found}, {text(name)}, {element}, {count}, {boolean(computed)}, {_null(node.null)}, "
@@ -403,7 +403,7 @@ class _Writer:
     def streams(self, protocol: Protocol) -> list[str]:
         if not protocol.client:
             raise Misuse(
-                f"{protocol.name} has no byte stream; give a key, as `wirekit schemas {protocol.name}` lists them"
+                f"{protocol.name} has no byte stream; pass one of the keys that `wirekit schemas {protocol.name}` lists"
             )
         sides = {side: registry[protocol.stream(side)].layout for side in ("client", "server")}
         nodes = {"client": self.node(sides["client"], protocol.client)}
@@ -415,7 +415,7 @@ class _Writer:
                 raise Misuse(f"the frames of {protocol.name}'s client and server have lengths of two kinds")
             framing = (*client[:3], min(client[3], server[3]))
         pairing = self._pairing(protocol)
-        self.notes.add(self.key, "rules of conversations, and what the dialogue alone knows, are not checked")
+        self.notes.add(self.key, "protocol rules, and facts that only the dialogue knows, are not checked")
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)
 
     def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:
@@ -440,7 +440,7 @@ class _Writer:
 
     def _pairing(self, protocol: Protocol) -> Pairing | None:
         if not protocol.pairing:
-            self.notes.add(protocol.name, "answers are not paired with requests, as no pairing is declared")
+            self.notes.add(protocol.name, "responses are not paired with requests: no Pairing is declared")
             return None
         import importlib
 

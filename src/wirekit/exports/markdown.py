@@ -36,7 +36,7 @@ def _protocol(protocol: Protocol) -> list[str]:
         streams = [f"the {side} sends `{protocol.stream(side)}`" for side in ("client", "server")]
         ports = f" Usual port: {', '.join(map(str, protocol.ports))}." if protocol.ports else ""
         lines += [f"On a connection {' and '.join(streams)}.{ports}", ""]
-    lines += ["Offsets are in bytes from the start of the layout, and stand where no field in front varies.", ""]
+    lines += ["Offsets are in bytes from the start of the layout; a field after one of variable size has none.", ""]
     tables: dict[int, SymbolTable] = {}
     for name in protocol.layouts:
         schema = registry[protocol.key(name)]
@@ -65,7 +65,7 @@ def _layout(schema: Schema) -> list[str]:
                 name = f"{'&emsp;' * line.depth}`{line.name}`"
                 lines.append(f"| {offset} | {name} | {_text(line.type)} | {_text(line.note)} |")
         if len(shown) < len(fields):
-            lines += ["", f"Its {len(fields) - len(shown)} fields inside stand in the layouts below, and in"]
+            lines += ["", f"Its {len(fields) - len(shown)} inner fields are in the layouts below, and in"]
             lines[-1] += f" `wirekit schemas {schema.key}`."
         lines.append("")
     lines += [f"- {_text(note.text)} ({_text(note.source)})" for note in schema.notes]
@@ -132,7 +132,7 @@ def _example(key: str) -> list[str]:
     try:
         decoded = decode(encode(key, example(key)), key)
     except Misuse:
-        return ["No small value of it is valid by itself; `wirekit.strategies.values` draws some.", ""]
+        return ["No small value is valid; `wirekit.strategies.values` draws valid ones.", ""]
     text = StringIO()
     show(decoded, Console(file=text, width=WIDTH, highlight=False, no_color=True), "tree", complete=True)
     return ["```text", *(line.rstrip() for line in text.getvalue().strip().splitlines()), "```", ""]

@@ -41,7 +41,7 @@ class ConversationTarget(Target):
 
     def run(self, case: Case) -> Outcome:
         if not isinstance(case, Play):
-            raise Misuse("a conversation is given the cases of a protocol, not those of a layout")
+            raise Misuse("--conversation needs the name of a protocol, not a layout")
         try:
             connection = self._connect()
         except OSError as error:
@@ -125,7 +125,7 @@ class _Asking:
             return fault
         api = request.description.api or "request"
         if self.state == CLOSED:
-            return Outcome("dropped", f"it closes the connection and does not answer {api}", api)
+            return Outcome("dropped", f"it closed the connection without an answer to {api}", api)
         return Outcome("unanswered", f"no answer to {api} in {self._seconds:g} s", api)
 
     def _receive(self, request: Frame, seconds: float) -> bool:
@@ -154,7 +154,7 @@ class _Asking:
             if item.side != "server":
                 continue
             if isinstance(item, Quarantined):
-                return Outcome("answer", f"bytes that nobody can decode: {item.reason}", item.reason)
+                return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
             if item.decoded.error is not None:
                 return Outcome("answer", str(item.decoded.error), f"{item.schema} {item.decoded.error.path}")
         found = check(self._exchange.protocol.name, self._exchange.items)

@@ -80,7 +80,9 @@ class Case:
                 return Expectation("doubtful", says, source.removesuffix("]") or schema.source, value)
         extra = len(self.data) - decoded.consumed
         if decoded.gaps or extra:
-            says = f"{extra} bytes behind the value" if extra else f"{decoded.gaps[0].path}: unexplained bytes"
+            says = (
+                f"{extra} bytes after the value" if extra else f"{decoded.gaps[0].path}: bytes that no field explains"
+            )
             return Expectation("doubtful", says, schema.source, value)
         return Expectation("sound", "", schema.source, value)
 
@@ -108,10 +110,10 @@ class Case:
         """
         names = ("key", "kind", "path")
         if not isinstance(line, dict) or not all(isinstance(line.get(name), str) for name in names):
-            raise Misuse("a case is an object with key, kind and path")
+            raise Misuse("a case must be an object with key, kind and path")
         offset, context = line.get("offset"), line.get("context", {})
         if not isinstance(context, dict) or not (offset is None or isinstance(offset, int)):
-            raise Misuse("a case's context is an object, its offset a number")
+            raise Misuse("context of a case must be an object, and offset a number")
         registry[line["key"]]
         return cls(line["key"], data, line["kind"], line["path"], offset, context)
 

@@ -49,7 +49,7 @@ class ClientTarget(Target):
 
     def run(self, case: Case) -> Outcome:
         if not isinstance(case, Play):
-            raise Misuse("a client is given the cases of a protocol, not those of a layout")
+            raise Misuse("client: needs the name of a protocol, not a layout")
         server = ScriptedServer(self._protocol, case, fields=self._fields, answer=self._answer)
         try:
             words = [word.replace("{port}", str(server.port)) for word in self._words]

@@ -100,7 +100,7 @@ def load(path: str, key: str | None, context: dict[str, Any]) -> Case:
         case = line.get("case") if isinstance(line, dict) else None
         return play_of(case, data) if isinstance(case, dict) and "at" in case else Case.from_json(case, data)
     if key is None:
-        raise Misuse(f"{beside} is not there; name the layout of {path}: wirekit fuzz KEY --replay {path}")
+        raise Misuse(f"{beside} does not exist; name the layout of {path}: wirekit fuzz KEY --replay {path}")
     return Case(key, data, REPLAYED, context=context)
 
 

@@ -14,20 +14,20 @@ KINDS = {
     "crash": "the process was ended by a signal",
     "sanitizer": "a sanitizer reported an error",
     "hang": "no answer in time",
-    "memory": "it took more memory than it may",
-    "exception": "an exception that is not among the allowed ones",
-    "exit-status": "an exit status that is not among the allowed ones",
-    "no-json": "it accepted the bytes and gave no JSON (--compare)",
+    "memory": "it exceeded the memory limit",
+    "exception": "an exception that --allow does not list",
+    "exit-status": "an exit status that --allow does not list",
+    "no-json": "it accepted the bytes and printed no JSON (--compare)",
     "value": "the value differs from wirekit's (--compare)",
-    "refuses": "it refused what wirekit decodes without a complaint (--compare)",
-    "accepts": "it accepted what wirekit refuses (--compare)",
-    "gone": "the server accepts no connections any more",
-    "dropped": "the connection was closed and a sound request not answered",
-    "unanswered": "a sound request was not answered in time",
-    "kept": "the connection stayed open behind a frame whose length makes no sense",
+    "refuses": "it refused bytes that wirekit decodes without a bad check (--compare)",
+    "accepts": "it accepted bytes that wirekit refuses (--compare)",
+    "gone": "the server no longer accepts connections",
+    "dropped": "the connection was closed before a valid request was answered",
+    "unanswered": "a valid request was not answered in time",
+    "kept": "the connection stayed open after a frame with an invalid length",
     "answer": "wirekit cannot decode the answer",
     "rule": "the answer breaks a rule of the protocol",
-    "request": "wirekit cannot decode what a client says, or it breaks a rule, though its server does nothing wrong",
+    "request": "a client's request does not decode or breaks a rule, although the server's answers were valid",
 }
 
 
@@ -99,9 +99,9 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
     """(kind, what is wrong, place) where a target and wirekit disagree; doubtful cases may be taken either way."""
     expected = case.expectation
     if expected.verdict == "sound" and outcome.kind == REFUSED:
-        return "refuses", f"it refuses a sound value{': ' if outcome.says else ''}{outcome.says}", ""
+        return "refuses", f"it refuses a valid value{': ' if outcome.says else ''}{outcome.says}", ""
     if expected.verdict == "damaged" and outcome.kind == ACCEPTED:
-        return "accepts", f"it accepts what wirekit refuses: {expected.says}", ""
+        return "accepts", f"it accepts bytes that wirekit refuses: {expected.says}", ""
     if expected.verdict != "sound" or outcome.value is NO_VALUE:
         return None
     given = outcome.value
@@ -122,7 +122,7 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
 
     >>> difference({"a": 1, "b": {"value": 3, "symbol": "LZ4"}}, {"b": "LZ4"})
     >>> difference({"a": [1, 2]}, {"a": [1, 3]})
-    ('a[1]', 'wirekit reads 2, the target 3')
+    ('a[1]', 'wirekit decodes 2, the target 3')
     """
     if isinstance(given, dict) and isinstance(expected, dict):
         for name, item in given.items():
@@ -130,7 +130,7 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
             if name not in expected:
                 if item in (None, [], ""):
                     continue
-                return inner, "wirekit reads no such field"
+                return inner, "wirekit decodes no such field"
             found = difference(expected[name], item, inner)
             if found is not None:
                 return found
@@ -140,7 +140,7 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
         return next((found for at, (one, other) in pairs if (found := difference(one, other, f"{path}[{at}]"))), None)
     if _equal(expected, given):
         return None
-    return path, f"wirekit reads {shown(expected)}, the target {shown(given)}"
+    return path, f"wirekit decodes {shown(expected)}, the target {shown(given)}"
 
 
 def _equal(expected: Any, given: Any) -> bool:

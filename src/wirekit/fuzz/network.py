@@ -76,7 +76,7 @@ class TcpTarget(Target):
         for data in self._opening:
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
-                return Outcome("unanswered", "the opening of the connection is not answered", "the opening")
+                return Outcome("unanswered", "no answer to the opening of the connection", "the opening")
         begun = len(exchange.frames)
         exchange.send(case.data)
         requests = [frame for frame in exchange.frames[begun:] if frame.side == "client"]
@@ -91,10 +91,10 @@ class TcpTarget(Target):
         if owed and not answered:
             api = requests[0].description.api or "request"
             if exchange.state == CLOSED:
-                return Outcome("dropped", f"it closes the connection and does not answer {api}", api)
+                return Outcome("dropped", f"it closed the connection without an answer to {api}", api)
             return Outcome("unanswered", f"no answer to {api} in {self._bounds.seconds:g} s", api)
         if endless is not None and exchange.state == OPEN and not answered:
-            return Outcome("kept", f"the connection stays open behind a frame of which no end can be known: {endless}")
+            return Outcome("kept", f"the connection stays open after a frame whose length is invalid: {endless}")
         return Outcome(REFUSED if exchange.state == CLOSED else ACCEPTED)
 
 
@@ -148,7 +148,7 @@ class _Exchange:
             if item.side != "server":
                 continue
             if isinstance(item, Quarantined):
-                return Outcome("answer", f"bytes that nobody can decode: {item.reason}", item.reason)
+                return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
             error = item.decoded.error
             if error is not None:
                 return Outcome("answer", str(error), f"{item.schema} {error.path}")

@@ -76,7 +76,7 @@ def play_of(line: Any, data: bytes) -> Play:
         or not isinstance(line.get("at"), int)
         or case.kind not in (*PLAYS, *QUESTIONS)
     ):
-        raise Misuse("a case of a client is an object with key, kind, path, seed and at")
+        raise Misuse("a case of a client must be an object with key, kind, path, seed and at")
     return Play(case.key, data, case.kind, seed=line["seed"], at=line["at"])
 
 
@@ -106,7 +106,7 @@ class Plays:
         self.kinds = list(offered if kinds is None else kinds)
         unknown = [kind for kind in self.kinds if kind not in offered]
         if unknown:
-            raise Misuse(f"a script does not know {unknown[0]!r}; there are {', '.join(offered)}")
+            raise Misuse(f"a script has no option {unknown[0]!r}; choose from {', '.join(offered)}")
 
     def __getitem__(self, index: int) -> Play:
         random = Random(f"play {self.seed} {index}")

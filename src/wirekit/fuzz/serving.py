@@ -86,7 +86,7 @@ class ScriptedServer:
                 if item.side != "client":
                     continue
                 if isinstance(item, Quarantined):
-                    found.append((f"bytes that nobody can decode: {item.reason}", item.reason))
+                    found.append((f"bytes that do not decode: {item.reason}", item.reason))
                 elif item.decoded.error is not None:
                     found.append((str(item.decoded.error), f"{item.schema} {item.decoded.error.path}"))
             for breach in check(self._protocol, exchange.items):

@@ -144,7 +144,7 @@ class PythonTarget(Target):
                 return Outcome("exception", says, f"{short[0] if short else '?'} {_last(raised)}")
             return Outcome(REFUSED, says)
         if "unprintable" in answer:
-            return Outcome("no-json", f"the value has no JSON: {answer['unprintable']}")
+            return Outcome("no-json", f"the value has no JSON form: {answer['unprintable']}")
         return Outcome(ACCEPTED, value=_parsed(answer["value"]) if "value" in answer else NO_VALUE)
 
     def restart(self) -> None:
@@ -236,7 +236,7 @@ def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) ->
 
 
 def _memory(size: int, bounds: Bounds) -> Outcome:
-    return Outcome(MEMORY, f"it takes more than {bounds.memory >> 20} MiB ({size >> 20} MiB when it was seen)")
+    return Outcome(MEMORY, f"it uses more than {bounds.memory >> 20} MiB ({size >> 20} MiB when measured)")
 
 
 def _log(child: Child) -> str:
@@ -309,4 +309,4 @@ def parse_target(text: str) -> Place:
     if form == "tcp" and first and second.isdecimal() and 0 < int(second) < 1 << 16:
         return Place(form, where, [first.strip("[]"), second])
     targets = "python:module:function, command:./parser {file}, tcp:host:port, client:./client {port}"
-    raise Misuse(f"{text!r} is no target; there are {targets}")
+    raise Misuse(f"{text!r} is not a target; choose from {targets}")

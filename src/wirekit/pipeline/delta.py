@@ -68,7 +68,7 @@ class Change:
 def check(lake: Folder) -> None:
     """Refuses a lake that cannot have Delta tables: deltalake is missing, or does not write to its store."""
     if is_remote(lake.name) and lake.name.partition("://")[0].lower() not in SCHEMES:
-        raise Misuse(f"Delta tables cannot be written to {lake.name}; there are {', '.join(SCHEMES)} and directories")
+        raise Misuse(f"Delta tables cannot be written to {lake.name}; use a directory or {', '.join(SCHEMES)}")
     with _deltalake("--format delta"):
         pass
 

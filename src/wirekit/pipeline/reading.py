@@ -67,7 +67,7 @@ def read(
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
     if table not in READABLE:
-        raise Misuse(f"no table {table!r} can be read; there are {', '.join(READABLE)}")
+        raise Misuse(f"no table {table!r} can be read; choose from {', '.join(READABLE)}")
     schema = READABLE[table].schema
     for name in columns or ():
         if name not in schema.names:

@@ -49,7 +49,7 @@ class Choices(Maker):
         """The values of a case."""
         for value in values:
             if value is not None and not isinstance(value, int):
-                raise unfit(self.key, path, "a choice", f"{value!r} is no number")
+                raise unfit(self.key, path, "a choice", f"{value!r} is not a number")
         if isinstance(node, (ir.Choice, ir.Packed)) and len(values) != len(node.on):
             raise unfit(self.key, path, node)
         return tuple(int(value) if isinstance(value, int) else None for value in values)

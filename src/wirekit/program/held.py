@@ -61,7 +61,7 @@ class Held(Sharing):
         name, of = (f"{path}.{node.members[at].name}" if path else node.members[at].name for at in (rule.at, rule.of))
         message, length = values[rule.at].inside, values[rule.of].length
         if message is None or length is None or values[rule.at].present:
-            raise unfit(self.key, of, node.members[rule.of].node, "whose size a message tells")
+            raise unfit(self.key, of, node.members[rule.of].node, "whose size a message holds")
         field = message[rule.field]
         wrong = self.let("!=", self.operand(field.place), self.operand(length))
         if field.present:

@@ -251,7 +251,7 @@ class Maker:
                 read = scope.value(self.key, tree, path)
                 if not read.unfit and not read.present and read.inside is None:
                     return self.operand(read.place), read.low, read.high
-                why = read.unfit or ("a field that may not be there" if read.present else "a structure")
+                why = read.unfit or ("a field that may be absent" if read.present else "a structure")
                 raise unfit(self.key, path, f"an expression over {tree}", why)
             case Operation(symbol="==" | "!=" as symbol, operands=(Field() as left, Literal(value=None))):
                 present = scope.value(self.key, left, path).present

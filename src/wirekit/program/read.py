@@ -212,10 +212,10 @@ class _Reader(Lists):
         if isinstance(node.node, ir.Blob):
             return self.constant_bytes(node, node.node, path, limit, scope)
         if not ir.fixed(node.node) and ir.varying(node.node) is None:
-            raise unfit(self.key, path, node, "of a field that is no number")
+            raise unfit(self.key, path, node, "of a field that is not a number")
         value = self.node(node.node, path, limit, scope, checked=checked)
         if value.inside is not None or value.unfit:
-            raise unfit(self.key, path, node, "of a field that is no plain number")
+            raise unfit(self.key, path, node, "of a field that is not a plain number")
         expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
         if node.fatal:
             self.put(Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
@@ -227,7 +227,7 @@ class _Reader(Lists):
         expected = getattr(node.value, "value", None)
         expected = expected.encode() if isinstance(expected, str) else expected
         if not isinstance(expected, bytes) or blob.null is not None:
-            raise unfit(self.key, path, node, "of a field that is no number, nor bytes that are known")
+            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
         value, start, _ = self.blob(blob, path, limit, scope)
         same = self.fresh()
         assert value.length is not None
@@ -522,7 +522,7 @@ class _Reader(Lists):
             raise unfit(self.key, name, f"a {total.algorithm} that covers itself")
         length = values[total.first].length
         if total.content and (length is None or total.first != total.last):
-            raise unfit(self.key, name, "a checksum of the content of what is no byte string")
+            raise unfit(self.key, name, "a checksum of the content of a field that is not a byte string")
         stored, size = values[total.at], number.size
 
         def verify() -> Value:

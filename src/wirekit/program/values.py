@@ -68,7 +68,7 @@ class Scope:
         for name in tree.names[1:]:
             value = value.inside.get(name) if value is not None and value.inside is not None else None
         if value is None:
-            raise unfit(key, path, f"an expression over {tree}", "it is not read before it in the record")
+            raise unfit(key, path, f"an expression over {tree}", "the record has it later")
         return value
 
 

@@ -177,7 +177,7 @@ class _Writer(Branches):
                 self.some[number] = self.flag()
             self.put(Let(self.some[number], "=", self.constant(1)))
         verdict = self.column(f"{path}.ok" if path else "ok")
-        text = f"it was not whole, or its text no UTF-8; without the column {verdict.path} it is written as it stands"
+        text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
         self.put(Message(number))
         built = self.built[number].tables
@@ -233,7 +233,7 @@ class _Writer(Branches):
         name, of = state.name(told.at), state.name(told.of)
         holder, covered = state.node.members[told.at].node, state.node.members[told.of].node
         if not isinstance(holder, ir.Protobuf):
-            raise Unfit(self.key, name, in_words(holder), "which tells of something behind it")
+            raise Unfit(self.key, name, in_words(holder), "which holds the size or count of a later field")
         number = self.message(holder, name)
         built = self.built[number]
         place = built.tables.reads((told.field,))
@@ -259,7 +259,7 @@ class _Writer(Branches):
             self.put(step)
             known, value = one, step.length
         else:
-            raise Unfit(self.key, of, in_words(covered), f"whose {told.what} a message tells")
+            raise Unfit(self.key, of, in_words(covered), f"whose {told.what} a message holds")
         built.told.add(slot)
         self.put(Tell(number, slot, known, always, value))
 
@@ -285,7 +285,7 @@ class _Writer(Branches):
                     self.tell(state, told)
             if index in derived:
                 self.reserve(state, index)
-                inner.fields[member.name] = Value(unfit="a number that is computed from what is behind it")
+                inner.fields[member.name] = Value(unfit="a number that is computed from later fields")
             else:
                 self.counts_ahead(node, index, state.path, inner)
                 inner.fields[member.name] = self.written_node(member.node, name, inner)
@@ -358,7 +358,7 @@ class _Writer(Branches):
             value, there = self.look(self.number_column(number, name))
             self.if_true(there, [Test(">", value, size, [Let(size, "=", value)])])
         if not is_wide(number):
-            text = f"what it is the length of has more than {number.high} bytes"
+            text = f"the covered fields have more than {number.high} bytes"
             self.fail(">", size, number.high, name, text)
         if measure.bounds and measure.least:
             self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
@@ -402,7 +402,7 @@ class _Writer(Branches):
     def gap(self) -> None:
         """Bytes that no field explains are in no column, but for those that are a field of their own."""
         value, there = self.look(self.column(GAPS))
-        text = "it held bytes that no column has; without this column it is built without them"
+        text = "it held bytes that no column has; without this column they are left out"
         self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
 
     def watch(self) -> dict[int, list[tuple[int, int, int]]]:
@@ -542,7 +542,7 @@ def write(
     watched = writer.watch()
     if some:
         size = writer.let("-", writer.mark(), start)
-        writer.fail("==", size, 0, within, "it takes no bytes, and no reader would find it")
+        writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
     return WriteProgram(
         without_needless(writer.body, writer.constants.get(0)),
         [column for column in writer.read.values() if column.kind != LIST],

@@ -24,7 +24,7 @@ from wirekit.program.values import LONGEST, Scope, Value
 from wirekit.program.write_fields import ABSENT, NULL, Fields
 from wirekit.program.write_steps import Ask, Begins, Each, Elements, Reserve, Store, Unread
 
-UNREAD = "has a value, where the layout has none"
+UNREAD = "has a value, but the layout has none here"
 Work = Callable[[], None]
 
 
@@ -160,7 +160,7 @@ class Branches(Fields):
             return self.written_node(inner, path, scope)
         values = [str(value) for values, _ in node.cases for value in values] if isinstance(node, ir.Choice) else []
         zero = self.constant(0)
-        self.fail("==", zero, 0, path, f"there is no such case; expected one of {', '.join(values)}")
+        self.fail("==", zero, 0, path, f"no such case; expected one of {', '.join(values)}")
         return Value(unfit="nothing")
 
     def ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
@@ -261,7 +261,7 @@ class Branches(Fields):
         """A list."""
         group = self.group(path)
         if group is None:
-            raise unfit(self.key, path, node, "its elements have no columns, so nothing tells how many there are")
+            raise unfit(self.key, path, node, "its elements have no columns, so their number is unknown")
         column = self.reading(self.own[group.number])
         nullable = isinstance(node.count, ir.Number) and node.null is not None and node.count.signed
         required = not nullable and node.count is not None and default != []
@@ -306,7 +306,7 @@ class Branches(Fields):
                 self.if_true(there, [usual], [Store(node.count, self.constant(node.null or 0))])
         elif node.count is not None:
             wrong = self.let("!=", count, self.amount(node.count, scope, path)[0])
-            self.fail("!=", wrong, 0, path, "it has not as many elements as the layout says")
+            self.fail("!=", wrong, 0, path, "its number of elements differs from the one the layout requires")
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """The steps that write one element."""
@@ -333,7 +333,7 @@ class Branches(Fields):
     def ending(self, node: ir.Several, group: Repeated, path: str, start: int) -> None:
         """Of a list to the end: an element that would be taken for the end of it."""
         if not ir.minimum(node.element):
-            text = "it takes no bytes, which an element of a list to the end has not"
+            text = "it takes no bytes; an element of a list to the end needs at least one"
             size = self.let("-", self.mark(), start)
             self.fail("==", size, 0, path, text)
         if node.until:

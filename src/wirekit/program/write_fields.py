@@ -36,8 +36,8 @@ from wirekit.program.write_steps import (
 )
 from wirekit.values import SymbolTable
 
-ABSENT = "there is no such column, and no default"
-NULL = "is null, which the layout has not"
+ABSENT = "the column is missing, and the field has no default"
+NULL = "is null, which the layout does not allow"
 OUTSIDE = "its offsets point outside of its data"
 SIGN = 1 << 63
 
@@ -248,7 +248,7 @@ class Fields(Choices):
         if isinstance(number, ir.Blob):
             return self.constant_bytes(node, number, path, scope)
         if not isinstance(number, ir.Number) or number.real:
-            raise unfit(self.key, path, node, "of a field that is no plain number")
+            raise unfit(self.key, path, node, "of a field that is not a plain number")
         value = self.let("=", self.expression(node.value, scope, path)[0])
         if not node.fatal:
             self.was(path, value)
@@ -259,7 +259,7 @@ class Fields(Choices):
         expected = getattr(node.value, "value", None)
         expected = expected.encode() if isinstance(expected, str) else expected
         if not isinstance(expected, bytes):
-            raise unfit(self.key, path, node, "of a field that is no number, nor bytes that are known")
+            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
 
         def usual() -> None:
             if isinstance(blob.length, ir.Number):
@@ -323,7 +323,7 @@ class Fields(Choices):
         verdict = self.known(f"{column.path}.ok") if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
-            text = f"was no UTF-8, so its bytes are lost; without the column {verdict.path} it is written as it stands"
+            text = f"was not UTF-8, so its bytes are lost; without the column {verdict.path} the text is written"
             step.lost = self.refusal(column.path, text)
         return step
 
@@ -337,7 +337,7 @@ class Fields(Choices):
         with self.block() as other:
             if not node.filler:
                 given = self.constant(1) if node.text else self.there(column, given=True)
-                self.fail("!=", given, 0, column.path, "its length is not what the layout says")
+                self.fail("!=", given, 0, column.path, "its length differs from the one the layout requires")
             self.put(Reserve(wanted))
         self.put(Test("!=", step.length, wanted, other, [CopyBytes(column, step.start, step.length)]))
         return wanted

@@ -325,5 +325,5 @@ def _columns(shape: Shape, array: pa.Array, found: dict[str, pa.Array], path: st
         for member, values in zip(array.type, array.flatten(), strict=True):
             inner_path = f"{path}.{member.name}" if path else member.name
             if member.name not in known:
-                raise Misuse(f"no field {inner_path}; there are {', '.join(known)}")
+                raise Misuse(f"no field {inner_path}; choose from {', '.join(known)}")
             _columns(known[member.name], values, found, inner_path)

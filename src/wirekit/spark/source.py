@@ -182,7 +182,7 @@ def _check_names(options: Mapping[str, str], known: Sequence[str]) -> None:
     for name in options:
         if name.lower() not in known:
             near = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
             if name.lower() in STREAM_OPTIONS:
                 hint = "it is for readStream"
             raise Misuse(f"no option {name!r}; {hint}")
@@ -199,7 +199,7 @@ def flag(options: Mapping[str, str], name: str) -> bool:
 def _table(options: Mapping[str, str]) -> str:
     table = options.get("table", PACKETS.name)
     if table not in READABLE:
-        raise Misuse(f"no table {table!r}; there are {', '.join(READABLE)}")
+        raise Misuse(f"no table {table!r}; choose from {', '.join(READABLE)}")
     return table
 
 

@@ -38,7 +38,7 @@ def _all(layout: Layout) -> Iterator[tuple[str, str]]:
             if id(node) in constant:
                 reason = "lies in a constant, which has one value"
             elif id(node) in layout.beyond and branch == "present":
-                reason = "looks at what stands behind the value, which no value says"
+                reason = "depends on the bytes after the value"
             yield f"{layout.names[id(node)]}={branch}", reason
         if isinstance(node, ir.Fallback) and "bytes" not in branch_names(node):
-            yield f"{layout.names[id(node)]}=bytes", "no bytes are too few for what takes none"
+            yield f"{layout.names[id(node)]}=bytes", "the node reads no bytes, so it always decodes"

@@ -108,7 +108,7 @@ def bulk_mutations(
     full, said = full_key(key), dict(context or {})
     wanted = None if kinds is None else frozenset(kinds)
     if wanted is not None and not wanted <= {*KINDS, EDITED}:
-        raise Misuse(f"no mutation {min(wanted - {*KINDS, EDITED})!r}; there are {', '.join((*KINDS, EDITED))}")
+        raise Misuse(f"no mutation {min(wanted - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}")
     return _mutations(full, seed, said, wanted, originals)
 
 
@@ -133,7 +133,7 @@ def _mutations(
             original, data = pool[0], next(deep)
             barren = 0
             yield Mutation("too deep", "", data, original)
-    raise Misuse(f"{key} has nothing to damage so: {', '.join(sorted(wanted or ()))}")
+    raise Misuse(f"{key} offers no place for the mutations {', '.join(sorted(wanted or ()))}")
 
 
 def _of_one(
@@ -194,7 +194,7 @@ def _attempts(
                 continue
         rejected = 0
         yield value, data
-    raise Misuse(f"{layout.key} gave no value in {MOST_REJECTED:,} attempts; context or fields allow none")
+    raise Misuse(f"{layout.key} gave no value in {MOST_REJECTED:,} attempts; context= or fields= may allow none")
 
 
 def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Sequence[tuple[int, int]] = ()) -> bytes:

@@ -129,7 +129,7 @@ def damaged_conversation(
     wanted = offered if kinds is None else list(kinds)
     unknown = [kind for kind in wanted if kind not in offered]
     if unknown:
-        raise Misuse(f"{protocol} has no kind {unknown[0]!r}; there are {', '.join(offered)}")
+        raise Misuse(f"{protocol} has no kind {unknown[0]!r}; choose from {', '.join(offered)}")
     random = Random(f"damage {protocol} {seed}")
     for _ in range(ATTEMPTS):
         exchange = _exchange(protocol, random, length, fields)

@@ -61,7 +61,7 @@ class Exchange:
 
     Attributes:
         turns, frames: what was said, in order: as made up, and as a conversation sees it.
-        items: the frames, and bytes that nobody can decode.
+        items: the frames, and bytes that do not decode.
 
     Args:
         protocol: its name; it must declare a pairing.
@@ -80,7 +80,7 @@ class Exchange:
     def __init__(self, protocol: str, random: Random, *, fields: Mapping[str, Any] | None = None) -> None:
         pairing = pairing_of(protocol)
         if pairing is None:
-            raise Misuse(f"{protocol} declares no pairing: nothing says which of its frames answers which")
+            raise Misuse(f"{protocol} declares no Pairing, which tells the response of a request")
         self.protocol = registry.protocol(protocol)
         self.pairing = pairing
         self.turns: list[Turn] = []

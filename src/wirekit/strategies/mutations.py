@@ -70,7 +70,7 @@ def mutations(
     offered = _offered(layout)
     for kind in kinds or ():
         if kind not in KINDS:
-            raise Misuse(f"no mutation {kind!r}; there are {', '.join(KINDS)}")
+            raise Misuse(f"no mutation {kind!r}; choose from {', '.join(KINDS)}")
     wanted = tuple(kind for kind in offered if kinds is None or kind in kinds)
     return _mutations(layout, dict(context or {}), wanted, depth) if wanted else st.nothing()
 

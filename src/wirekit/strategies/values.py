@@ -60,7 +60,7 @@ def values(
     """
     layout = layout_of(full_key(key))
     if isinstance(aim, str):
-        raise Misuse(f"aim is a list of branches, not {aim!r}")
+        raise Misuse(f"aim must be a list of branches, not {aim!r}")
     aimed = frozenset(aim)
     unknown = aimed - set(branches(layout.key))
     if unknown:
@@ -81,7 +81,7 @@ def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any
     for name in fields:
         unknown = [part for part in name.split(".") if part not in names]
         if unknown:
-            raise Misuse(f"{layout.key} has no field {unknown[0]!r} whose value can be given")
+            raise Misuse(f"{layout.key} has no field {unknown[0]!r} that a value can be given for")
     return {tuple(name.split(".")): source for name, source in fields.items()}
 
 

@@ -78,7 +78,7 @@ def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> lis
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
         names = [name for name in layouts if fnmatchcase(name, pattern)]
         if not names:
-            raise Misuse(f"no layout is called {pattern!r}; there are {', '.join(layouts)}")
+            raise Misuse(f"no layout {pattern!r}; choose from {', '.join(layouts)}")
         wanted += names
     return wanted
 
@@ -101,7 +101,7 @@ class _Checker:
         for rows in tables.rows:
             if rows.table not in DECLARED or rows.table == MESSAGES.name:
                 there = ", ".join(name for name in DECLARED if name != MESSAGES.name)
-                raise Misuse(f"no table {rows.table!r} can be declared; there are {there}")
+                raise Misuse(f"no table {rows.table!r} can be declared; choose from {there}")
             self._known(rows.table, rows.columns)
             if rows.each and rows.table in ONE_ROW:
                 raise Misuse(f"{rows.table} has one row per frame; leave out each={rows.each!r}")
@@ -118,7 +118,7 @@ class _Checker:
         for column in columns:
             if column not in DECLARED[table].declared:
                 there = ", ".join(sorted(DECLARED[table].declared))
-                raise Misuse(f"no column {column!r} of {table} can be declared; there are {there}")
+                raise Misuse(f"no column {column!r} of {table} can be declared; choose from {there}")
 
     def _frames(self, of: Rows | Names | Messages, where: str, each: str, columns: Mapping[str, Value]) -> None:
         names = matching(self._layouts, of.layouts)
@@ -197,7 +197,7 @@ class _Checker:
             if any(self._reach(self._layouts[name](), steps[:end]) for name in names):
                 longest = steps[:end]
         fields = sorted({field for name in names for field in self._names(self._layouts[name](), longest)})
-        there = f"; there are {', '.join(fields)}" if fields else ""
+        there = f"; it has {', '.join(fields)}" if fields else ""
         raise Misuse(f"{where}: {names[0]}{' and the like have' if len(names) > 1 else ' has'} no {path!r}{there}")
 
     def _value(self, names: list[str], each: str, value: Value, where: str, single: bool) -> None:
@@ -229,7 +229,7 @@ class _Checker:
             case Named(names=name, key=key, column=column):
                 if column not in self._columns.get(name, ()):
                     there = [f"{name}.{column}" for name, columns in self._columns.items() for column in columns]
-                    raise Misuse(f"{where}: no names give {name}.{column}; there are {', '.join(there) or 'none'}")
+                    raise Misuse(f"{where}: no names give {name}.{column}; choose from {', '.join(there) or 'none'}")
                 self._value(names, each, key, where, True)
             case Inside(path=path, layout=layout, value=inner):
                 self._exists(names, path, where)

@@ -31,7 +31,7 @@ def parse(path: str) -> tuple[Step, ...]:
     for part in path.split("."):
         match = _STEP.fullmatch(part)
         if match is None:
-            raise Misuse(f"{path!r} is no path; write names with dots, [] for every element and [0] for the first")
+            raise Misuse(f"{path!r} is not a path; write names with dots, [] for every element, [0] for the first")
         steps.append(match[1])
         steps += [int(index) if index else ALL for index in re.findall(r"\[(\d*)\]", match[2])]
     return tuple(steps)

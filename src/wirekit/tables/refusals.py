@@ -93,7 +93,7 @@ def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
                 return np.asarray(pc.fill_null(pc.greater(pc.binary_length(array), 0), False))
             numbers, there = _numbers(tree, scope, path)
             return (numbers != 0) & there
-    raise Unfit(f"{tree}: refuses what columns cannot tell")
+    raise Unfit(f"{tree}: columns cannot evaluate this refusal")
 
 
 def _numbers(tree: Expression, scope: Scope, path: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -108,7 +108,7 @@ def _numbers(tree: Expression, scope: Scope, path: str) -> tuple[NDArray[Any], N
             if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
                 whole = array.cast(pa.int64()) if array.type != pa.uint64() else array.view(pa.int64())
                 return np.asarray(whole.fill_null(0)), np.asarray(array.is_valid())
-    raise Unfit(f"{tree}: refuses what columns cannot tell")
+    raise Unfit(f"{tree}: columns cannot evaluate this refusal")
 
 
 def _path(field: Field, path: str) -> str:

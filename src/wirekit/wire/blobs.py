@@ -148,7 +148,7 @@ class Address(Bytes):
 
     def __init__(self, family: str) -> None:
         if family not in ADDRESS_SIZES:
-            raise Misuse(f"an address is one of {', '.join(ADDRESS_SIZES)}, not {family!r}")
+            raise Misuse(f"an address family must be one of {', '.join(ADDRESS_SIZES)}, not {family!r}")
         super().__init__(ADDRESS_SIZES[family])
         self.family = family
 

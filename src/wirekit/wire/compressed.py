@@ -103,7 +103,7 @@ class Compressed(Wrapping):
     def _open(self, name: str, data: bytes, context: Scope, stream: Reader, start: int) -> bytes | None:
         size = None if self.size is None else evaluate(self.size, context)
         if self.size is not None and size is None and name in NEED_SIZE:
-            self._unopened(data, stream, start, f"{name}: no size after decompression is given")
+            self._unopened(data, stream, start, f"{name}: the size after decompression is not given")
             return None
         try:
             return stream.session.allowance.decompress(name, data, size)
@@ -137,7 +137,7 @@ class Compressed(Wrapping):
             return self._held(compressed, stream)
         name = self._name(context)
         if name is None:
-            raise stream.wrong("a byte string, for the codec says that nothing is compressed", "opened content")
+            raise stream.wrong("a byte string, because the codec means no compression", "opened content")
         plain = self._plain(obj, stream, context)
         if compressed is not None and self._holds(name, self._held(compressed, stream), plain, stream):
             return bytes(compressed)

@@ -218,5 +218,5 @@ def cover(of: str | tuple[str, str] | None, own: int, names: list[str]) -> tuple
     first, last = (of, of) if isinstance(of, str) else of
     for name in (first, last):
         if name not in names:
-            raise Misuse(f"{names[own]} covers {name!r}, which is no field of its struct: {', '.join(names)}")
+            raise Misuse(f"{names[own]} covers {name!r}, which is not a field of its struct: {', '.join(names)}")
     return names.index(first), names.index(last)

@@ -76,7 +76,7 @@ class Encrypted(Bytes):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         data = obj.get("encrypted") if isinstance(obj, (Record, Mapping)) else obj
         if data is None:
-            raise stream.wrong("the cipher text in `encrypted`", "only its content, and no key")
+            raise stream.wrong("the cipher text in `encrypted`", "only the decrypted content")
         super()._build(data, stream, context, path)
         return obj
 

@@ -34,9 +34,9 @@ def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool
             first = _first(path)
             if first not in fields:
                 has = ", ".join(fields) or "none"
-                raise Misfit(f"${name} names {path!r}, and there is no field {first!r}; the fields are {has}")
+                raise Misfit(f"${name} names {path!r}, but there is no field {first!r}; the fields are {has}")
             if name == "keep" and not absent and first not in given:
-                raise Misfit(f"$keep names {path!r}, which is not given: there is nothing to write as it stands")
+                raise Misfit(f"$keep names {path!r}, but no value is given for it")
     return found or None
 
 
@@ -63,22 +63,22 @@ def _entry(name: str, value: Any) -> Any:
 
 def _keep(value: Any) -> list[str]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-        raise Misfit(f"$keep is a list of field names, not {shown(value)}")
+        raise Misfit(f"$keep must be a list of field names, not {shown(value)}")
     return list(value)
 
 
 def _trailing(value: Any) -> dict[str, bytes]:
     if not isinstance(value, Mapping):
-        raise Misfit(f"$trailing is an object of hex by field name, not {shown(value)}")
+        raise Misfit(f"$trailing must be an object of hex by field name, not {shown(value)}")
     return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
 
 
 def _raw(value: Any, name: str = "raw") -> dict[str, int]:
     if not isinstance(value, Mapping):
-        raise Misfit(f"${name} is an object of integers by field name, not {shown(value)}")
+        raise Misfit(f"${name} must be an object of integers by field name, not {shown(value)}")
     for path, number in value.items():
         if isinstance(number, bool) or not isinstance(number, int):
-            raise Misfit(f"${name} of {path} is an integer, not {shown(number)}")
+            raise Misfit(f"${name} of {path} must be an integer, not {shown(number)}")
     return dict(value)
 
 
@@ -96,17 +96,17 @@ def _hex(what: str, value: Any) -> bytes:
     except Misfit:
         data = None
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise Misfit(f"{what} is bytes in hex, not {shown(value)}")
+        raise Misfit(f"{what} must be bytes in hex, not {shown(value)}")
     return bytes(data)
 
 
 def _unknown(value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise Misfit(f"$unknown is a list of protobuf fields, not {shown(value)}")
+        raise Misfit(f"$unknown must be a list of protobuf fields, not {shown(value)}")
     for index, entry in enumerate(value):
         if not isinstance(entry, Mapping) or not _is_field(entry.get("number"), entry.get("wire_type"), entry):
-            wanted = "number, wire_type (0, 1, 2 or 5) and the value that this has"
-            raise Misfit(f"$unknown[{index}] is an object of {wanted}, not {shown(entry)}")
+            wanted = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
+            raise Misfit(f"$unknown[{index}] must be an object of {wanted}, not {shown(entry)}")
     return list(value)
 
 

@@ -154,7 +154,7 @@ def wrapping(stream: Reader | Writer, path: list[str | int]) -> Iterator[None]:
 def load_number(obj: Mapping[str, Any]) -> Any:
     """The number of a symbol in the JSON form."""
     if "value" not in obj:
-        raise Misfit(f'a symbol is a number, a name or {{"value": number}}, not {shown(obj)}')
+        raise Misfit(f'a symbol must be a number, a name or {{"value": number}}, not {shown(obj)}')
     return obj["value"]
 
 
@@ -170,11 +170,11 @@ def check_names(names: list[Any]) -> None:
     """Refuses names that a record cannot have.
 
     Raises:
-        Misuse: for a name that is no name for Python, begins with ``_``, or occurs twice.
+        Misuse: for a name that is not a Python identifier, begins with ``_``, or occurs twice.
     """
     for index, name in enumerate(names):
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
-            raise Misuse(f"a field is called as Python can call it, without _ in front, not {name!r}")
+            raise Misuse(f"a field name must be a Python identifier without a leading _, not {name!r}")
         if name in names[:index]:
             raise Misuse(f"two fields are called {name!r}")
 

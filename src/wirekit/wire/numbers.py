@@ -38,7 +38,7 @@ class Integer(construct.FormatField, Node):
         super().__init__(endian, code if size is None else "b")
         if size is not None:
             if size not in (3, 5, 6, 7) or code not in UNPACKED:
-                raise Misuse(f"an integer without a letter of struct has 3, 5, 6 or 7 bytes, not {size}")
+                raise Misuse(f"size must be 3, 5, 6 or 7 bytes, not {size}")
             self.fmtstr, self.length = endian + code, size
         self.signed = code.islower()
         self.real = code in "fd"
@@ -160,7 +160,7 @@ class Varint(Integer):
 
     def __init__(self, bits: int, *, signed: bool = False, groups: int | None = None) -> None:
         if bits not in (32, 64) or (groups is not None and not 1 <= groups <= 10):
-            raise Misuse(f"a varint has 32 or 64 bits in 1 to 10 bytes, not {bits} in {groups}")
+            raise Misuse(f"a varint must have 32 or 64 bits in 1 to 10 bytes, not {bits} in {groups}")
         super().__init__("<", {32: "l", 64: "q"}[bits] if signed else {32: "L", 64: "Q"}[bits])
         self.groups = -(-bits // 7) if groups is None else groups
         self.bits = min(bits, 7 * self.groups)
@@ -217,7 +217,7 @@ class Timestamp(Integer):
 
     def __init__(self, number: Integer, *, unit: str = "ms") -> None:
         if number.real or number.groups or number.length != 8 or unit not in UNITS:
-            raise Misuse(f"a time is an integer of 64 bits in {', '.join(UNITS)}, not {number!r} in {unit}")
+            raise Misuse(f"a time must be an integer of 64 bits in {', '.join(UNITS)}, not {number!r} in {unit}")
         super().__init__(number.fmtstr[0], number.fmtstr[1])
         self.unit = unit
 
@@ -235,7 +235,7 @@ class Duration(Integer):
 
     def __init__(self, number: Integer, *, unit: str = "ms") -> None:
         if type(number) is not Integer or number.real or number.length not in (1, 2, 4, 8) or unit not in UNITS:
-            raise Misuse(f"a duration is a plain integer in {', '.join(UNITS)}, not {number!r} in {unit}")
+            raise Misuse(f"a duration must be a plain integer in {', '.join(UNITS)}, not {number!r} in {unit}")
         super().__init__(number.fmtstr[0], number.fmtstr[1])
         self.counts = unit
 
@@ -339,7 +339,7 @@ class Bits(Wrapping):
     """
 
     def __init__(self, inner: Integer, *fields: construct.Renamed, order: str) -> None:
-        super().__init__(_of_fixed_size(inner, "what has bit fields"))
+        super().__init__(_of_fixed_size(inner, "a number with bit fields"))
         self.order = order
         self.fields: list[tuple[str, Bit, int]] = []
         shift = 0 if order == "lsb" else 8 * inner.length
@@ -414,7 +414,7 @@ class Bits(Wrapping):
 
 def _of_fixed_size(number: Integer, noun: str) -> Integer:
     if isinstance(number, Varint):
-        raise Misuse(f"{noun} is an integer of a fixed size, not a {number!r}")
+        raise Misuse(f"{noun} must be an integer of fixed size, not a {number!r}")
     return number
 
 
@@ -423,4 +423,4 @@ def load_float(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise Misfit(f"a number is written as a number, nan, inf or -inf, not {shown(text)}") from None
+        raise Misfit(f"a float must be a number, nan, inf or -inf, not {shown(text)}") from None

@@ -152,7 +152,7 @@ def refuse_groups(descriptor: Descriptor, seen: set[str]) -> None:
     seen.add(descriptor.full_name)
     for field in descriptor.fields:
         if field.type == FieldDescriptor.TYPE_GROUP:
-            raise Misuse(f"{field.full_name} is a group, which wirekit does not read; declare a message there")
+            raise Misuse(f"{field.full_name} is a group; wirekit does not decode groups: declare a message instead")
         if field.message_type is not None:
             refuse_groups(field.message_type, seen)
 
@@ -240,9 +240,9 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
     for field in message.required:
         value = get(field.name)
         if value is None:
-            yield field.name, f"a value, for {message.name} requires it", None
+            yield field.name, f"a value, because {message.name} requires it", None
         elif field.table is not None and isinstance(value, int) and value not in field.table:
-            yield field.name, f"a value of {field.table.name}, for another one counts as missing", int(value)
+            yield field.name, f"a value of {field.table.name}, because readers take any other as missing", int(value)
     if message.selector:
         value = get(message.selector)
         table = message.by_name[message.selector].table
@@ -250,7 +250,7 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
             value = table[value]
         selected = message.fields.get(value) if isinstance(value, int) else None
         if selected is not None and (table is None or value in table) and get(selected.name) in (None, []):
-            yield selected.name, f"a value, for {message.selector} {value} requires it", None
+            yield selected.name, f"a value, because {message.selector} {value} requires it", None
 
 
 def _accepts(field: Field, wire_type: int) -> bool:
@@ -543,7 +543,7 @@ def _load_field(field: Field, value: Any, depth: int) -> Any:
         if value is None:
             return []
         if not isinstance(value, (list, tuple)):
-            raise Misfit(f"a list is wanted, not {shown(value)}")
+            raise Misfit(f"expected a list, not {shown(value)}")
         return [_load_item(field, index, item, depth) for index, item in enumerate(value)]
     except Misfit as error:
         put_in_front(field.name, error)

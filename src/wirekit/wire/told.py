@@ -76,7 +76,7 @@ def tales(names: list[str], cores: list[Node]) -> Iterator[Told]:
     for at, core in enumerate(cores):
         for name, tells in getattr(core, "tells", {}).items():
             if tells.of not in names[at + 1 :]:
-                raise Misuse(f"{names[at]}.{name} tells about {tells.of!r}, which is no field behind it")
+                raise Misuse(f"{names[at]}.{name} is derived from {tells.of!r}, which is not a later field")
             yield Told(at, name, tells.what, names.index(tells.of), core)
 
 

@@ -83,7 +83,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
     if place is None:
         if options:
-            raise Misuse(f"{key} is built without options; {', '.join(options)} means nothing to it")
+            raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
         return assembled(schema.key, batch, context=said)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
@@ -126,7 +126,7 @@ def _whole(key: str, batch: Any) -> pa.RecordBatch:
         if isinstance(batch, pa.Table):
             batch = pa.RecordBatch.from_pylist([], schema=batch.schema)
     if not isinstance(batch, pa.RecordBatch):
-        raise Misuse(f"{key}: columns are built from a RecordBatch or Table, not from a {type(batch).__name__}")
+        raise Misuse(f"{key}: pass a RecordBatch or Table, not a {type(batch).__name__}")
     return batch
 
 
@@ -177,15 +177,15 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     assert isinstance(layout, ir.Structure)
     told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
     if told is None:
-        wanted = f"give them as the metadata {FRONT.decode()}, as columns does"
-        raise Misuse(f"{key}: its first fields tell what the records are; {wanted}")
+        wanted = f"pass them as the metadata {FRONT.decode()}, as columns does"
+        raise Misuse(f"{key}: its first fields select the layout of the records; {wanted}")
     try:
         ahead = encode(key, {**json.loads(told), layout.members[-1].name: []})
     except (ValueError, TypeError, WirekitError) as error:
         raise Misuse(f"{key}: the metadata {FRONT.decode()} does not hold its first fields: {error}") from None
     made, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
     if made is None:
-        raise Misuse(f"{key}: the metadata {FRONT.decode()} tells of records that are not known")
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} selects records of an unknown layout")
     return made, ahead
 
 

@@ -70,7 +70,7 @@ class _Rows:
             filled |= pc.is_valid(batch[name]).to_numpy(zero_copy_only=False)
         index = np.where(filled, 0, -1) if INDEX not in names else self._whole(INDEX)
         self.inside = index >= 0
-        self._fails(filled & ~self.inside, self.inner, f"has a value, but {INDEX} says that no record is inside")
+        self._fails(filled & ~self.inside, self.inner, f"has a value, but {INDEX} says that the list has no record")
         new = np.ones(batch.num_rows, bool)
         new[1:] = ~(self.inside[1:] & self.inside[:-1] & (index[1:] > index[:-1]))
         if OFFSET in names:
@@ -119,7 +119,7 @@ class _Rows:
             column, wanted = batch.column(name), frames.column(name).take(pa.array(self.groups))
             if not column.equals(wanted):
                 row = next(row for row in range(len(column)) if not column[row : row + 1].equals(wanted[row : row + 1]))
-                text = f"is not what row {self.first + int(self.firsts[self.groups[row]])} has, of the same record"
+                text = f"differs from row {self.first + int(self.firsts[self.groups[row]])} of the same record"
                 raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
         return frames
 
@@ -140,10 +140,10 @@ class _Rows:
         failed = self._failed(frames)
         codec, listed = known["codec"], known["listed"] == 1
         has = self.counts >= 0
-        self._refused(has & failed, self.verdict, "what it held was damaged, or more or less than announced")
-        self._refused(has & filled, self.path, "has bytes, where records are inside")
+        self._refused(has & failed, self.verdict, "its content was damaged, or not of the announced size")
+        self._refused(has & filled, self.path, "has bytes, but its records are given as columns")
         self._refused(has & ~listed, INDEX, "the layout has no records here")
-        self._refused(listed & ~has & filled & ~failed, self.path, "has bytes, where the layout has records")
+        self._refused(listed & ~has & filled & ~failed, self.path, "has bytes, but the layout has records here")
         codec[failed] = 0
         opaque = (known["opaque"] != 0) & (codec == 0)
         sizes = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

@@ -160,7 +160,7 @@ def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: R
         return array.cast(kind)
     except pa.ArrowInvalid:
         row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
-        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is no {kind}") from None
+        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is not a {kind}") from None
 
 
 def _shown(array: pa.Array, row: int) -> str:
@@ -187,7 +187,7 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
         if name not in known and not name.removeprefix("-").isdecimal():
             row = pc.index(array, name).as_py()
             near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
-            text = f"{name!r} is no name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
+            text = f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
             raise Misuse(f"{key}: {place(first, row, column.path)}: {text}")
         numbers[name] = known[name] if name in known else int(name)
     encoded = array.dictionary_encode()

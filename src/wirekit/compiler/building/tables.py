@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 ROOM = 4  # bytes of a tag and a number that is small, for a first guess
 
 _FAULTS = {
-    ABSENT: "is not there, which the message requires",
-    NO_ELEMENT: "has a null in a list, which the message has not",
+    ABSENT: "is missing, but the message requires it",
+    NO_ELEMENT: "has a null in a list; a message has no null elements",
     OUTSIDE: "its offsets point outside of its data",
 }
 
@@ -73,7 +73,7 @@ def wrong(built: Built, code: int) -> tuple[str, str]:
     slot, how = divmod(code, FAULTS)
     place = built.tables.places[slot]
     if how == UNEVEN:
-        return place.path, f"is not as long as the others of {built.tables.places[place.owner].path}"
+        return place.path, f"has another length than the other columns of {built.tables.places[place.owner].path}"
     return place.path, _FAULTS[how]
 
 

@@ -76,7 +76,9 @@ class _Settling:
                         return self.node(inner, path)
                 if node.otherwise is None:
                     names = " and ".join(map(str, on))
-                    raise unfit(self.key, path, node, f"{names} say which, as context, and none is {_shown(values)}")
+                    raise unfit(
+                        self.key, path, node, f"the context {names} selects it, and no case is for {_shown(values)}"
+                    )
                 return self.node(node.otherwise, path)
             case ir.Either(condition=condition) if (value := self.values((condition,), path)) is not None:
                 return self.node(node.then if value[0] else node.otherwise, path)

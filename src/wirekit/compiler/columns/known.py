@@ -21,7 +21,7 @@ def checked(key: str, made: Columnar, fields: Sequence[str]) -> tuple[str, ...]:
         Misuse: for one that is no column of the layout, nor has any inside it.
     """
     if isinstance(fields, str):
-        raise Misuse(f"fields is a list of paths, not {fields!r}")
+        raise Misuse(f"fields must be a list of paths, not {fields!r}")
     known = names(made)
     for name in fields:
         if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):

@@ -136,7 +136,7 @@ def records(key: str, layout: ir.Node) -> Records:
 
 def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:
     if several.announced is not None:
-        raise unfit(key, path, several, "its number is announced by another field")
+        raise unfit(key, path, several, "another field has its number of elements")
     counted = several.count is not None
     if isinstance(several.count, ir.Number):
         lead.append(Lead(path, several.count, "count", value=several.null))
@@ -151,7 +151,7 @@ def _of_structure(key: str, layout: ir.Structure, at: int) -> Records:
     lead = list(_leads(key, layout, at))
     for member in layout.members[at + 1 :]:
         if not (isinstance(member.node, ir.Blob) and member.node.length is None):
-            raise unfit(key, member.name, member.node, "behind the records")
+            raise unfit(key, member.name, member.node, "after the records")
     return _of_list(key, _list_at(layout, at), layout.members[at].name, lead)
 
 
@@ -172,14 +172,14 @@ def _leads(key: str, layout: ir.Structure, at: int) -> Iterator[Lead]:
                 measure = measures[index]
                 usual = measure.bounds and not (measure.zero_is_rest or measure.clip)
                 if not usual or measure.first != index + 1 or measure.last != len(layout.members) - 1:
-                    raise unfit(key, member.name, "a length of a part only")
+                    raise unfit(key, member.name, "a length that covers only a part")
                 yield Lead(member.name, number, "limit", measure)
             case ir.Number(real=False) as number if counter == Field(0, (member.name,)):
                 yield Lead(member.name, number, "count")
             case ir.Constant(node=ir.Number(real=False) as number, value=Literal(value=int(value)), fatal=True):
                 yield Lead(member.name, number, "constant", value=value)
             case other:
-                raise unfit(key, member.name, other, "in front of the records, and would be lost")
+                raise unfit(key, member.name, other, "before the records, and would be lost")
 
 
 def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -> Start:

@@ -142,8 +142,8 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     if name in known:
         return known[name]
     if is_told(schema.layout):
-        why = "what stands in front of its records tells what they are"
-        raise Misuse(f"{key} has many programs, as {why}; give the bytes (explain: --front FILE)")
+        why = "the fields before its records select their layout"
+        raise Misuse(f"{key} has several programs, because {why}; pass the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
     if isinstance(schema.layout, (ir.Structure, ir.Several)):
@@ -201,7 +201,7 @@ def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
     path = program.columns[program.contents.column].path
     inner = read(key, element)
     if inner.contents is not None or inner.packing is not None:
-        raise unfit(key, path, "a list", "its records hold others again")
+        raise unfit(key, path, "a list", "its records hold nested records")
     held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
     schema = _schema(inner)
     least = max(ir.minimum(element), 1)

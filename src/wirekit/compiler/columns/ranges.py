@@ -78,10 +78,10 @@ def scan_ranges(
     """
     schema = registry[key]
     if is_told(schema.layout):
-        raise Misuse(f"{key}: something in front of its records tells what they are, and ranges have nothing in front")
+        raise Misuse(f"{key}: fields before its records select their layout, and a range has no such fields")
     made = program(key, context)
     if made.plan.lead:
-        raise Misuse(f"{key}: each range is one record, and here something stands in front of the list of them")
+        raise Misuse(f"{key}: each range must be one record, but the layout has fields before its list of records")
     wanted = None if fields is None else checked(key, made, fields)
     level = _level(buffer, starts, ends, 1)
     measured = frozenset(
@@ -140,7 +140,7 @@ def scan_lists(
     schema = registry[key]
     made = program(key)
     if is_told(schema.layout) or made.plan.lead or not made.plan.path:
-        raise Misuse(f"{key} is no list of records without anything in front")
+        raise Misuse(f"{key} is not a list of records without fields before it")
     wanted = None if fields is None else checked(key, made, fields)
     level = _level(buffer, starts, ends, -1)
     run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
@@ -160,9 +160,9 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) ->
     data = as_array(buffer)
     starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
     if starts.shape != ends.shape or starts.ndim != 1:
-        raise Misuse(f"starts and ends are arrays of one length, not of shapes {starts.shape} and {ends.shape}")
+        raise Misuse(f"starts and ends must be arrays of one length, not of shapes {starts.shape} and {ends.shape}")
     if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
-        raise Misuse(f"ranges lie in the buffer of {data.size} bytes, and begin before they end")
+        raise Misuse(f"each range must lie in the buffer of {data.size} bytes and start before its end")
     ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64), {})
     return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
 

@@ -45,7 +45,7 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
     Row(scan_offset=0, message_key=None)
     """
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
-        raise Misuse(f"rows are those of a RecordBatch or Table, not of a {type(batch).__name__}")
+        raise Misuse(f"pass a RecordBatch or Table, not a {type(batch).__name__}")
     names = batch.schema.names
     if fields is None:
         fields = [name for name in names if not name.startswith("@")]

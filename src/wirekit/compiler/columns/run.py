@@ -94,7 +94,7 @@ def as_array(buffer: Any) -> NDArray[Any]:
     except TypeError:
         raise Misuse(f"columns reads bytes, not {type(buffer).__name__}") from None
     if not view.c_contiguous:
-        raise Misuse("columns reads contiguous bytes; copy the others with bytes()")
+        raise Misuse("columns reads contiguous bytes; copy the buffer with bytes()")
     data = np.frombuffer(view.cast("B") if view.nbytes else b"", np.uint8)
     data.flags.writeable = False
     return data

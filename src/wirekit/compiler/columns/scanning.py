@@ -104,7 +104,7 @@ def columns(
     ([b'hi', b'hi'], [True, True], [0, 28])
     """
     if enums not in ("int", "dictionary"):
-        raise Misuse(f"enums is 'int' or 'dictionary', not {enums!r}")
+        raise Misuse(f"enums must be 'int' or 'dictionary', not {enums!r}")
     batch = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)[0]
     return named(batch) if enums == "dictionary" else batch
 
@@ -236,7 +236,7 @@ def opened(
 
     made = program(key, context)
     if made.plan.path or made.program.packing is not None or made.program.contents is not None:
-        raise Misuse(f"{key} is a list of records; a byte string of a column holds one")
+        raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
     whole = column.cast(pa.large_binary())
     _, offsets, data = whole.buffers()
     places = np.frombuffer(offsets, np.int64)[whole.offset :][: len(whole) + 1]

@@ -139,7 +139,7 @@ class Writer(Structures, Lists, Blobs):
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place, e: str) -> str:
         numbers = fixed(node.node)
         if not numbers:
-            raise Misuse(f"{self.key}: what is read ahead has a fixed size")
+            raise Misuse(f"{self.key}: Lookahead needs a node of fixed size")
         size = sum(number.size for number in numbers)
         code.short(f"p + {node.at + size} > {e}", e)
         code.move(f"p += {node.at}")

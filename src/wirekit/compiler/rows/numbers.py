@@ -92,7 +92,7 @@ class Numbers(Writing):
         """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
         number = ir.varying(node)
         if number is None:
-            raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
+            raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
         value, after, start = code.fresh("n"), code.fresh("p"), code.here()
         code.forget()
         read, size = self._constant(read_varint, "read_varint"), self._constant(varint_size, "varint_size")
@@ -203,7 +203,7 @@ class Numbers(Writing):
             case ir.Constant():
                 value = self._meaning(code, node.node, number, scope, path, place)
                 return self._constant_of(code, node, value, scope, path, place)
-        raise Misuse(f"{self.key}: a {type(node).__name__} is no number")
+        raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
 
     def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
         known = self._constant(table._by_value, "T")

@@ -59,7 +59,7 @@ class If(_Optional):
         if evaluate(self.condition, context):
             return self.inner._build(obj, stream, context, path)
         if obj is not None:
-            raise stream.wrong("nothing, for the field's condition does not hold", shown(obj))
+            raise stream.wrong("no value, because the field's condition is false", shown(obj))
         return obj
 
     def default(self, context: Scope) -> Any:

@@ -48,7 +48,7 @@ class Struct(Node):
         self.docs_of: dict[str, str] = {}
         for field in fields:
             if not isinstance(field, construct.Renamed):
-                raise Misuse(f"a field of a Struct is written 'name' / node, not {field!r}")
+                raise Misuse(f"write a field of a Struct as 'name' / node, not {field!r}")
             self.members.append((field.name, unnamed(field)))
             self.docs_of[field.name] = field.docs
         self.doc = doc
@@ -56,7 +56,7 @@ class Struct(Node):
         check_names(names)
         for each in refused:
             if each.names[0] not in names:
-                raise Misuse(f"{each.field!r} is refused, which is no field; the fields are {', '.join(names)}")
+                raise Misuse(f"refused= names {each.field!r}, which is not a field; the fields are {', '.join(names)}")
         self.refused = refused
         cores = [bare(node) for _, node in self.members]
         self._name = name
@@ -166,7 +166,7 @@ class Struct(Node):
                 behind = [_fixed_size(node) for _, node in self.members[last + 1 :]]
                 if first == index + 1 and None not in behind:
                     return int(reader.position - begin + value - length.add + sum(filter(None, behind)))
-        raise Misuse(f"{self.record.__name__} has no length that covers the rest of it")
+        raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
         """Whether one of the integers that the structure begins with is a length that leads beyond the limit."""

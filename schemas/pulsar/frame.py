@@ -46,11 +46,11 @@ API, MARKERS = "wirekit.proto.PulsarApi_pb2", "wirekit.proto.PulsarMarkers_pb2"
 COMMAND = Protobuf(f"{API}:BaseCommand", selector="type", times={"seek.message_publish_time": "ms"})
 MESSAGE_METADATA = Protobuf(
     f"{API}:MessageMetadata",
-    tells={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
+    derived={"num_messages_in_batch": CountOf("payload"), "uncompressed_size": SizeOf("payload")},
     times={"publish_time": "ms", "event_time": "ms", "deliver_at_time": "ms"},
 )
 SINGLE_METADATA = Protobuf(
-    f"{API}:SingleMessageMetadata", tells={"payload_size": SizeOf("payload")}, times={"event_time": "ms"}
+    f"{API}:SingleMessageMetadata", derived={"payload_size": SizeOf("payload")}, times={"event_time": "ms"}
 )
 BROKER_METADATA = Protobuf(f"{API}:BrokerEntryMetadata", times={"broker_timestamp": "ms"})
 

@@ -435,13 +435,13 @@ class Drawing:
         tells = self._one(
             (
                 "'told' / Sized(int16, Protobuf('wirekit.proto.PulsarApi_pb2:IntRange')), 'behind' / rest()",
-                "'told' / Protobuf('wirekit.proto.PulsarApi_pb2:SingleMessageMetadata', tells={'payload_size': "
+                "'told' / Protobuf('wirekit.proto.PulsarApi_pb2:SingleMessageMetadata', derived={'payload_size': "
                 "SizeOf('behind')}), 'behind' / rest()",
                 "'size_of_told' / Length(int32, 'told'), 'told' / Protobuf("
-                "'wirekit.proto.PulsarApi_pb2:SingleMessageMetadata', tells={'payload_size': SizeOf('behind')}), "
+                "'wirekit.proto.PulsarApi_pb2:SingleMessageMetadata', derived={'payload_size': SizeOf('behind')}), "
                 "'behind' / Bytes(this.told.payload_size)",
                 "'size_of_told' / Length(int32, 'told'), 'told' / Protobuf("
-                "'wirekit.proto.PulsarApi_pb2:IntRange', tells={'start': CountOf('behind')}), "
+                "'wirekit.proto.PulsarApi_pb2:IntRange', derived={'start': CountOf('behind')}), "
                 "'behind' / RecordsToEnd(int16)",
             )
         )

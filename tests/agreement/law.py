@@ -32,10 +32,10 @@ def generated(key: str) -> bool:
 def columnar(key: str) -> bool:
     """Whether a schema gives columns."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns.front import is_told
+    from wirekit.compiler.columns.front import selected_by_header
 
     try:
-        return is_told(wirekit.registry[key].layout) or program(key) is not None
+        return selected_by_header(wirekit.registry[key].layout) or program(key) is not None
     except Misuse:
         return False
 
@@ -103,11 +103,11 @@ LOST = ("no column has", "bytes are lost", "was not complete", "was damaged", "t
 def computed(key: str, said: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]:
     """The columns of lengths, checksums, and fields that tell of others."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns.front import is_told
+    from wirekit.compiler.columns.front import selected_by_header
 
     return (
         frozenset()
-        if is_told(wirekit.registry[key].layout)
+        if selected_by_header(wirekit.registry[key].layout)
         else frozenset(_computed(program(key, dict(said)).plan.element, ""))
     )
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import wirekit
 from tests.compiler.cells import differences
 from wirekit.compiler.columns import scan
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.compiler.columns.plan import start
 from wirekit.compiler.columns.programs import Program, led_program, program
 from wirekit.compiler.columns.reference import of_held
@@ -201,7 +201,7 @@ def expected(key: str, data: bytes, allowance: Allowance, depth: int = 0, wrappe
     limits = allowance.limits
     schema = wirekit.registry[key]
     scope = Scope.root(Params())
-    if is_told(schema.layout):
+    if selected_by_header(schema.layout):
         made, found, ahead = led_program(key, as_array(data), limits)
         if made is None or ahead.scope is None:
             return Expected()
@@ -245,7 +245,7 @@ def plain(key: str) -> bool:
 
 def columns_open(key: str) -> bool:
     """Whether the records of a schema hold others of another layout."""
-    return not is_told(wirekit.registry[key].layout) and program(key).contents is not None
+    return not selected_by_header(wirekit.registry[key].layout) and program(key).contents is not None
 
 
 def closed(batch: pa.RecordBatch, error: Error) -> bool:
@@ -301,7 +301,7 @@ def compare_errors(key: str, data: bytes, limits: Limits, told: list[Error], wan
     ending = sorted(error for error in want.errors if not error.depth and error.kind in ENDING)
     mine = next(iter([*ending, *front]), None)
     schema = wirekit.registry[key]
-    listed = is_told(schema.layout) or list_of(key)[1] is not None
+    listed = selected_by_header(schema.layout) or list_of(key)[1] is not None
     if not listed:
         assert not front
         alone = [error for error in ending if error.offset == 0 and error.reason != EMPTY]

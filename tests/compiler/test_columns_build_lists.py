@@ -16,7 +16,7 @@ from tests.agreement.law import LISTS, rebuild
 from tests.compiler.test_columns_lists import PROTOCOL, SAMPLES
 from wirekit.compiler.building import source
 from wirekit.compiler.columns import program, scan
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.wire import (
@@ -295,7 +295,7 @@ def test_every_schema_that_gives_columns_is_built_from_them() -> None:
             continue
         if made.program.lists:
             lists += 1
-        if not is_told(wirekit.registry[key].layout) and key != "buildlists.empty":
+        if not selected_by_header(wirekit.registry[key].layout) and key != "buildlists.empty":
             assert "end of record" in source(key)
     assert lists > 100
     assert set(REAL) >= LISTS

@@ -11,7 +11,7 @@ import wirekit
 from tests.agreement.law import rebuild
 from tests.agreement.walk import compare
 from wirekit.compiler.columns import program
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.errors import WireError
 from wirekit.program.passes import every
 from wirekit.program.steps import Copy, Emit, Load, Prefixed, Split
@@ -53,7 +53,7 @@ def test_records_are_those_of_the_reference_engine_damaged_or_not_and_come_back(
 
 def test_every_schema_gives_columns() -> None:
     for key in wirekit.registry:
-        if not is_told(wirekit.registry[key].layout):
+        if not selected_by_header(wirekit.registry[key].layout):
             assert program(key).schema.names
 
 

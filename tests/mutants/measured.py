@@ -16,7 +16,7 @@ import pytest
 
 
 class Contexts:
-    """Tells coverage which test runs, and how long it took."""
+    """Records in coverage which test runs, and how long it took."""
 
     def __init__(self, measuring: coverage.Coverage) -> None:
         self.measuring = measuring

@@ -162,8 +162,8 @@ class Sum:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Field ``field`` of the message that is member ``at`` tells the ``size`` or ``count`` of member ``of``."""
+class Derived:
+    """Field ``field`` of the message that is member ``at`` holds the ``size`` or ``count`` of member ``of``."""
 
     at: int
     field: str
@@ -191,7 +191,7 @@ class Structure:
     members: tuple[Member, ...]
     measures: tuple[Measure, ...]
     sums: tuple[Sum, ...]
-    told: tuple[Told, ...] = ()
+    derived: tuple[Derived, ...] = ()
     refusals: tuple[Expression, ...] = ()
 
 
@@ -552,10 +552,10 @@ def _text(value: Any) -> str:
         return f"[{', '.join(_text(item) for item in value)}]"
     if isinstance(value, SymbolTable):
         return value.name
-    if isinstance(value, (Measure, Sum, Told)):
+    if isinstance(value, (Measure, Sum, Derived)):
         shown = {name: getattr(value, name) for name in type(value).__slots__}
         verified = shown.pop("bounds", True) is False
-        told = [f"{name}={each}" for name, each in shown.items() if each not in (False, 0) or name == "at"]
-        told += ["verified only"] if verified else []
-        return f"{type(value).__name__}({' '.join(told)})"
+        parts = [f"{name}={each}" for name, each in shown.items() if each not in (False, 0) or name == "at"]
+        parts += ["verified only"] if verified else []
+        return f"{type(value).__name__}({' '.join(parts)})"
     return str(value)

@@ -142,13 +142,13 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
     sums = tuple(
         ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
     )
-    for each in source.told:
+    for each in source.derived_fields:
         message = each.node.message
         if each.field not in message.by_name:
             raise Misuse(f"{_in(path, source.members[each.at][0])}: {message.name} has no field {each.field!r}")
-    told = tuple(ir.Told(each.at, each.field, each.what, each.of) for each in source.told)
+    fields = tuple(ir.Derived(each.at, each.field, each.what, each.of) for each in source.derived_fields)
     refusals = tuple(_expression(each.when, _in(path, each.field)) for each in source.refused)
-    return ir.Structure(source.record.__name__, members, measures, sums, told, refusals)
+    return ir.Structure(source.record.__name__, members, measures, sums, fields, refusals)
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:

@@ -313,18 +313,18 @@ def _local(scope: Scope | None, up: int, name: str, *, plain: bool = False) -> s
     return scope.plain.get(name, scope.variables[name]) if plain else scope.variables[name]
 
 
-def put_told(code: Code, told: ir.Told, message: str, value: str, extent: str, opened: str) -> None:
-    """A number in a message that does not agree with what it tells about is for the reference engine to explain.
+def put_derived(code: Code, derived: ir.Derived, message: str, value: str, extent: str, opened: str) -> None:
+    """A number in a message that differs from the member that it is derived from: the reference engine explains it.
 
     Args:
-        message, value: the variables with the message and with what it tells about.
+        message, value: the variables with the message and with that member.
         extent: the bytes of that in the input or output, as an expression; of no use for a count.
         opened: when the number is wrong for compressed data that was opened; ``{}`` stands for the number.
     """
     number = code.fresh("n")
     code.put(f"if {message} is not None:")
-    code.put(f"    {number} = getattr({message}, {told.field!r})")
-    if told.what == "count":
+    code.put(f"    {number} = getattr({message}, {derived.field!r})")
+    if derived.what == "count":
         code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
         return
     code.put(f"    if {value}.__class__ is Opened:")

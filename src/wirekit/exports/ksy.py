@@ -188,7 +188,7 @@ class _Writer:
                 self.note("lengths that bound nothing are not verified")
         if node.sums:
             self.note(f"checksums ({', '.join(sorted({each.algorithm for each in node.sums}))}) are not verified")
-        if node.told:
+        if node.derived:
             self.note("sizes and counts in a protobuf message are not verified")
         if node.refusals:
             self.note("values that peers refuse get no verdict")

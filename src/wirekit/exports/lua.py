@@ -275,7 +275,7 @@ class _Writer:
             if not each.bounds or each.last < each.at:
                 self.notes.add(f"{self.key}.{path}", "lengths that bound nothing are shown, not verified")
         sums = [self._sum(each, node, path) for each in node.sums]
-        for _ in node.told:
+        for _ in node.derived:
             self.notes.add(f"{self.key}.{path}", "sizes and counts in a protobuf message are shown, not verified")
         if node.refusals:
             self.notes.add(f"{self.key}.{path}", "values that peers refuse are shown without a verdict")

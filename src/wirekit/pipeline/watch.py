@@ -16,7 +16,7 @@ SETTLE_SECONDS = 10.0
 
 
 class Settling:
-    """Tells complete files from those that are still being written, look after look.
+    """Separates complete files from those that are still being written, look after look.
 
     A file is complete when its size and time of change have stayed the same for some time, as measured by a monotonic
     clock. At the first sight of a file its time of change counts. An object of an object store appears complete.

@@ -70,14 +70,14 @@ class Choices(Maker):
                     self.put(Let(self.opaque, "=", self.constant(1)))
             case ir.Fallback(node=ir.Protobuf(message=message)):
                 contents.messages.append(message)
-                self.put(Let(self.told["listed"], "=", self.constant(1 + len(contents.messages))))
+                self.put(Let(self.content_registers["listed"], "=", self.constant(1 + len(contents.messages))))
             case ir.Several(count=None, until=b"", stop=False, element=element):
                 if contents.element is not None and contents.element is not element:
                     raise unfit(self.key, path, node, "records of two layouts")
                 contents.element = element
-                self.put(Let(self.told["listed"], "=", self.constant(1)))
+                self.put(Let(self.content_registers["listed"], "=", self.constant(1)))
                 if node.announced is not None:
-                    self.put(Let(self.told["count"], "=", self.announced(node.announced, scope, path)))
+                    self.put(Let(self.content_registers["count"], "=", self.announced(node.announced, scope, path)))
             case ir.Either() | ir.Choice():
                 nodes, join = self.alternatives(node, scope, path)
                 bodies: list[Body] = []
@@ -95,12 +95,12 @@ class Choices(Maker):
                 if contents.codecs not in ((), names):
                     raise unfit(self.key, path, node, "compressed in two ways")
                 contents.codecs = names
-                codec = self.told["codec"]
+                codec = self.content_registers["codec"]
                 self.put(Let(self.opaque, "=", self.constant(1)))
                 self.put(self.codec_of(node, codec, names, scope, path))
                 with self.block() as body:
                     if node.size is not None:
-                        self.put(Let(self.told["size"], "=", self.or_none(node.size, scope, path)))
+                        self.put(Let(self.content_registers["size"], "=", self.or_none(node.size, scope, path)))
                     self.branch(node.node, path, scope, contents)
                 self.put(Test("!=", codec, self.constant(0), body))
             case _:

@@ -42,10 +42,11 @@ class Held(Sharing):
         if self.contents is not None or self.packing is not None:
             raise unfit(self.key, path, node, "a second field that holds records")
         nothing = {"codec": 0, "listed": 0, "count": -1, "size": -1}
-        self.told = {name: self.fresh(nothing[name]) for name in CONTENTS}
+        self.content_registers = {name: self.fresh(nothing[name]) for name in CONTENTS}
         self.opaque = self.fresh()
         if not self.maybe:
-            self.clear([*((register, nothing[name]) for name, register in self.told.items()), (self.opaque, 0)])
+            cleared = [(register, nothing[name]) for name, register in self.content_registers.items()]
+            self.clear([*cleared, (self.opaque, 0)])
         start, length = self.fresh(), self.fresh()
         self.put(Slice(start, length, limit))
         column = self.column(path, "bytes")
@@ -54,8 +55,8 @@ class Held(Sharing):
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
 
-    def verify_told(self, node: ir.Structure, rule: ir.Told, path: str, values: list[Value]) -> None:
-        """The verdict on a size that a message tells of a member that is there as it stands."""
+    def verify_derived(self, node: ir.Structure, rule: ir.Derived, path: str, values: list[Value]) -> None:
+        """The verdict on a size that a message holds of a member that is there as it stands."""
         if rule.what != "size":
             return
         name, of = (f"{path}.{node.members[at].name}" if path else node.members[at].name for at in (rule.at, rule.of))

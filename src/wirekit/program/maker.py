@@ -76,7 +76,7 @@ class Maker:
     cutting: int = RANGE
     packing: Packing | None = None
     contents: Contents | None = None
-    told: dict[str, int] = field(default_factory=dict)
+    content_registers: dict[str, int] = field(default_factory=dict)
     messages: list[Tables] = field(default_factory=list)
     walked: list[tuple[int, int]] = field(default_factory=list)
     picked: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)

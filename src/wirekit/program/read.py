@@ -111,7 +111,7 @@ class _Reader(Lists):
         hidden = {"offset": _hidden("offset", "int64"), "length": _hidden("length", "int64")}
         if self.gaps:
             hidden["gap"] = _hidden("gap", "int64")
-        for name, register in self.told.items():
+        for name, register in self.content_registers.items():
             hidden[name] = _hidden(name, CONTENTS[name])
             self.put(Emit(hidden[name], register))
         if self.walked:
@@ -352,7 +352,7 @@ class _Reader(Lists):
         most = Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
         self.put(Test(">=", on[-1], self.constant(min(last)), [most]))
         self.packing = Packing(slot, names, node.node.key)
-        self.told = {"codec": codec}
+        self.content_registers = {"codec": codec}
         return value
 
     # Structures.
@@ -399,8 +399,8 @@ class _Reader(Lists):
                 self.agreed(node, measure, path, values, begins, ends)
         for total in node.sums:
             self.sum(node, total, path, values, begins, ends)
-        for rule in node.told:
-            self.verify_told(node, rule, path, values)
+        for rule in node.derived:
+            self.verify_derived(node, rule, path, values)
         return Value(inside=inner.fields)
 
     def usual(self, node: ir.Structure, measure: ir.Measure, path: str) -> None:

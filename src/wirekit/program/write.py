@@ -61,7 +61,7 @@ class Built:
 
     tables: Tables
     message: Type
-    told: set[int] = field(default_factory=set)
+    derived: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -207,13 +207,13 @@ class _Writer(Branches):
     def content(self, node: ir.Either | ir.Choice, path: str, scope: Scope) -> Value:
         """The bytes of a field that holds records."""
         self.opened = path
-        self.told = {name: self.register() for name in ("codec", "listed", "count", "size")}
+        self.content_registers = {name: self.register() for name in ("codec", "listed", "count", "size")}
         self.opaque = self.register()
         with self.block() as body:
-            self.clear([(register, 0) for register in (*self.told.values(), self.opaque)])
+            self.clear([(register, 0) for register in (*self.content_registers.values(), self.opaque)])
             self.branch(node, path, scope, Contents(0))
-            told = (self.told["codec"], self.told["listed"], self.told["count"], self.opaque)
-            for name, register in zip(CHOSEN, told, strict=True):
+            registers = (*(self.content_registers[name] for name in ("codec", "listed", "count")), self.opaque)
+            for name, register in zip(CHOSEN, registers, strict=True):
                 self.put(Note(self.hidden[name], register))
             self.put(Finish())
         self.if_true(CHOOSING, body)
@@ -228,39 +228,39 @@ class _Writer(Branches):
         """The size of what is inside follows as well."""
         return self.constant(-1)
 
-    def tell(self, state: _Open, told: ir.Told) -> None:
+    def derive(self, state: _Open, derived: ir.Derived) -> None:
         """A field of a message that follows from what stands behind the message."""
-        name, of = state.name(told.at), state.name(told.of)
-        holder, covered = state.node.members[told.at].node, state.node.members[told.of].node
+        name, of = state.name(derived.at), state.name(derived.of)
+        holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
             raise Unfit(self.key, name, in_words(holder), "which holds the size or count of a later field")
         number = self.message(holder, name)
         built = self.built[number]
-        place = built.tables.reads((told.field,))
+        place = built.tables.reads((derived.field,))
         if place is None or place.field is None:
-            raise Unfit(self.key, name, in_words(holder), f"it has no {told.field}")
+            raise Unfit(self.key, name, in_words(holder), f"it has no {derived.field}")
         slot = built.tables.slots[place.path]
         one, zero = self.constant(1), self.constant(0)
         always = one if place.field.required else zero
         if holds_records(covered):
-            value = self.look(self.hidden["rows" if told.what == "count" else "plain"])[0]
+            value = self.look(self.hidden["rows" if derived.what == "count" else "plain"])[0]
             known = self.let(">=", value, zero)
-            if told.what == "count":
+            if derived.what == "count":
                 silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
                 both = self.let("and", silent, self.ask(number, slot, "stored"))
                 known, always = self.let("and", known, self.let("==", both, zero)), one
             else:
                 always = self.let("or", always, self.let("!=", self.look(self.hidden["codec"])[0], zero))
-        elif told.what == "size" and isinstance(covered, ir.Blob) and covered.part:
+        elif derived.what == "size" and isinstance(covered, ir.Blob) and covered.part:
             return
-        elif told.what == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
+        elif derived.what == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
             step = self.bytes(self.column(of))
             step.copy, step.verdict = False, None
             self.put(step)
             known, value = one, step.length
         else:
-            raise Unfit(self.key, of, in_words(covered), f"whose {told.what} a message holds")
-        built.told.add(slot)
+            raise Unfit(self.key, of, in_words(covered), f"whose {derived.what} a message holds")
+        built.derived.add(slot)
         self.put(Tell(number, slot, known, always, value))
 
     # Structures.
@@ -275,15 +275,15 @@ class _Writer(Branches):
     def members(self, state: _Open, first: int) -> None:
         """Writes the members of a structure from one on, and what is computed of them."""
         node, inner = state.node, state.scope
-        derived = {measure.at for measure in node.measures} | {total.at for total in node.sums}
+        computed = {measure.at for measure in node.measures} | {total.at for total in node.sums}
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
             if index in state.wanted:
                 state.begins[index] = self.mark()
-            for told in node.told:
-                if told.at == index:
-                    self.tell(state, told)
-            if index in derived:
+            for derived in node.derived:
+                if derived.at == index:
+                    self.derive(state, derived)
+            if index in computed:
                 self.reserve(state, index)
                 inner.fields[member.name] = Value(unfit="a number that is computed from later fields")
             else:
@@ -409,7 +409,7 @@ class _Writer(Branches):
         """What a record, or an element of a list, has no place for has no value."""
         found: dict[int, list[tuple[int, int, int]]] = {-1: []}
         for slot, path in self.watched.items():
-            if slot in self.always or not self.tells(slot, constants=False):
+            if slot in self.always or not self.decides(slot, constants=False):
                 continue
             group = self.read[slot].within
             self.around = group

@@ -29,7 +29,7 @@ Work = Callable[[], None]
 
 
 @dataclass(slots=True)
-class Told:
+class Presence:
     """What has a value only if something is there: columns, messages, the records of a field."""
 
     columns: list[Column]
@@ -67,7 +67,7 @@ class Branches(Fields):
     entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
 
-    def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Told]:
+    def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
         """What ``work`` writes, in a body of its own, and of what it reads what has a value only if it is there.
 
         Args:
@@ -79,23 +79,23 @@ class Branches(Fields):
         with self.block() as body:
             value = work()
         here = [each for each in self.read.values() if each.within is self.around and not each.is_verdict]
-        tells = [each for each in here if self.tells(each.slot, constants=constants)]
+        deciding = [each for each in here if self.decides(each.slot, constants=constants)]
         records = bool(self.opened) and any(each.path == self.opened for each in self.read.values())
         numbers = [number for number, _ in self.written_messages]
-        told = Told(tells or ([] if numbers else here), numbers, records)
+        presence = Presence(deciding or ([] if numbers else here), numbers, records)
         self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
-        return value, body, told
+        return value, body, presence
 
-    def tells(self, slot: int, *, constants: bool) -> bool:
+    def decides(self, slot: int, *, constants: bool) -> bool:
         """Whether a value says that a node is there; of nodes with nothing else in them, any value does."""
         return slot not in self.computed and (constants or slot not in self.constant_slots)
 
-    def any_of(self, told: Told) -> int:
+    def any_of(self, presence: Presence) -> int:
         """The register for whether something has a value."""
-        found = self.there(*told.columns)
-        for number in told.messages:
+        found = self.there(*presence.columns)
+        for number in presence.messages:
             found = self.let("or", found, self.filled(number))
-        if told.records:
+        if presence.records:
             found = self.let("or", found, self.holds_records())
         return found
 
@@ -118,8 +118,8 @@ class Branches(Fields):
         self, condition: int | None, node: ir.Node, path: str, scope: Scope, default: Any, *, constants: bool = False
     ) -> Value:
         """A node that is there only if the condition holds, or without one, if there is a value."""
-        value, body, told = self.apart(partial(self.written_node, node, path, scope, default), constants=constants)
-        present = self.any_of(told) if condition is None else condition
+        value, body, presence = self.apart(partial(self.written_node, node, path, scope, default), constants=constants)
+        present = self.any_of(presence) if condition is None else condition
         self.if_true(present, body)
         return maybe(value, present)
 
@@ -180,11 +180,11 @@ class Branches(Fields):
     def bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """A node behind a length of its own; null, if that may be, when nothing of it has a value."""
         number = node.length
-        value, body, told = self.apart(lambda: self.written_node(node.node, path, scope))
+        value, body, presence = self.apart(lambda: self.written_node(node.node, path, scope))
         place = self.mark()
         self.put(Reserve(self.constant(number.size)))
         begin = self.mark()
-        present = self.constant(1) if node.null is None else self.any_of(told)
+        present = self.constant(1) if node.null is None else self.any_of(presence)
         size = self.register()
         with self.block() as inside:
             self.body += body
@@ -207,10 +207,10 @@ class Branches(Fields):
         loose = self.loose
         _, inside, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
-        _, other, told = self.apart(lambda: self.blob(plain, path, scope))
+        _, other, presence = self.apart(lambda: self.blob(plain, path, scope))
         self.loose = loose
         missing = self.let("==", self.there(verdict, given=True), self.constant(0))
-        bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(told)))
+        bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
         self.if_true(bad, other, inside)
         return Value(unfit="a field that may not fit")
 

@@ -399,7 +399,7 @@ class Unread(WriteStep):
 
 @dataclass(slots=True)
 class Note(WriteStep):
-    """Tells something of a row: fills a column of the run itself."""
+    """Records a fact of a row: fills a column of the run itself."""
 
     column: Column
     source: int

@@ -207,7 +207,7 @@ def follow_partition(
 
 @contextmanager
 def _told(spark: SparkSession, progress: Progress | None) -> Iterator[None]:
-    """Tells the progress of the jobs that the block starts."""
+    """Reports the progress of the jobs that the block starts."""
     if progress is None:
         yield
         return

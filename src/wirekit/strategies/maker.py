@@ -18,9 +18,9 @@ from wirekit.strategies.messages import Messages
 from wirekit.strategies.nodes import computed_members, core_of
 from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
+from wirekit.wire.message_fields import elements
 from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Scope
-from wirekit.wire.told import elements
 
 _LEFT_OUT: Any = object()
 TRIES = 20
@@ -147,20 +147,20 @@ class Maker(Fields, Settling, Messages):
                 self.full = bounds.pop()[1]
                 self.tail = None
                 self.wants = [want for want in self.wants if want.must]
-        for told in node.told:
-            self._tell(told, value.get(node.members[told.at].name), value.get(node.members[told.of].name))
+        for derived in node.derived:
+            self._derive(derived, value.get(node.members[derived.at].name), value.get(node.members[derived.of].name))
         return value
 
     @staticmethod
-    def _tell(told: ir.Told, message: Any, value: Any) -> None:
+    def _derive(derived: ir.Derived, message: Any, value: Any) -> None:
         """Makes a message tell the truth about what stands behind it; what only the encoder knows is left to it."""
-        if not isinstance(message, dict) or told.field in message.get("$keep", ()):
+        if not isinstance(message, dict) or derived.field in message.get("$keep", ()):
             return
-        number = elements(value) if told.what == "count" else len(value) if isinstance(value, bytes) else None
-        if number is not None and told.field in message:
-            message[told.field] = number
-        elif told.what == "size":
-            message.pop(told.field, None)
+        number = elements(value) if derived.what == "count" else len(value) if isinstance(value, bytes) else None
+        if number is not None and derived.field in message:
+            message[derived.field] = number
+        elif derived.what == "size":
+            message.pop(derived.field, None)
 
     def _skip(self, node: ir.Node, scope: Scope) -> None:
         """Moves past a field that the encoder computes."""
@@ -327,10 +327,10 @@ class Maker(Fields, Settling, Messages):
         """How many elements, None for null."""
         if (LENGTH,) in forced:
             return forced[LENGTH,]
-        told = node.announced if node.count is None else node.count
-        if told is not None and not isinstance(told, ir.Number):
+        number = node.announced if node.count is None else node.count
+        if number is not None and not isinstance(number, ir.Number):
             try:
-                number = self._value(told, scope)
+                number = self._value(number, scope)
             except Unknown:
                 pass
             else:

@@ -87,6 +87,8 @@ from wirekit.wire.derived import Default as Default
 from wirekit.wire.derived import Length as Length
 from wirekit.wire.encrypted import Encrypted as Encrypted
 from wirekit.wire.message import Protobuf as Protobuf
+from wirekit.wire.message_fields import CountOf as CountOf
+from wirekit.wire.message_fields import SizeOf as SizeOf
 from wirekit.wire.node import Node as Node
 from wirekit.wire.node import context as context
 from wirekit.wire.numbers import Bit as Bit
@@ -138,5 +140,3 @@ from wirekit.wire.numbers import zigzag64 as zigzag64
 from wirekit.wire.refused import Refused as Refused
 from wirekit.wire.refused import unnamed as unnamed
 from wirekit.wire.stream import Limits as Limits
-from wirekit.wire.told import CountOf as CountOf
-from wirekit.wire.told import SizeOf as SizeOf

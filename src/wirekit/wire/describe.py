@@ -29,10 +29,10 @@ from wirekit.wire.composite import (
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
+from wirekit.wire.message_fields import DerivedFrom
 from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.stream import Scope
-from wirekit.wire.told import Tells
 
 PROTOBUF_FIELDS_INSIDE = 40
 
@@ -117,7 +117,7 @@ def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
         yield FieldLine(depth, "content:", type_of(node.content))
         yield from _inside(node.content, depth + 1)
     elif hasattr(node, "message"):
-        yield from _protobuf(node.message, depth, getattr(node, "tells", {}))
+        yield from _protobuf(node.message, depth, getattr(node, "derived", {}))
     elif not isinstance(node, Ref):
         for _, part in node.parts():
             yield from _inside(part, depth)
@@ -131,7 +131,7 @@ def _cases(node: Switch) -> list[tuple[str, Node]]:
     return [(", ".join(values), case) for values, case in shared.values()]
 
 
-def _protobuf(message: Any, depth: int, tells: Mapping[str, Tells]) -> Iterator[FieldLine]:
+def _protobuf(message: Any, depth: int, derived: Mapping[str, DerivedFrom]) -> Iterator[FieldLine]:
     if depth and len(message.fields) > PROTOBUF_FIELDS_INSIDE:
         yield FieldLine(depth, "…", f"{len(message.fields)} fields")
         return
@@ -140,7 +140,7 @@ def _protobuf(message: Any, depth: int, tells: Mapping[str, Tells]) -> Iterator[
         kind = field.message.name.rpartition(".")[2] if field.message is not None else field.kind
         if field.table is not None:
             kind = field.table.name.rpartition(".")[2]
-        note = f"{tells[field.name].what} of {tells[field.name].of}" if field.name in tells else ""
+        note = f"{derived[field.name].what} of {derived[field.name].of}" if field.name in derived else ""
         yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}", note, "", field.table)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wirekit.wire.message_fields import DerivedFrom
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
-from wirekit.wire.told import Tells
 
 if TYPE_CHECKING:
     from wirekit.values import Record
@@ -26,7 +26,7 @@ class Protobuf(Node):
         descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
             when it is needed, ``module:Message``.
         selector: a field that holds the number of the sub-message that must be present, or "".
-        tells: {field: ``SizeOf`` or ``CountOf``} for fields that are derived from members after the message.
+        derived: {field: ``SizeOf`` or ``CountOf``} for fields that are derived from members after the message.
         times: 64-bit integers that count time since the epoch: {path: unit}, a unit being ``s``, ``ms``, ``us`` or
             ``ns``. Arrow columns have a type for them.
     """
@@ -36,13 +36,13 @@ class Protobuf(Node):
         descriptor: Any,
         *,
         selector: str = "",
-        tells: Mapping[str, Tells] | None = None,
+        derived: Mapping[str, DerivedFrom] | None = None,
         times: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__()
         self.descriptor = descriptor
         self.selector = selector
-        self.tells = dict(tells or {})
+        self.derived = dict(derived or {})
         self.times = dict(times or {})
 
     @cached_property

@@ -22,7 +22,7 @@ from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import Builder, run
 from wirekit.compiler.columns import known
 from wirekit.compiler.columns.context import checked
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.errors import Misuse, WirekitError
@@ -172,7 +172,7 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     from wirekit.registry import registry
 
     layout = registry[key].layout
-    if not is_told(layout):
+    if not selected_by_header(layout):
         return program(key, context), b""
     assert isinstance(layout, ir.Structure)
     told = (_whole(key, batch).schema.metadata or {}).get(FRONT)

@@ -126,7 +126,7 @@ class _Maker:
         self.root = len(self.places)  # where the entry of the message itself stands
         slots = built.tables.slots
         self.given = {slots[name]: at for at, name in enumerate(batch.schema.names) if name in slots}
-        self.wanted = sorted({*self.given, *built.told})
+        self.wanted = sorted({*self.given, *built.derived})
         self.entries: list[list[int]] = []
         self.arrays: list[NDArray[Any]] = []
         self.numbers: dict[int, NDArray[Any]] = {}

@@ -45,7 +45,7 @@ class Front:
     whole: ir.Node | None = None
 
 
-def is_told(layout: ir.Node) -> bool:
+def selected_by_header(layout: ir.Node) -> bool:
     """Whether a layout is a list of records that something in front chooses among several."""
     if not isinstance(layout, ir.Structure) or layout.measures or layout.sums or not layout.members:
         return False
@@ -62,7 +62,7 @@ def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, l
     """Reads what stands in front of the records.
 
     Args:
-        layout, node: a schema's, as ``is_told`` has it.
+        layout, node: a schema's, as ``selected_by_header`` has it.
         data: the buffer.
     """
     assert isinstance(layout, ir.Structure)

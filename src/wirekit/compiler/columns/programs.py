@@ -13,7 +13,7 @@ import pyarrow as pa
 from wirekit.compiler import ir
 from wirekit.compiler.columns.context import said, settled
 from wirekit.compiler.columns.filled import Ready
-from wirekit.compiler.columns.front import Front, front, is_told
+from wirekit.compiler.columns.front import Front, front, selected_by_header
 from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
@@ -141,7 +141,7 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     name = said(schema.layout, context or {})
     if name in known:
         return known[name]
-    if is_told(schema.layout):
+    if selected_by_header(schema.layout):
         why = "the fields before its records select their layout"
         raise Misuse(f"{key} has several programs, because {why}; pass the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
@@ -252,7 +252,7 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
     """
     from wirekit.registry import registry
 
-    if not ahead or not is_told(registry[key].layout):
+    if not ahead or not selected_by_header(registry[key].layout):
         return program(key, context)
     found, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
     if found is None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.plan import Ranges
 from wirekit.compiler.columns.programs import Columnar, program, without_columns
@@ -77,7 +77,7 @@ def scan_ranges(
     [3]
     """
     schema = registry[key]
-    if is_told(schema.layout):
+    if selected_by_header(schema.layout):
         raise Misuse(f"{key}: fields before its records select their layout, and a range has no such fields")
     made = program(key, context)
     if made.plan.lead:
@@ -139,7 +139,7 @@ def scan_lists(
     """
     schema = registry[key]
     made = program(key)
-    if is_told(schema.layout) or made.plan.lead or not made.plan.path:
+    if selected_by_header(schema.layout) or made.plan.lead or not made.plan.path:
         raise Misuse(f"{key} is not a list of records without fields before it")
     wanted = None if fields is None else checked(key, made, fields)
     level = _level(buffer, starts, ends, -1)

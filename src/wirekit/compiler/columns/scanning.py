@@ -41,7 +41,7 @@ import pyarrow as pa
 from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import assembled, batch_of
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
-from wirekit.compiler.columns.front import is_told
+from wirekit.compiler.columns.front import selected_by_header
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
@@ -153,7 +153,7 @@ def scan(
     if "." not in key:
         key = registry.protocol(key).stream("client")
     bounds = limits or registry[key].limits
-    led = is_told(registry[key].layout)
+    led = selected_by_header(registry[key].layout)
     data = as_array(buffer)
     allowance = Allowance(bounds, data.size)
     allowance.room -= LIBRARIES

@@ -15,7 +15,7 @@ from wirekit.compiler.source import Generator, Scope, Unusual, missing, trees_in
 from wirekit.values import Record, Symbol, SymbolTable, record_type
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
-from wirekit.wire.told import elements
+from wirekit.wire.message_fields import elements
 
 
 class Plain(Generator):

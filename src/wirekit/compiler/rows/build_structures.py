@@ -10,7 +10,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
 from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
-from wirekit.compiler.source import Scope, put_told
+from wirekit.compiler.source import Scope, put_derived
 from wirekit.values import record_type
 from wirekit.wire.derived import innermost_first
 
@@ -30,8 +30,8 @@ class Structures(Plain):
             code.put("raise Unusual")
             return
         buffers: list[tuple[ir.Measure, str]] = []
-        derived, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
-        sizes = {told.of for told in node.told if told.what == "size"}
+        computed, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
+        sizes = {derived.of for derived in node.derived if derived.what == "size"}
         begin_at |= sizes
         end_at |= sizes
         starts: dict[int, Place] = {}
@@ -44,7 +44,7 @@ class Structures(Plain):
                 self._leave_out(code, member, x)
                 inner.variables[member.name] = "0"
                 buffers.append((apart[index], code.begin_apart()))
-            elif index in derived:
+            elif index in computed:
                 summed = any(total.at == index for total in node.sums)
                 self._leave_out(code, member, x)
                 pieces[index] = self._derived(code, member, x, inner, summed)
@@ -78,10 +78,10 @@ class Structures(Plain):
             self._fill(code, place, piece, present, number)
         for total in innermost_first(node.sums):
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
-        for told in node.told:
-            message, value = (inner.variables[node.members[at].name] for at in (told.at, told.of))
-            extent = distance(starts[told.of], ends[told.of], 0) if told.what == "size" else ""
-            put_told(code, told, message, value, extent, "S.plain not in (None, {})")
+        for derived in node.derived:
+            message, value = (inner.variables[node.members[at].name] for at in (derived.at, derived.of))
+            extent = distance(starts[derived.of], ends[derived.of], 0) if derived.what == "size" else ""
+            put_derived(code, derived, message, value, extent, "S.plain not in (None, {})")
         self._end(code, x)
 
     # What a structure's value is: here a record, and nothing is kept beside its fields.

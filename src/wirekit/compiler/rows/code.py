@@ -13,7 +13,7 @@ from wirekit.compiler.rows.state import Cut, Site, Unit, span
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, missing, trees_in
 from wirekit.values import Record, Symbol
 from wirekit.wire.compressed import Opened
-from wirekit.wire.told import elements
+from wirekit.wire.message_fields import elements
 
 
 @dataclass(frozen=True, slots=True)

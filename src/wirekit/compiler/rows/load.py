@@ -22,8 +22,8 @@ from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type
 from wirekit.wire.compressed import Opened
 from wirekit.wire.extras import load_extras
+from wirekit.wire.message_fields import counted
 from wirekit.wire.references import referred
-from wirekit.wire.told import counted
 
 Unit = Callable[..., Any]
 REMEMBERED = 256  # numbers whose bit fields are remembered
@@ -193,10 +193,10 @@ class Loader(Generator):
             code.depth += 1
             code.put(f"{value} = {x}[{member.name!r}]")
             loaded = self._node(code, member.node, value, inner)
-            for told in node.told:
-                if told.at == index and told.what == "count":
-                    name = node.members[told.of].name
-                    code.put(f"{loaded} = counted({told.field!r}, {loaded}, {x}.get({name!r}))")
+            for derived in node.derived:
+                if derived.at == index and derived.what == "count":
+                    name = node.members[derived.of].name
+                    code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
             code.put(assignment(made, member.name, loaded))
             code.put(f"{left} -= 1")
             if member.name in used:

@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.source import Scope, conditional, put_told
+from wirekit.compiler.source import Scope, conditional, put_derived
 from wirekit.values import record_type
 
 
@@ -39,7 +39,7 @@ class Structures(Numbers):
         begin_at |= {total.first for total in node.sums}
         end_at = {index for measure in verified for index in (measure.at, measure.last)}
         end_at |= {index for total in node.sums for index in (total.at, total.last)}
-        sizes = {told.of for told in node.told if told.what == "size"}
+        sizes = {derived.of for derived in node.derived if derived.what == "size"}
         begin_at |= sizes
         end_at |= sizes
         open_ended = [measure for measure in node.measures if measure.zero_is_rest]
@@ -108,9 +108,9 @@ class Structures(Numbers):
         for total in node.sums:
             self._sum(code, node, total, values, marks, ends, kept, path)
         code.lies(path, start, code.here(), '"record"')
-        for told in node.told:
-            extent = f"{ends[told.of]} - {marks[told.of]}" if told.what == "size" else ""
-            put_told(code, told, values[told.at], values[told.of], extent, "{} is None")
+        for derived in node.derived:
+            extent = f"{ends[derived.of]} - {marks[derived.of]}" if derived.what == "size" else ""
+            put_derived(code, derived, values[derived.at], values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
         return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from wirekit.errors import Limit, Short, WireError
 from wirekit.values import Check, Record, field_of
 from wirekit.wire.derived import Checked, Length
+from wirekit.wire.message_fields import verify
 from wirekit.wire.node import evaluate
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, join_path, located
-from wirekit.wire.told import observe
 
 if TYPE_CHECKING:
     from wirekit.wire.composite.structure import Struct
@@ -224,12 +224,12 @@ class Reading:
 
     def _observe(self) -> None:
         """Verifies what messages tell about the members behind them."""
-        for told in self.struct.told:
-            (name, _), (of, node) = self.struct.members[told.at], self.struct.members[told.of]
-            extent = None if node.settled(self.scope).opaque else self.ends[told.of] - self.starts[told.of]
+        for derived in self.struct.derived_fields:
+            (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]
+            extent = None if node.settled(self.scope).opaque else self.ends[derived.of] - self.starts[derived.of]
             self.stream.session.path.append(name)
             message, value = getattr(self.record, name), getattr(self.record, of)
-            observe(told, message, value, extent, self.stream, self.starts[told.at])
+            verify(derived, message, value, extent, self.stream, self.starts[derived.at])
             self.stream.session.path.pop()
 
     def _refuse(self, refused: Refused) -> None:

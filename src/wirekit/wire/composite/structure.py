@@ -16,11 +16,11 @@ from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
 from wirekit.wire.extras import load_extras
+from wirekit.wire.message_fields import counted, derived_fields
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, Writer
-from wirekit.wire.told import counted, tales
 
 
 class Checking(NamedTuple):
@@ -73,7 +73,7 @@ class Struct(Node):
             last = self.lengths[index][2]
             if last > index:
                 self.closing.setdefault(last, []).append(index)
-        self.told = list(tales(names, cores))
+        self.derived_fields = list(derived_fields(names, cores))
         self._least: int | None = None
 
     @cached_property
@@ -136,9 +136,9 @@ class Struct(Node):
             raise
 
     def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
-        for told in self.told:
-            if self.members[told.at][0] == name and told.what == "count":
-                value = counted(told.field, value, obj.get(self.members[told.of][0]))
+        for derived in self.derived_fields:
+            if self.members[derived.at][0] == name and derived.what == "count":
+                value = counted(derived.field, value, obj.get(self.members[derived.of][0]))
         return value
 
     def default(self, context: Scope) -> Any:

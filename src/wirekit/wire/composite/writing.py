@@ -10,10 +10,10 @@ from wirekit.values import Record, shown
 from wirekit.wire.composite.choices import bare, present
 from wirekit.wire.derived import Checked, Length
 from wirekit.wire.extras import load_extras
+from wirekit.wire.message_fields import derive
 from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits
 from wirekit.wire.stream import Scope, Writer
-from wirekit.wire.told import tell
 
 if TYPE_CHECKING:
     from wirekit.wire.composite.structure import Struct
@@ -58,11 +58,11 @@ class Writing:
 
     def _tell(self) -> None:
         """Gives the messages the numbers that they tell about members behind them."""
-        for told in self.struct.told:
-            (name, _), (of, node) = self.struct.members[told.at], self.struct.members[told.of]
+        for derived in self.struct.derived_fields:
+            (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]
             if name in self.values and of in self.values:
                 self.stream.path.append(of)
-                message = tell(told, self.values[name], self.values[of], node, self.stream, self.scope)
+                message = derive(derived, self.values[name], self.values[of], node, self.stream, self.scope)
                 self.values[name] = self.scope[name] = message
                 self.stream.path.pop()
 

@@ -13,12 +13,12 @@ from wirekit.wire import CountOf, Length, Protobuf, RecordsToEnd, SizeOf, String
 DURATION = duration_pb2.Duration.DESCRIPTOR
 LISTED = Struct(
     "size" / Length(int16, of="head"),
-    "head" / Protobuf(DURATION, tells={"seconds": SizeOf("names"), "nanos": CountOf("names")}),
+    "head" / Protobuf(DURATION, derived={"seconds": SizeOf("names"), "nanos": CountOf("names")}),
     "names" / RecordsToEnd(Struct("name" / String(uint8))),
 )
 PIECE = Struct(
     "size" / Length(int16, of="head"),
-    "head" / Protobuf(DURATION, tells={"seconds": SizeOf("data")}),
+    "head" / Protobuf(DURATION, derived={"seconds": SizeOf("data")}),
     "data" / rest(part=True),
 )
 ENGINES = ("reference", "rows")
@@ -71,7 +71,9 @@ def test_a_piece_does_not_tell_the_size_of_the_whole(protocol: str, engine: str)
     assert wirekit.encode(key, decoded.value, engine=engine) == data
 
 
-@pytest.mark.parametrize("tells", [{"hours": SizeOf("data")}, {"seconds": SizeOf("body")}, {"seconds": SizeOf("size")}])
-def test_what_does_not_exist_is_misuse(tells: dict[str, SizeOf]) -> None:
+@pytest.mark.parametrize(
+    "derived", [{"hours": SizeOf("data")}, {"seconds": SizeOf("body")}, {"seconds": SizeOf("size")}]
+)
+def test_what_does_not_exist_is_misuse(derived: dict[str, SizeOf]) -> None:
     with pytest.raises(wirekit.Misuse, match=r"is not a later field|has no field "):
-        lower(Struct("size" / uint16, "head" / Protobuf(DURATION, tells=tells), "data" / rest()))
+        lower(Struct("size" / uint16, "head" / Protobuf(DURATION, derived=derived), "data" / rest()))

@@ -16,7 +16,7 @@ from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
-class Tells:
+class DerivedFrom:
     """A field of a protobuf message that is derived from a member after the message.
 
     Building computes it. A wrong number that was parsed, or a field that the message's ``$keep`` names, is written
@@ -32,7 +32,7 @@ class Tells:
         self.of = of
 
 
-class SizeOf(Tells):
+class SizeOf(DerivedFrom):
     """The size of a member in bytes; of a compressed member, its size after decompression.
 
     An absent optional field stays absent unless the member is compressed. Cipher text and pieces of a larger object
@@ -42,7 +42,7 @@ class SizeOf(Tells):
     what = "size"
 
 
-class CountOf(Tells):
+class CountOf(DerivedFrom):
     """The number of elements of a list, compressed or not; the field is absent for any other value.
 
     Pass ``count=`` to the list itself to verify the number.
@@ -52,8 +52,8 @@ class CountOf(Tells):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The field ``field`` of the message that is member ``at`` tells ``what`` about member ``of``, by index."""
+class Derived:
+    """The field ``field`` of member ``at``, a message, holds ``what`` (size or count) of member ``of``; by index."""
 
     at: int
     field: str
@@ -67,17 +67,17 @@ class Told:
         return bool(self.node.message.by_name[self.field].required)
 
 
-def tales(names: list[str], cores: list[Node]) -> Iterator[Told]:
-    """What the messages among the members of a struct tell about other members.
+def derived_fields(names: list[str], cores: list[Node]) -> Iterator[Derived]:
+    """Lists the fields of messages among the members of a struct that are derived from other members.
 
     Raises:
-        Misuse: when a member does not exist, or stands in front of the message.
+        Misuse: if a member does not exist, or comes before the message.
     """
     for at, core in enumerate(cores):
-        for name, tells in getattr(core, "tells", {}).items():
-            if tells.of not in names[at + 1 :]:
-                raise Misuse(f"{names[at]}.{name} is derived from {tells.of!r}, which is not a later field")
-            yield Told(at, name, tells.what, names.index(tells.of), core)
+        for name, each in getattr(core, "derived", {}).items():
+            if each.of not in names[at + 1 :]:
+                raise Misuse(f"{names[at]}.{name} is derived from {each.of!r}, which is not a later field")
+            yield Derived(at, name, each.what, names.index(each.of), core)
 
 
 def elements(value: Any) -> int | None:
@@ -92,19 +92,19 @@ def _opened(value: Any) -> bool:
     return "content" in (value._fields if isinstance(value, Record) else value if isinstance(value, Mapping) else ())
 
 
-def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
+def verify(derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
     """Verifies a number that was parsed; one that building would change is kept.
 
     Args:
         message: the record that holds it, None if it is absent.
-        value: what it tells about.
+        value: the member that it is derived from.
         extent: the bytes of that, None where they are not what is counted.
         position: where the message begins.
     """
     if message is None:
         return
-    stored = field_of(message, told.field)
-    if told.what == "count":
+    stored = field_of(message, derived.field)
+    if derived.what == "count":
         number = elements(value)
         right = number is None or number == stored
     elif _opened(value):
@@ -112,28 +112,28 @@ def observe(told: Told, message: Any, value: Any, extent: int | None, stream: Re
     else:
         right = stored is None or extent is None or stored == extent
         if not right:
-            stream.session.path.append(told.field)
+            stream.session.path.append(derived.field)
             stream.check("length", stored, extent, False, position)
             stream.session.path.pop()
     if not right:
-        message._beside().setdefault("keep", []).append(told.field)
+        message._beside().setdefault("keep", []).append(derived.field)
 
 
-def tell(told: Told, message: Any, value: Any, node: Node, stream: Writer, scope: Scope) -> Any:
+def derive(derived: Derived, message: Any, value: Any, node: Node, stream: Writer, scope: Scope) -> Any:
     """The message with the number that the value has; the same message where nothing changes."""
     if not isinstance(message, (Record, Mapping)):
         return message
     kept = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
-    if told.field in kept:
+    if derived.field in kept:
         return message
-    stored = field_of(message, told.field)
-    if told.what == "count":
+    stored = field_of(message, derived.field)
+    if derived.what == "count":
         number = elements(value)
-    elif stored is None and not told.required and not _opened(value):
+    elif stored is None and not derived.required and not _opened(value):
         number = None
     else:
         number = node.settled(scope).plain_size(value, stream, scope)
-    return message if number is None or number == stored else changed(message, told.field, number)
+    return message if number is None or number == stored else changed(message, derived.field, number)
 
 
 def counted(field: str, message: Any, value: Any) -> Any:

@@ -78,7 +78,7 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
         ("Compressed", 'Struct("codec" / int8, "set" / Compressed(Bytes(int32), this.codec, {1: "snappy"}, Struct("n" / int32)))', dict(codec=1, set=dict(content=dict(n=7)))),
         ("Encrypted", 'Struct("key" / String(int8), "body" / Encrypted(Struct("n" / int32), about=this.key))', dict(key="k", body=b"\x8f\x11")),
         ("Protobuf", 'Struct("size" / Length(uint32, of="message"), "message" / Protobuf("wirekit.proto.PulsarApi_pb2:MessageIdData"))', dict(message=dict(ledgerId=1, entryId=2))),
-        ("SizeOf, CountOf", 'Struct(\n    "size" / Length(uint32, of="about"),\n    "about" / Protobuf("wirekit.proto.PulsarApi_pb2:SingleMessageMetadata", derived={"payload_size": SizeOf("payload")}),\n    "payload" / Bytes(this.about.payload_size),\n)', dict(about={}, payload=b"abc")),
+        ("SizeOf, CountOf", 'Struct(\n    "size" / Length(uint32, of="about"),\n    "about"\n    / Protobuf(\n        "wirekit.proto.PulsarApi_pb2:SingleMessageMetadata",\n        derived={"payload_size": SizeOf("payload")},\n    ),\n    "payload" / Bytes(this.about.payload_size),\n)', dict(about={}, payload=b"abc")),
     ],
 }  # fmt: skip
 """{heading: (nodes, a layout that uses them, a value of it to be built)}."""

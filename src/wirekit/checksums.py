@@ -128,7 +128,7 @@ def crc32c_plain(data: Buffer) -> int:
 
 @cache
 def _table() -> list[int]:
-    """What each value of a byte adds."""
+    """The table of changes, one for each value of a byte."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]

@@ -50,7 +50,7 @@ class TextCoding:
             raise CodingError(f"{error.reason} at byte {error.start} of the string") from None
 
     def damaged(self, data: bytes) -> str:
-        """What is shown of bytes that ``decode`` refuses."""
+        """The value shown for bytes that ``decode`` refuses."""
         return self._bare(data.decode(self.name, errors="replace"))
 
     def _bare(self, text: str) -> str:
@@ -128,7 +128,7 @@ class CustomCoding:
         return bytes(data)
 
     def damaged(self, data: bytes) -> str:
-        """What is shown of bytes that ``decode`` refuses."""
+        """The value shown for bytes that ``decode`` refuses."""
         return data.hex()
 
     def nearest(self, data: bytes) -> bytes:

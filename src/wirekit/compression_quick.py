@@ -99,7 +99,7 @@ def _gzip() -> Quick:
 
 
 def _inflater() -> tuple[Callable[..., bytes], tuple[int, ...], type[Exception]]:
-    """What decompresses the first member, its arguments between the bytes and a guess of their size, its error."""
+    """The function that decompresses the first member, its arguments between bytes and size guess, and its error."""
     try:  # twice as fast as zlib where there are thousands of bytes; the extra ``fast`` brings it
         from isal import igzip_lib
     except ImportError:

@@ -42,12 +42,12 @@ class Crc:
 
     @property
     def first(self) -> int:
-        """What the register holds in the beginning: with ``refin`` reversed, else in its highest bits."""
+        """The initial register: reversed with ``refin``, else in its highest bits."""
         return reverse(self.init, self.width) if self.refin else self.init << self.register - self.width
 
     @cached_property
     def table(self) -> list[int]:
-        """What each value of a byte adds to the register."""
+        """The table of the register's changes, one for each value of a byte."""
         if self.refin:
             poly = reverse(self.poly, self.width)
             table = list(range(256))

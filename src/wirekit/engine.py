@@ -204,7 +204,7 @@ def _run(
 def _rows(
     schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, spans: bool = False
 ) -> Decoded | None:
-    """What the generated code gives; None when the bytes are not in order, which is for the reference engine to say."""
+    """The result of the generated code; None if the bytes are not valid: the reference engine reports why."""
     rows, key, size = _rows_module(), schema.key, len(data)
     state = rows.State(key, Params(context) if context else _NO_PARAMS, limits, size)
     if spans:
@@ -344,7 +344,7 @@ def _is_stream(schema: Schema) -> bool:
 
 
 def foreign(data: bytes) -> str:
-    """What the first bytes of a stream are, in words, where they are known to be something else; or ""."""
+    """The known format that the first bytes of a stream have, in words; "" if none is known."""
     found = registry.beginning(data)
     return "" if found is None else str(found)
 
@@ -459,7 +459,7 @@ def _begins(kind: type[State], data: bytes, key: str, size: int, context: Mappin
 
 
 def clean_value(data: bytes, key: str, *, context: Mapping[str, Any] | None = None) -> Decoded | None:
-    """What ``decode`` gives of bytes that are exactly one value without a complaint; None for all others."""
+    """The result of ``decode`` for bytes that are exactly one valid value; None for all others."""
     schema = registry[key]
     decoded = _rows(schema, data, 0, dict(context or {}), schema.limits)
     return decoded if decoded is not None and decoded.consumed == len(data) and decoded.clean else None
@@ -686,7 +686,7 @@ def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
 
 
 def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
-    """What the nodes build."""
+    """The bytes that the nodes build."""
     try:
         schema.node._build(value, writer, scope, "")
     except WireError as error:
@@ -713,7 +713,7 @@ def _unfit(key: str, path: str, error: Exception) -> Misfit:
 def _rows_built(
     schema: Schema, value: Any, params: Params, limits: Limits, unit_of: Callable[[str], Callable[..., None]]
 ) -> bytes | None:
-    """What the generated code builds; None when the value is not as it should be, for the reference engine to say."""
+    """The bytes that the generated code builds; None if the value is not valid: the reference engine reports why."""
     from wirekit.compiler.rows import build as rows_build
 
     unit = unit_of(schema.key)

@@ -68,7 +68,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a reader of a layout has to know, such as where a document and an implementation disagree; with a source."""
+    """A note for readers of a layout, such as where a document and an implementation differ; with a source."""
 
     text: str
     source: str
@@ -226,7 +226,7 @@ class Protocol:
 
     @property
     def declared(self) -> Tables:
-        """What its frames give to the tables."""
+        """The declaration of how its frames fill the tables."""
         from wirekit.tables import Tables
 
         if not isinstance(self.tables, str):
@@ -237,7 +237,7 @@ class Protocol:
         return found
 
     def follow(self) -> Dialogue:
-        """What follows a new connection."""
+        """A new dialogue, which follows one connection."""
         return self._followed_by(self)
 
     @cached_property
@@ -415,7 +415,7 @@ class Registry:
         self._search()
 
     def beginning(self, data: bytes, *, cut: bool = False) -> Beginning | None:
-        """What the first bytes of a stream are, if a protocol that is loaded declares them as a ``Beginning``.
+        """The format of the first bytes of a stream, if a loaded protocol declares it as a ``Beginning``.
 
         Args:
             data: the first bytes.
@@ -469,7 +469,7 @@ class Registry:
 
 
 def _named(place: str) -> Any:
-    """What ``module:name`` names."""
+    """The object that ``module:name`` names."""
     module, name = place.split(":")
     return getattr(importlib.import_module(module), name)
 

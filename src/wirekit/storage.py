@@ -121,7 +121,7 @@ def place_of(uri: str) -> Place:
 
 
 def _settings() -> dict[str, str]:
-    """What the environment says of object stores: another environment is another file system."""
+    """The environment variables for object stores; a change of them needs a new file system."""
     return {
         name: value for name, value in os.environ.items() if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))
     }
@@ -205,7 +205,7 @@ def status(name: str) -> Status:
 
 
 def in_parallel(function: Callable[[str], Result], names: Iterable[str]) -> list[Result]:
-    """What a function gives for each name: for URIs several at once, because each waits for an answer."""
+    """The results of a function for each name; for URIs several calls run at once, because each waits for an answer."""
     names = list(names)
     if not any(map(is_remote, names)):
         return list(map(function, names))

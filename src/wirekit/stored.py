@@ -92,7 +92,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Report:
-    """What is in a directory.
+    """The report on a directory.
 
     Attributes:
         directory: its path.

@@ -1,4 +1,4 @@
-"""What the command ``wirekit`` runs first: it imports nothing of wirekit, so that Ctrl-C is quiet while that loads."""
+"""The entry point of the command ``wirekit``. It imports wirekit late, so that Ctrl-C is quiet while that loads."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
 def records(
     source: Source, limits: Limits, errors: list[pa.RecordBatch], window: int = WINDOW, *, contents: bool = False
 ) -> Iterator[Records]:
-    """What a capture file says of its packets, unopened, in parts.
+    """The packet records of a capture file, not decoded, in parts.
 
     Args:
         source: the file; only one part of it is held.
@@ -171,7 +171,7 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
 
 
 def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """What the bytes of packets hold, beside what the file says of them."""
+    """The contents of packets, besides the fields of their records."""
     told = pa.table(found).drop_columns(["@data", "bytes"])
     kinds = np.asarray(found["link_type"])
     kinds = np.where(np.isin(kinds, list(LINKS)), kinds, OTHER_LINK)

@@ -210,7 +210,7 @@ class Follower:
         return items
 
     def _hint(self) -> str:
-        """What else may tell the protocol."""
+        """Other evidence for the protocol."""
         cut = any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting)
         return "; the snap length cut it: name its protocol by --port" if cut else ""
 

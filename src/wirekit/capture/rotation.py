@@ -67,13 +67,13 @@ def rotations(paths: Iterable[str]) -> list[Parts]:
 
 
 def _rotated(path: str) -> str:
-    """What the files of a rotation have in common."""
+    """The common name of the files of a rotation."""
     name = re.sub(f"{_PACKED}$", "", os.path.basename(path), flags=re.IGNORECASE)
     return os.path.join(os.path.dirname(os.path.abspath(path)), _COUNT.sub("", _STAMP.sub("%", name)))
 
 
 def _numbered(path: str) -> str:
-    """What files have in common whose names are numbered."""
+    """The common name of files whose names are numbered."""
     folder, name = os.path.split(_rotated(path))
     return os.path.join(folder, _LAST_NUMBER.sub("#", name))
 

@@ -76,7 +76,7 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
 
 
 def _reason(error: Any) -> str:
-    """What the error of a line says."""
+    """The text of the error of a line."""
     message = error.get("message") if isinstance(error, dict) else None
     return message if isinstance(message, str) else json_text(error)
 

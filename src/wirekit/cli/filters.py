@@ -70,7 +70,7 @@ class _DurationType(click.ParamType):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What frames must be to be shown: everything that is given, any of its values.
+    """Conditions on frames: all that are given must hold, each with any of its values.
 
     Attributes:
         apis: patterns of the frame's API, or of that of its request; in any case of letters.

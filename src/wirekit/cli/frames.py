@@ -231,7 +231,7 @@ def report(path: str, link: Link, item: Any, *, allow_cut: bool = False) -> int:
 
 
 def complaint(link: Link, item: Any) -> str:
-    """What did not decode, and where; "" for an item that did."""
+    """The reason and place where decoding failed; "" for an item that decoded."""
     if isinstance(item, Frame):
         error = item.decoded.error
         if error is None and item.wrong is None:

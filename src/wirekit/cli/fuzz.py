@@ -176,7 +176,7 @@ def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]
 
 
 def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
-    """What makes the target."""
+    """A function that makes the target."""
     from wirekit.fuzz.asking import ConversationTarget
     from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
@@ -265,7 +265,7 @@ def _show_finding(finding: Finding) -> None:
 
 
 def _described(case: Case) -> str:
-    """What a case is, and what wirekit says of it."""
+    """A line on a case and wirekit's verdict on it."""
     at = f" at byte {case.offset}" if case.offset is not None else ""
     where = f" of {case.path}" if case.path else ""
     expected = case.expectation

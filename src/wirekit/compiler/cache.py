@@ -152,7 +152,7 @@ def interpreter_is_compiled() -> bool:
 
 
 def kernel(source: str) -> Callable[..., Any]:
-    """What scans by a table, compiled when it is called first."""
+    """A function that scans by a table; it is compiled on the first call."""
     return function(source, BY_TABLE)
 
 

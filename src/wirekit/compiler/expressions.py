@@ -60,7 +60,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the caller says about the bytes; None when it says nothing."""
+    """The context that the caller gives; None without one."""
 
     name: str
 

@@ -152,7 +152,7 @@ def _is_fixed(node: ir.Structure) -> bool:
 
 
 def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:
-    """What a length may be: the covered fields need their least size."""
+    """The bounds of a length: the covered fields need their least size."""
     for measure in node.measures:
         if measure.at == at and measure.bounds and at < measure.first <= measure.last and not measure.zero_is_rest:
             covered = node.members[measure.first : measure.last + 1]

@@ -36,7 +36,7 @@ class Number:
 
     @property
     def bits(self) -> int:
-        """What an integer can be, the sign included."""
+        """The size of an integer in bits, the sign included."""
         return min(8 * self.size, 7 * self.groups) if self.groups else 8 * self.size
 
     @property
@@ -265,7 +265,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What stands ``at`` bytes ahead; nothing is consumed."""
+    """A node read ``at`` bytes ahead; nothing is consumed."""
 
     node: Node
     at: int

@@ -166,7 +166,7 @@ def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:
 
 
 def _string(node: ir.Node) -> str:
-    """What string a value may be, in words."""
+    """The kind of string that a value may be, in words; "" if it cannot be one."""
     match node:
         case ir.Blob(text=True):
             return "text"

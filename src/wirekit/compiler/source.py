@@ -179,7 +179,7 @@ class Generator:
         return unit, self._given(free, scope)
 
     def _key(self, on: tuple[Expression, ...], scope: Scope | None) -> str:
-        """What a choice depends on: one expression, or a tuple of several."""
+        """The key of a choice: one expression, or a tuple of several."""
         parts = [self._expression(part, scope) for part in on]
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 

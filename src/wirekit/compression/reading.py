@@ -30,7 +30,7 @@ def at_end(data: memoryview, end: int, what: str) -> None:
 
 
 class Stream(Protocol):
-    """What ``bz2.BZ2Decompressor`` and its like have in common."""
+    """The interface that ``bz2.BZ2Decompressor`` and similar classes share."""
 
     @property
     def eof(self) -> bool: ...

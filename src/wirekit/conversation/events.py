@@ -24,7 +24,7 @@ NEED_DATA = _NeedData()
 
 # Named tuples, not frozen dataclasses: one is made for each frame, at a quarter of the cost.
 class Description(NamedTuple):
-    """What a frame is in its conversation.
+    """The role of a frame in its conversation.
 
     Attributes:
         api: name of the API or command, as the protocol's keys or enumeration write it.

@@ -23,7 +23,7 @@ BEFORE_FIRST = "before the first whole frame of the capture"
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
 CREDIT = 12
-"""What may be spent on searching for each byte that arrives, counted as ``Dialogue.effort`` is."""
+"""The search effort allowed for each byte that arrives, counted as ``Dialogue.effort`` is."""
 FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024
 HEADS = (FEW, 512)
@@ -223,14 +223,14 @@ class Conversation:
         direction.waiting, direction.whole = [], []
 
     def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
-        """What a proxy put in front of the stream."""
+        """The proxy header in front of the stream."""
         data = bytes(direction.buffer[:size])
         self._drop(direction, size)
         what = Description(key.rpartition(".")[2])
         return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
 
     def preview(self, side: str, data: bytes) -> Frame:
-        """What a whole frame would be if a side sent it now; the conversation takes no note of it."""
+        """Describes a whole frame as if a side sent it now; the state of the conversation does not change."""
         frame = self._described(side, self._direction(side), data)
         if frame.description.role == "response":
             frame.request = self.dialogue.requests.get(_pair(frame.description))
@@ -293,7 +293,7 @@ class Conversation:
         return whole.limits is limits or (not self._limits_given and len(data) <= limits.frame)
 
     def _as_variant(self, decoded: Decoded) -> Decoded:
-        """What does not fit a layout, as the variant of it that it fits, if there is one."""
+        """A frame that does not fit its layout, decoded as the variant that it fits, if there is one."""
         for key in variants(decoded.schema):
             other = self._decoded(decoded.data, key, decoded.context, decoded.offset)
             if other.error is None and not other.gaps:
@@ -392,5 +392,5 @@ class Conversation:
 
 
 def _pair(what: Description) -> Hashable:
-    """What links request and response."""
+    """The key that links request and response."""
     return what.correlation_id if what.pair is None else what.pair

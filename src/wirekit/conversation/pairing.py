@@ -125,7 +125,7 @@ class Pairing:
 
 
 def pairing_of(protocol: str) -> Pairing | None:
-    """What a protocol declares of its frames; None if it declares nothing."""
+    """The Pairing that a protocol declares; None if it declares none."""
     place = registry.protocol(protocol).pairing
     if not place:
         return None

@@ -44,7 +44,7 @@ FIRST_CREDIT_INSIDE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What the first bytes of a connection are.
+    """The protocol that the first bytes of a connection are recognised as.
 
     Attributes:
         protocol: name, or "" when none fits.
@@ -153,7 +153,7 @@ def _knows_body(protocol: Protocol, side: str, frame: bytes) -> bool:
 
 
 def _why_not(decoded: Decoded) -> str:
-    """What keeps a frame from being clean, in words; "" if not even its beginning fits."""
+    """The reason why a frame is not clean, in words; "" if not even its beginning fits."""
     if decoded.error is not None:
         return f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
     if decoded.gaps:

@@ -170,7 +170,7 @@ def _topics(topics: dict[str, list[int]]) -> str:
 
 
 def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
-    """What is wrong with a frame, or how many checks are good, if that is wanted."""
+    """The problems of a frame, or the number of good checks if that is wanted."""
     error = frame.decoded.error
     if error is not None:
         yield "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"

@@ -44,7 +44,7 @@ def export(keys: list[str]) -> Export:
 
 
 def notes_of(notes: Notes) -> list[str]:
-    """What is missing, for the comment."""
+    """The missing parts, for the comment."""
     return [f"{line.removeprefix('- ')}." for line in notes.lines("-")[1:]]
 
 

@@ -525,7 +525,7 @@ def _null(null: int | None) -> str:
 
 
 def _title(path: str) -> str:
-    """What the field of a path is called."""
+    """The title of the field of a path."""
     before, _, name = path.rpartition(".")
     if name.startswith("$"):
         return f"{name[1:]} of {before.rpartition('.')[2]}"

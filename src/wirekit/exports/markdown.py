@@ -98,7 +98,7 @@ def _offsets(lines: list[FieldLine]) -> list[str]:
 
 
 def _bare(node: Node) -> Node:
-    """What has bytes in a field: a length or checksum cannot be lowered without the struct around it."""
+    """The node that holds the bytes of a field: a length or checksum cannot be lowered without its struct."""
     from wirekit.wire import Checked, Length
 
     while isinstance(node, (Default, Const, Length, Checked)):

@@ -27,7 +27,7 @@ class Export:
     missing: list[Missing] = field(default_factory=list)
 
     def summary(self) -> list[str]:
-        """What is missing, a line for each reason."""
+        """The missing parts, one line for each reason."""
         return summary(self.missing)
 
 

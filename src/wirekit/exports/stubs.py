@@ -104,7 +104,7 @@ def export(keys: list[str]) -> Export:
 
 
 def class_name(key: str) -> str:
-    """What the class of a layout is called.
+    """The name of the class of a layout.
 
     >>> class_name("kafka.produce.request.v2"), class_name("pulsar.frame")
     ('ProduceRequestV2', 'Frame')

@@ -149,7 +149,7 @@ class _Asking:
         return False
 
     def _fault(self) -> Outcome | None:
-        """What is wrong with what the server has said so far."""
+        """The first fault of the server's frames so far."""
         for item in self._exchange.items:
             if item.side != "server":
                 continue

@@ -22,7 +22,7 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class Expectation:
-    """What wirekit says of a case, and so what a correct peer does with it.
+    """wirekit's verdict on a case, and so the behaviour of a correct peer.
 
     Attributes:
         verdict: ``sound`` for a value without a complaint; ``damaged`` for an error; ``doubtful`` for a value with a
@@ -66,7 +66,7 @@ class Case:
 
     @functools.cached_property
     def expectation(self) -> Expectation:
-        """What wirekit says of the bytes."""
+        """wirekit's verdict on the bytes."""
         schema = registry[self.key]
         decoded = engine.decode(self.data, self.key, context=self.context)
         if decoded.error is not None:
@@ -87,7 +87,7 @@ class Case:
         return Expectation("sound", "", schema.source, value)
 
     def to_json(self) -> dict[str, Any]:
-        """What a case's file says of it, without the bytes."""
+        """The case as stored in its file, without the bytes."""
         expected = self.expectation
         return {
             "key": self.key,

@@ -69,7 +69,7 @@ class Corpus:
         return found
 
     def state(self) -> dict[str, Any]:
-        """What the last run left: layout, seed, number of the next case; empty where there was none."""
+        """The state that the last run left: layout, seed, number of the next case; empty without such a run."""
         file = self.path / STATE
         line = _loaded(file) if file.is_file() else {}
         return line if isinstance(line, dict) else {}

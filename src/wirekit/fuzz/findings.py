@@ -1,4 +1,4 @@
-"""What is wrong with an outcome, and which findings are the same one."""
+"""Judges an outcome, and decides which findings are the same one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Finding:
         return f"{self.kind}-{self.case.name}"
 
     def to_json(self) -> dict[str, Any]:
-        """What reports and the case's file say of it."""
+        """The finding as stored in reports and in the file of its case."""
         return {
             "finding": self.kind,
             "says": self.says,

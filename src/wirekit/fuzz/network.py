@@ -99,7 +99,7 @@ class TcpTarget(Target):
 
 
 class _Exchange:
-    """What was said on one connection."""
+    """The exchange on one connection."""
 
     def __init__(self, connection: socket.socket, conversation: Conversation) -> None:
         self._socket = connection
@@ -143,7 +143,7 @@ class _Exchange:
         return False
 
     def problem(self, request: Frame | None) -> Outcome | None:
-        """What is wrong with the server's frames; where the client's made no sense, answers need not either."""
+        """The first fault of the server's frames; after an invalid request, any answer is accepted."""
         for item in self.items if request is not None else ():
             if item.side != "server":
                 continue
@@ -190,7 +190,7 @@ def _endless(key: str, data: bytes) -> str | None:
 
 
 def connect_to(host: str, port: int, seconds: float, *, allow_remote: bool) -> Callable[[], socket.socket]:
-    """What connects to a server.
+    """A function that connects to a server.
 
     Raises:
         Misuse: as ``address_of``.

@@ -26,9 +26,9 @@ PLAYS = (
     "ends inside a frame",
     "damaged frame",
 )
-"""What a scripted server does: nothing wrong, answers in single bytes, a frame that nobody asked for, and damage."""
+"""Kinds of plays of a scripted server: valid, in single bytes, with a frame that nobody asked for, and damaged."""
 QUESTIONS = (SOUND, PIECES, "opening left out", "request twice", "ends inside a frame", "damaged frame")
-"""What a scripted client does."""
+"""Kinds of plays of a scripted client."""
 HARMLESS = (SOUND, PIECES, PUSHED)
 LATEST = 12
 """Answers before the one that is damaged, at most."""
@@ -36,7 +36,7 @@ LATEST = 12
 
 @dataclass(frozen=True)
 class Play(Case):
-    """What a script does to a client or a server; ``data`` is what a scripted server sent, once it did.
+    """A play of a script against a client or server; ``data`` has the bytes that a scripted server sent.
 
     Attributes:
         seed: decides what the answers are.
@@ -60,7 +60,7 @@ class Play(Case):
         return Expectation("damaged", f"{self.kind}, frame {self.at}", registry[self.key].source)
 
     def to_json(self) -> dict[str, Any]:
-        """What a case's file says of it."""
+        """The play as stored in the file of a case."""
         return {**super().to_json(), "seed": self.seed, "at": self.at}
 
 

@@ -1,4 +1,4 @@
-"""What a run found, as JSON for programs and as JUnit's XML for continuous integration."""
+"""The result of a run, as JSON for programs and as JUnit's XML for continuous integration."""
 
 from __future__ import annotations
 

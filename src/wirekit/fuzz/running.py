@@ -49,7 +49,7 @@ class Options:
 
 @dataclass
 class Summary:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         cases: how many were run.

@@ -79,7 +79,7 @@ class ScriptedServer:
             thread.join(10)
 
     def faults(self) -> list[tuple[str, str]]:
-        """What clients said that nobody can decode, or that breaks a rule: (in words, place)."""
+        """The faults of the clients' bytes, undecodable or against a rule: (in words, place)."""
         found = []
         for exchange in self._exchanges:
             for item in exchange.items:

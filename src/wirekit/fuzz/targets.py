@@ -34,7 +34,7 @@ FRAME = re.compile(rb'File "([^"]+)", line (\d+) in (\S+)')
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a target did with a case.
+    """The outcome of one case on a target.
 
     Attributes:
         kind: ``accepted``, ``refused``, or what is wrong (docs/fuzzing.md lists the kinds of findings).
@@ -55,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a target may take for one case.
+    """Limits of a target for one case.
 
     Attributes:
         seconds: time.

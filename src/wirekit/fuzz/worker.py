@@ -40,7 +40,7 @@ def memory() -> dict[str, int]:
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no form for: bytes as hex, named tuples and objects by their fields."""
+    """The JSON form of other objects: bytes as hex, named tuples and objects by their fields."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if hasattr(value, "_asdict"):

@@ -44,7 +44,7 @@ class Bundle:
 
 @dataclass(slots=True)
 class Plan:
-    """What a run does.
+    """The bundles that a run must make.
 
     Attributes:
         bundles: those to be made, in this order.
@@ -63,7 +63,7 @@ class Plan:
 
 
 class _Known(NamedTuple):
-    """What a commit says of a file: the bundle, and what the file was when it was read."""
+    """The entry of a file in a commit: the bundle, and the state of the file when it was read."""
 
     bundle: int
     size: int

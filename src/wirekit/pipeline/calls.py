@@ -26,7 +26,7 @@ Emitted = tuple[str, Row, int]
 
 @dataclass(slots=True)
 class _Call:
-    """What is known of a call.
+    """The state of a call.
 
     Attributes:
         row: the columns of ``calls``.

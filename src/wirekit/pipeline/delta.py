@@ -45,7 +45,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a bundle changes in one table.
+    """The changes of a bundle to one table.
 
     Attributes:
         table: its name.
@@ -150,7 +150,7 @@ def transact(lake: Folder, bundle: int, changes: Iterable[Change]) -> None:
 
 
 def statistics(metadata: pq.FileMetaData) -> str:
-    """What a Delta log says of a Parquet file, as JSON: its rows, and of each column least, greatest and nulls."""
+    """Statistics of a Parquet file for a Delta log, as JSON: rows, and of each column minimum, maximum and nulls."""
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, int] = {}

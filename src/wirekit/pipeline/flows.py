@@ -147,7 +147,7 @@ class Writer:
             row = next(rest, None)
 
     def _note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
-        """What in a capture is no segment: skipped packets are counted, bytes that nobody read are quarantined."""
+        """Parts of a capture without a segment: skipped packets are counted, unread bytes are quarantined."""
         note = Note.loads(text)
         name, alone = self._job.inputs[file].name, self._job.is_alone(file)
         if note.kind == "skipped":
@@ -269,5 +269,5 @@ def _check(check: Check) -> Row:
 
 
 def _text(value: Any) -> str:
-    """What is stored or computed, as text: bytes in hex, numbers in decimal."""
+    """A stored or computed value as text: bytes in hex, numbers in decimal."""
     return value.hex() if isinstance(value, bytes) else str(int(value) if isinstance(value, int) else value)

@@ -35,7 +35,7 @@ class Folder(Protocol):
     name: str
 
     def names(self, path: str = "") -> list[str]:
-        """What is in a folder, in order; nothing where there is none."""
+        """The names in a folder, in order; empty if the folder does not exist."""
 
     def kind(self, path: str) -> str:
         """``file``, ``folder``, ``other`` (a link, a device) or, for nothing, an empty text."""

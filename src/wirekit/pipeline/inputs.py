@@ -61,7 +61,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run does. Plain values only: it travels to workers.
+    """The inputs and options of a run, in plain values: it travels to workers.
 
     Attributes:
         inputs: the files, captures first; ``inputs[n].number == n``.
@@ -110,7 +110,7 @@ class Job:
         return sum(each.capture == self.inputs[number].capture for each in near) == 1
 
     def configuration(self) -> dict[str, Any]:
-        """What the tables depend on besides the captures, as the manifest says it."""
+        """The options that the tables depend on besides the captures, as the manifest stores them."""
         ports = {str(port): name for port, name in sorted(self.ports.items())}
         return {"protocol": self.protocol, "ports": ports, "raw": self.raw, "values": self.values}
 

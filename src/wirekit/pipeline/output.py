@@ -35,7 +35,7 @@ COMMITS = "commits"
 WORK = ".wirekit"
 LOCK = "lock"
 MARK = b"wirekit tables\n"
-"""What the lock file says from the moment when a run puts anything beside it."""
+"""The content of the lock file, from the moment when a run writes anything beside it."""
 _ATTEMPTS, _OLD, _MOVES, _CHANGES = (f"{WORK}/{name}" for name in ("attempts", "old", "moves.json", "delta.json"))
 _PART = re.compile(r"part(?:-\d{5,}){1,2}\.parquet")
 _COMMIT = re.compile(r"\d{5,}\.json")
@@ -165,7 +165,7 @@ class Output:
     def _tables(
         self, number: int, manifests: list[Manifest], remaining: list[dict[str, Any]]
     ) -> tuple[dict[str, Any], Moves, dict[str, list[delta.Added]]]:
-        """What the commit says of the tables, and their files as moves and for logs, in the order of their tasks."""
+        """The commit's entries for the tables, and their files as moves and for logs, in the order of their tasks."""
         files: dict[str, list[tuple[str, WrittenFile]]] = {name: [] for name in OUTPUTS}
         for manifest in manifests:
             for file in manifest.files:
@@ -268,7 +268,7 @@ def lake_files(path: str | os.PathLike[str], table: str) -> list[str]:
 
 
 def read_commits(found: Folder) -> dict[int, dict[str, Any]]:
-    """What the commits of a lake say, by the number of the bundle."""
+    """The commits of a lake, by the number of the bundle."""
     commits = {}
     for name in found.names(COMMITS):
         if _COMMIT.fullmatch(name):
@@ -277,7 +277,7 @@ def read_commits(found: Folder) -> dict[int, dict[str, Any]]:
 
 
 def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What commits say together."""
+    """The entries of several commits together."""
     ordered = sorted(commits, key=lambda commit: commit["bundle"])
     tables = {
         name: {
@@ -342,7 +342,7 @@ def _refuse_foreign(found: Folder, kind: str) -> None:
 
 
 def _unmarked(found: Folder) -> list[str]:
-    """What is in the work folder of runs, if no run has marked it as its own."""
+    """The files in the work folder of runs, if no run has marked it as its own."""
     names = found.names(WORK)
     locks = [name for name in names if _LOCKS.fullmatch(name)]
     wrong = [name for name in locks if found.kind(f"{WORK}/{name}") != "file"]

@@ -27,7 +27,7 @@ _LATEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a row of ``packets`` says that is no segment.
+    """A note in ``packets``: a row that is not a segment.
 
     Attributes:
         kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one, or a block, that

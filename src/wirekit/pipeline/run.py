@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a run did.
+    """The result of a run.
 
     Attributes:
         summary: the captures that it read, in the order in which they were named.

@@ -47,7 +47,7 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What one attempt made.
+    """The manifest of one attempt: its files and counts.
 
     Attributes:
         task: number of the task; decides the order of the files in the tables.

@@ -113,7 +113,7 @@ def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.Record
 
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
-    """What of a piece nobody can decode: what was passed over, or up to the end where something ends the file early."""
+    """The undecodable part of a piece: the skipped bytes, or all up to the end if the file ends early."""
     found = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]

@@ -84,7 +84,7 @@ def failure(frame: Frame) -> Quarantined | None:
 
 @dataclass(slots=True)
 class FileSummary:
-    """What was found in one capture.
+    """The summary of one capture.
 
     Attributes:
         segments: TCP segments.
@@ -230,7 +230,7 @@ class FileSummary:
 
 
 class Summary:
-    """What was found in all captures of a run, by their names."""
+    """The summaries of all captures of a run, by their names."""
 
     def __init__(self, files: Mapping[str, FileSummary] | None = None) -> None:
         self.files: dict[str, FileSummary] = dict(files or {})

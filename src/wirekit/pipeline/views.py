@@ -73,7 +73,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
 
 
 def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str, table: str) -> str:
-    """What to select from for a table of a lake; an empty text if it has none.
+    """The SQL source of a table of a lake; an empty text if the lake has none.
 
     pyarrow reads Delta tables and object stores: DuckDB would download an extension for them.
     """

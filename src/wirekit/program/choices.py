@@ -14,7 +14,7 @@ from wirekit.program.unfit import unfit
 from wirekit.program.values import Scope
 
 Join = Callable[[list[Body]], Step | None]
-"""What makes a step of the bodies of alternatives; None where there is one, which is always done."""
+"""Makes a step of the bodies of alternatives; None for a single body, which always runs."""
 
 
 @dataclass(slots=True)

@@ -80,7 +80,7 @@ def is_content(node: ir.Node) -> bool:
 
 
 def _fields(message: Tables, number: int, first: int, end: int | None = None) -> dict[str, Value]:
-    """What expressions can read of a message."""
+    """The values that expressions read for a message."""
     inside = {}
     slot, end = first, len(message.places) if end is None else end
     while slot < end:

@@ -85,7 +85,7 @@ class Lists(Held):
         return group
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, limit: int, scope: Scope) -> Body:
-        """What reads one element, and adds what it holds to the columns."""
+        """Reads one element and adds its fields to the columns."""
         outer, entered, loose, cutting = self.around, self.entered, self.loose, self.cutting
         defaults, self.defaults = self.defaults, []
         merging, self.merging = self.merging, [each for each in self.columns if _is_inside(each.within, group)]

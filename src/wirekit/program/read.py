@@ -414,7 +414,7 @@ class _Reader(Lists):
         return register
 
     def measured(self, node: ir.Structure, at: int, name: str, value: Value) -> None:
-        """What must hold for a length as soon as it is read."""
+        """Verifies a length as soon as it is read."""
         for measure in node.measures:
             if measure.at != at or not measure.bounds:
                 continue

@@ -295,7 +295,7 @@ class Bound(Step):
 
 @dataclass(slots=True)
 class Close(Step):
-    """What a length bounds is over: bytes that are left are a gap. ``unless`` is a length that may be 0 for none."""
+    """Ends a bounded part: bytes left before its limit are a gap. ``unless`` is a length that may be 0 for none."""
 
     limit: int
     unless: int | None = None

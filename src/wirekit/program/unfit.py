@@ -32,7 +32,7 @@ _WORDS: dict[type, str] = {
 
 
 def in_words(node: ir.Node) -> str:
-    """What a node is, for a reader who does not know the IR."""
+    """Describes a node, for a reader who does not know the IR."""
     return _WORDS.get(type(node), "a value of its own")
 
 

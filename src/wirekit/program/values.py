@@ -26,7 +26,7 @@ Place = int | Picked
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What expressions can read of a field.
+    """The value that expressions read for a field.
 
     Attributes:
         place: of an integer: where it is.
@@ -54,7 +54,7 @@ class Scope:
     outer: Scope | None
 
     def value(self, key: str, tree: Expression, path: str) -> Value:
-        """What a field's name stands for.
+        """The value that the name of a field refers to.
 
         Raises:
             Misuse: for what is no field, or is not read before.
@@ -73,7 +73,7 @@ class Scope:
 
 
 def bounds(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """What the result of arithmetic lies between; None where the operation can fail or its bounds are not known."""
+    """The range of a result of arithmetic; None if the operation can fail or its bounds are unknown."""
     ends: list[int] = []
     match symbol:
         case "+":

@@ -49,10 +49,10 @@ GAPS = "@gap"
 LIST = "list"
 """The kind of a column that is no column of a batch, but says where the elements of a list are."""
 CHOSEN = ("codec", "listed", "counted", "opaque")
-"""What a first run tells of a field that holds records: the number of the codec plus one, whether there are records (1)
-or a message (more), whether their number is announced, whether the bytes are not the plain content."""
+"""Results of the first run on a field that holds records: the number of the codec plus one; 1 for records or more for a
+message; whether the number of records is announced; whether the bytes are not the plain content."""
 HELD = ("rows", "plain")
-"""What is known of such a field: the number of records, the bytes before compression; -1 where that tells nothing."""
+"""Facts about such a field: the number of records, the bytes before compression; -1 if they say nothing."""
 
 
 @dataclass(slots=True)
@@ -406,7 +406,7 @@ class _Writer(Branches):
         self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
 
     def watch(self) -> dict[int, list[tuple[int, int, int]]]:
-        """What a record, or an element of a list, has no place for has no value."""
+        """Finds columns whose value has no place in a record, or element of a list; such values are refused."""
         found: dict[int, list[tuple[int, int, int]]] = {-1: []}
         for slot, path in self.watched.items():
             if slot in self.always or not self.decides(slot, constants=False):
@@ -432,7 +432,7 @@ class _Writer(Branches):
 
 
 def _fields(built: Tables, number: int, slot: int, end: int, *, inner: bool) -> dict[str, Value]:
-    """What expressions can read of a message."""
+    """The values that expressions read for a message."""
     inside = {}
     while slot < end:
         place = built.places[slot]

@@ -30,7 +30,7 @@ Work = Callable[[], None]
 
 @dataclass(slots=True)
 class Presence:
-    """What has a value only if something is there: columns, messages, the records of a field."""
+    """Columns, messages and the records of a field: the part is present if one of them has a value."""
 
     columns: list[Column]
     messages: list[int]
@@ -68,7 +68,7 @@ class Branches(Fields):
     unread: dict[int, Unread] = field(default_factory=dict)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
-        """What ``work`` writes, in a body of its own, and of what it reads what has a value only if it is there.
+        """Runs ``work`` in a body of its own; gives its value, the body, and the presence of what it read.
 
         Args:
             constants: whether a constant is such.

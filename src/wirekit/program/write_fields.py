@@ -162,7 +162,7 @@ class Fields(Choices):
     # Numbers.
 
     def default(self, node: ir.Optional, scope: Scope, path: str) -> Any:
-        """What stands for a column that is not given."""
+        """The default of an optional field: a value, or ``Computed``."""
         if isinstance(node.default, Literal):
             return node.default.value
         return Computed(self.expression(node.default, scope, path)[0])
@@ -197,7 +197,7 @@ class Fields(Choices):
         raise unfit(self.key, path, node)
 
     def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
-        """What refuses a number that the layout cannot hold."""
+        """The arguments of a step that refuses numbers outside the range of the layout."""
         return {"low": low, "high": high, "wrong": self.refusal(column.path, f"expected a number in {low}..{high}")}
 
     def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
@@ -239,7 +239,7 @@ class Fields(Choices):
         return Value(inside=inside)
 
     def constant_of(self, node: ir.Constant, path: str, scope: Scope) -> Value:
-        """What always holds one value has it, unless the batch says that it was another one."""
+        """Writes a constant, unless the batch has another value for it."""
         number = node.node
         while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
             number = number.node if isinstance(number, ir.Optional) else number.number
@@ -384,7 +384,7 @@ def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> 
 
 
 def known(number: ir.Number, register: int) -> Value:
-    """What expressions can read of a number."""
+    """The value that expressions read for a number."""
     if number.real or is_wide(number):
         return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
     return Value(register, number.low, number.high)

@@ -152,7 +152,7 @@ class Assembly:
                 summary.bytes[fate] += size
 
     def followed(self) -> Iterator[Followed]:
-        """What objects have to know of the frames of begun connections that are in the tables."""
+        """The state that objects need of the frames of begun connections that are in the tables."""
         calls, index, facts = self._calls[0], self.index, self.facts
         flows = np.array(sorted(self.begun), np.int64)
         told = self._declared_of_connections(flows)

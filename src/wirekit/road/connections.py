@@ -41,7 +41,7 @@ Followed = tuple[Link, Item | None]
 
 @dataclass(slots=True)
 class Flow:
-    """What is known of the connections between two endpoints at the end of a window.
+    """The state of the connections between two endpoints at the end of a window.
 
     Attributes:
         client, server: endpoints of the latest connection.
@@ -291,7 +291,7 @@ class Connections:
         return [self._endpoints.text(number) for number in (known.client, known.server)]
 
     def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
-        """What events say of the latest connection of a flow."""
+        """Follows the latest connection of a flow through events."""
         for event in events:
             if isinstance(event, Opened):
                 if known.link is not None:

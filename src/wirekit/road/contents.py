@@ -38,7 +38,7 @@ NOT_THERE = -1 << 63
 
 @dataclass(slots=True)
 class Facts:
-    """What each frame of an index is, as arrays.
+    """Facts of the frames of an index, as arrays.
 
     Attributes:
         protocol, api, schema, role: places in the lists of the same names; ``api`` of none is -1.
@@ -81,7 +81,7 @@ class Messages:
 
 @dataclass(slots=True)
 class Contents:
-    """What the frames hold.
+    """The contents of the frames.
 
     Attributes:
         facts: of all frames.
@@ -361,7 +361,7 @@ class _Reader:
 
 
 class _Names:
-    """What keys stand for on connections, from the frame that says so on.
+    """The names of keys on connections, each from the frame that declares it on.
 
     Args:
         connection: of each frame.
@@ -399,7 +399,7 @@ class _Names:
             self._columns[name] = values, np.where(last >= begin, last, -1)
 
     def last(self, flows: Iterable[int], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-        """What keys stand for on some connections behind their last frame in ``kept``: connection, key, columns."""
+        """The names of keys on some connections after their last frame in ``kept``: connection, key, columns."""
         group, frame = np.divmod(self._given, self._count)
         here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, list(flows)))
         here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
@@ -427,7 +427,7 @@ class _Names:
         return np.asarray(keys.fill_null(0))
 
     def column(self, frames: NDArray[Any], connections: NDArray[Any], keys: Values, column: str) -> Values:
-        """What keys stand for when frames of connections come; null where nothing said so."""
+        """The names of keys at the time of each frame; null if no frame declared them."""
         if column not in self._columns or not self._known.size:
             return Values(pa.nulls(frames.size))
         array = self._key(keys)
@@ -472,7 +472,7 @@ def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
 
 
 def _facts(index: Index) -> Facts:
-    """What each frame is."""
+    """The facts of each frame."""
     kinds, kind, asked = index.kinds, index.kind, index.request
     has = asked >= 0
     kind_asked = kind[asked]

@@ -181,7 +181,7 @@ def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) 
 
 
 def _asked(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
-    """What a connection is, asked with each piece that comes, as ``wirekit.capture.follow`` does."""
+    """The protocol of a connection, asked with each piece that arrives, as in ``wirekit.capture.follow``."""
     starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()
     reached = list(starts)

@@ -131,7 +131,7 @@ def read_packets(capture: Capture) -> Packets | None:
 
 
 def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator[Segment | Skipped | Damaged]:
-    """What ``wirekit.capture.files.segments`` gives of an open file, which is no pipe, in the same order.
+    """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order.
 
     From the first window on in which anything is damaged or cut, it is read as objects.
 

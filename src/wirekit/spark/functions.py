@@ -128,7 +128,7 @@ def messages(
 
 
 def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None = None) -> Column:
-    """What is wrong with each byte string of a column as a value of a schema, compressed contents included.
+    """The errors of each byte string of a column as a value of a schema, compressed contents included.
 
     Args:
         column: a binary column, or its name.

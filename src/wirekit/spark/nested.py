@@ -94,7 +94,7 @@ def shape(
     opened: bool = False,
     times: str = "timestamp",
 ) -> Shape:
-    """What a record of a schema is as a struct.
+    """The struct of a record of a schema.
 
     Args:
         key: the key of a schema that gives columns.
@@ -171,7 +171,7 @@ class _Branch:
         return made
 
     def _fields(self, part: str, dated: bool, outer: int) -> Iterator[Shape]:
-        """What one part of a path stands for: a column, its verdict, a struct."""
+        """The column, verdict or struct that one part of a path refers to."""
         name = SCANNED.get(part) or part.replace(":", "_") or "value"
         for leaf in self.leaves:
             called = f"{name}_ok" if leaf.path != self.path else f"{name}_bytes" if self.inside else name

@@ -141,7 +141,7 @@ def _check(master: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What Spark says of an error, on one line: of an error in a worker the last lines of its traceback."""
+    """The text of a Spark error on one line; for an error in a worker the last lines of its traceback."""
     thrown = getattr(error, "java_exception", None)
     text = str(error if thrown is None else thrown.toString()).strip()
     _, found, trace = text.rpartition(_TRACEBACK)

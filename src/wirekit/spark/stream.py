@@ -68,7 +68,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"batch": 0, "files": "[]", "seen": ""}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What the options allow in a micro-batch."""
+        """The limit of a micro-batch by the options."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:

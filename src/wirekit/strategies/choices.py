@@ -30,7 +30,7 @@ FLOATS = {
 
 
 class Rejected(Exception):
-    """What was chosen so far leads to no value; another attempt may."""
+    """The choices so far lead to no value; another attempt may."""
 
 
 class Choices(ABC):

@@ -23,7 +23,7 @@ NOBODY = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What both sides of a connection say, one after the other.
+    """A script: the turns of both sides of a connection, in order.
 
     Attributes:
         turns: the frames; of one that ends the connection inside of it, the first bytes.
@@ -37,7 +37,7 @@ class Script:
     at: int | None = None
 
     def faults(self) -> list[str]:
-        """What wirekit finds wrong: names of rules, and reasons for bytes that it cannot decode or explain."""
+        """The faults that wirekit finds: names of rules, and reasons for bytes that do not decode."""
         conversation = Conversation(self.protocol)
         events = [event for turn in self.turns for event in conversation.receive(turn.side, turn.data)]
         items = [each for each in (*events, *conversation.close()) if each is not NEED_DATA]
@@ -93,7 +93,7 @@ def conversations(
 
 
 def conversation_kinds(protocol: str) -> list[str]:
-    """What may be wrong with a conversation of a protocol, by name.
+    """The kinds of damage that a conversation of a protocol can have, by name.
 
     >>> [kind for kind in conversation_kinds("kafka") if kind not in conversation_kinds("pulsar")]
     ['answers out of order', 'answer left out']
@@ -265,7 +265,7 @@ def _damaged(exchange: Exchange, at: int, random: Random) -> _Change | None:
 
 
 def _without_opening(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    """What the client sends first, and the answer, are missing."""
+    """Leaves out the first request of the client, and its answer."""
     change: _Change = list(enumerate(exchange.turns))
     return change[2 * len(exchange.conversation.dialogue.opening) :] or None
 

@@ -30,7 +30,7 @@ BOMB = 32 * 1024 * 1024
 def recipes_of(
     key: str, data: bytes, context: dict[str, Any], decoded: engine.Decoded | None = None
 ) -> Iterator[Recipe]:
-    """What can be done to bytes, and what they decode to: (kind, path, function that does it)."""
+    """The mutations of bytes and of the value they decode to: (kind, path, function that applies it)."""
     decoded = decoded or engine.decode(data, key, context=context)
     if decoded.error is not None:
         return

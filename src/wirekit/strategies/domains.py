@@ -54,7 +54,7 @@ def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -
 
 
 def domain_of(node: ir.Node, names: Names) -> Domain | None:
-    """What the field at ``names`` inside a node may hold; None when it cannot be chosen."""
+    """The values that the field at ``names`` inside a node may have; None if it cannot be chosen."""
     if names == (LENGTH,) and isinstance(core_of(node), ir.Blob | ir.Several):
         return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
     match node:

@@ -36,7 +36,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What values are asked for: how deep, clean or not, towards which branches, how deep at least, given fields."""
+    """Options for drawn values: depth, minimal depth, clean or not, branches to reach, given fields."""
 
     depth: int
     clean: bool = False

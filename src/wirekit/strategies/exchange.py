@@ -160,7 +160,7 @@ class Exchange:
         return next((data for data in frames if data is not None), None)
 
     def kind_of(self, frame: Frame) -> Kind | None:
-        """What the pairing says of a frame."""
+        """The kind that the pairing gives a frame."""
         what = frame.description
         for kind in self.pairing.heads(frame.side).kinds.values():
             version = kind.version if isinstance(kind.version, int) else what.version

@@ -120,7 +120,7 @@ class Fields(Drawing):
         return value
 
     def _coded(self, node: ir.Coded, scope: Scope) -> Any:
-        """What some bytes stand for, if they stand for anything."""
+        """A value of an encoding or function, from drawn bytes."""
         wants = bool(self.wants)
         data = self._blob(node.blob, scope, {})
         if data is None:
@@ -171,7 +171,7 @@ class Fields(Drawing):
         return value
 
     def _cut(self, node: ir.Several, items: list[Any], scope: Scope) -> bytes:
-        """What a list that stops before a cut element may leave: nothing, a cut one, or what ends the list."""
+        """The end of a list that stops before a cut element: empty, a cut element, or the end marker."""
         choice = self.upto(3)
         if choice == 3 and node.until and items:
             return node.until + self.choices.exactly(self.upto(3))

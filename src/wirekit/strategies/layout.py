@@ -161,7 +161,7 @@ class Layout:
         return known
 
     def plan(self, node: ir.Structure) -> Plan:
-        """What decides in a structure; made once."""
+        """The plan of a structure, computed once."""
         if id(node) not in self._plans:
             self._plans[id(node)] = Plan(self, node)
         return self._plans[id(node)]

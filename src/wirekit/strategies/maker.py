@@ -276,7 +276,7 @@ class Maker(Fields, Settling, Messages):
         return self.make(node.node, scope, forced)
 
     def _shape(self, node: ir.Node, scope: Scope) -> ir.Node | None:
-        """What a choice comes to here."""
+        """The node that a choice selects here; None if that is unknown."""
         if not isinstance(node, ir.Choice):
             return node
         try:
@@ -356,7 +356,7 @@ class Maker(Fields, Settling, Messages):
         return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)])
 
     def _end(self, node: ir.Several, items: list[Any], scope: Scope) -> None:
-        """What may follow a list that goes up to the limit."""
+        """Decides which bytes may follow a list that goes up to the limit."""
         if self.full:
             return
         if node.stop:

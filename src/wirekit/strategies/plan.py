@@ -31,7 +31,7 @@ class Branch:
 
 @dataclass(slots=True)
 class Decision:
-    """What fields of a structure decide, in it or further inside."""
+    """A choice that fields of a structure decide, in it or inside its fields."""
 
     node: ir.Node
     depth: int
@@ -44,7 +44,7 @@ class Decision:
 
 
 def _most_first(decision: Decision) -> int:
-    """What tells more apart is decided first, for it leaves the others a choice rather than the reverse."""
+    """Sort key: decisions with more branches come first, because they leave the others a choice."""
     return -len(decision.branches)
 
 

@@ -160,7 +160,7 @@ def frames(
 
 
 def contexts(key: str) -> st.SearchStrategy[dict[str, Any]]:
-    """What a caller may say about bytes of a schema: each case that its layout tells apart, values between, nothing.
+    """Contexts for bytes of a schema: each case that its layout distinguishes, values between them, and no context.
 
     >>> from hypothesis import find
     >>> find(contexts("kafka.response"), lambda context: context.get("api") == "fetch" and context["version"] > 1)

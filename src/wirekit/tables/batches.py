@@ -122,7 +122,7 @@ class Scope:
         return self._owners
 
     def path(self, path: str) -> Values:
-        """What a path leads to, null where it leads nowhere."""
+        """The column at a path; null if the path leads nowhere."""
         steps = parse(path)
         depth, left = bound(self.each, steps)
         name = ".".join(step for step in steps if isinstance(step, str))

@@ -43,7 +43,7 @@ class _Repeated:
 
 
 Reached = ir.Node | Message | _Repeated | SymbolTable | None
-"""What a path leads to: a node, a protobuf message, the names of a number, or a field without more in it."""
+"""The target of a path: a node, a protobuf message, the names of a number, or a field without inner fields."""
 
 Layouts = Mapping[str, Callable[[], ir.Node]]
 """{key without the protocol: gives its IR}."""
@@ -247,7 +247,7 @@ class _Checker:
     # Along a layout
 
     def _reach(self, node: Reached, steps: tuple[Step, ...]) -> list[Reached]:
-        """What a path leads to: several where there are alternatives, none where it leads nowhere."""
+        """The targets of a path: several if there are alternatives, none if it leads nowhere."""
         at = list(self._plain(node, set()))
         for step in steps:
             at = [inner for each in at for inner in self._inside(each, step)]

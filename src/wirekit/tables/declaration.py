@@ -66,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extract:
-    """What the first group of a regular expression matches anywhere in a text; null where it does not match."""
+    """The first group of a regular expression, searched in a text; null if it does not match."""
 
     value: Value
     pattern: str
@@ -81,7 +81,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """What a number or text stands for on the connection: a column of ``Names``, as it was given last."""
+    """The last value on the connection of a column of ``Names``, looked up by a number or text."""
 
     names: str
     key: Value
@@ -143,7 +143,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """What a number or text stands for on a connection, from the frame that says so until another one does.
+    """Names of a number or text on a connection; a frame declares them, and they hold until another frame does.
 
     Attributes:
         name: what ``Named`` refers to.
@@ -215,7 +215,7 @@ class Embedded:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What a protocol's frames give to the tables.
+    """Declares how frames of a protocol fill the tables.
 
     Attributes:
         kinds: {layout: path of the field with a named number that says what a frame is}, for layouts of many kinds of

@@ -26,7 +26,7 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a frame is about; an answer is about what its request was.
+    """The topic, names and other facts of a frame; a response has those of its request.
 
     Attributes:
         api: what was asked for: the frame's API, or that of its request.

@@ -56,7 +56,7 @@ class Declared:
 
 
 class Plan:
-    """What is declared for the frames of a layout and kind.
+    """The declarations for frames of a layout and kind, evaluated on columns.
 
     Args:
         protocol: its name.

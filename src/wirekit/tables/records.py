@@ -55,7 +55,7 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Frames:
-    """What values are read from.
+    """The frames, arrays and types that declared values are read from.
 
     Attributes:
         value: of the frame.
@@ -120,7 +120,7 @@ class Records:
             yield from facts.messages(frame, frames, statuses)
 
     def messages(self, schema: str, frames: Frames) -> MessageFacts | None:
-        """What is declared of the messages in a frame; None where it has no messages."""
+        """The declaration of the messages in a frame; None if it has no messages."""
         plan = self._plan(schema, frames)
         return plan.messages if plan.messages is not None and plan.messages.applies(frames) else None
 
@@ -161,7 +161,7 @@ def records(protocol: str) -> Records:
 
 
 class _Plan:
-    """What is declared for frames of one layout and kind."""
+    """The declarations for frames of one layout and kind."""
 
     def __init__(self, protocol: str, tables: Tables, schema: str, kind: str | None) -> None:
         owner, _, name = schema.partition(".")
@@ -225,7 +225,7 @@ class _DeclaredNames:
 
 
 class MessageFacts:
-    """What is declared of the messages in a frame.
+    """The declaration of the messages in a frame.
 
     Attributes:
         whole: whether the declaration alone gives the messages.
@@ -352,7 +352,7 @@ def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str
 
 
 def _followed(value: Any, steps: tuple[Step, ...]) -> Any:
-    """What a path without ``[]`` leads to, None where it leads nowhere."""
+    """The value at a path without ``[]``; None if the path leads nowhere."""
     for step in steps:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
@@ -366,7 +366,7 @@ def _followed(value: Any, steps: tuple[Step, ...]) -> Any:
 
 
 def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
-    """What a path with ``[]`` leads to: the elements of all lists on the way; None if there is no list."""
+    """The elements of all lists along a path with ``[]``; None if there is no list."""
     at = steps.index(ALL)
     items = _followed(value, steps[:at])
     if not isinstance(items, list):
@@ -407,11 +407,11 @@ class _Compiler:
         return [(name, _fitted(self.value(value, each), types[name])) for name, value in columns.items()]
 
     def condition(self, when: Value) -> _Read | None:
-        """What reads a condition; None for none."""
+        """A function that evaluates a condition; None if there is no condition."""
         return None if when is None else self.value(when, ())
 
     def value(self, value: Value, each: tuple[Step, ...]) -> _Read:
-        """What reads a value."""
+        """A function that evaluates a declared value."""
         match value:
             case str():
                 return _path(parse(value), each)

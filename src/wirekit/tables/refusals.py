@@ -36,7 +36,7 @@ _JOINED: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operat
 
 @lru_cache(256)
 def refusals_of(key: str) -> Refusals:
-    """What a schema's structures refuse."""
+    """The refusals that the structures of a schema declare."""
     return tuple(dict.fromkeys(_within(registry[key].layout, "")))
 
 

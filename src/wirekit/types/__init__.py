@@ -23,7 +23,7 @@ __all__ = ["Fields"]
 
 
 def record_types(protocol: str) -> Callable[[str], Any]:
-    """What finds the record type of a layout of a protocol by the name of its class."""
+    """Finds the record type of a layout of a protocol by the name of its class."""
 
     def find(name: str) -> Any:
         from wirekit.exports.stubs import class_name

@@ -144,7 +144,7 @@ class Compressed(Wrapping):
         return compress(name, plain)
 
     def _plain(self, obj: Any, stream: Writer, context: Scope) -> bytes:
-        """What is to be compressed."""
+        """The bytes to compress."""
         extra = (obj._extra or {}) if isinstance(obj, Record) else {}
         inner = stream.inside()
         stream.path.append("content")

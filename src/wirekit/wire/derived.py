@@ -116,7 +116,7 @@ class Checked(Wrapping):
 
     @property
     def blank(self) -> int | bytes:
-        """What stands for it until what it covers is there."""
+        """The placeholder that is written until the covered bytes are there."""
         return bytes(self.inner.minimum()) if isinstance(self.inner, Bytes) else 0
 
     def compute(self, data: Any) -> int | bytes:

@@ -52,7 +52,7 @@ _SUM_DIGITS = 8
 
 
 class Hints:
-    """What a layout says about the fields of its values, step by step down a path.
+    """Hints about the fields of a layout's values, step by step along a path.
 
     >>> import wirekit
     >>> hints = Hints(wirekit.registry["joyqueue.frame"].node)

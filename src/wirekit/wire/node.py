@@ -92,7 +92,7 @@ class Missing(Wrong):
 
 
 def load_part(part: str | int, node: Node, obj: Any, context: Scope) -> Any:
-    """What ``node.load`` gives; an error says that it is about this part."""
+    """The result of ``node.load``; an error gets the path of this part."""
     try:
         return node.load(obj, context)
     except (Misfit, Wrong) as error:
@@ -143,7 +143,7 @@ def is_null(number: int, null: int | None) -> bool:
 
 @contextmanager
 def wrapping(stream: Reader | Writer, path: list[str | int]) -> Iterator[None]:
-    """What is read or written inside lies in a node of the same path, which may be absent or null, and is there."""
+    """Marks an optional wrapper as present, so that values inside it get a path of their own."""
     stream.wrapped.append(len(path))
     try:
         yield

@@ -236,7 +236,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
 
 
 def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, str, int | None]]:
-    """What makes readers refuse a message: (field, what is wanted, the number that stands there instead or None)."""
+    """The reasons for which readers refuse a message: (field, expected value, the number in its place or None)."""
     for field in message.required:
         value = get(field.name)
         if value is None:

@@ -110,7 +110,7 @@ class Allowance:
         return Limit(MEMORY, self.memory, self.memory + max(1, -self.room))
 
     def decompress(self, codec: str, data: bytes | memoryview, size: int | None = None) -> bytes:
-        """What ``wirekit.compression.decompress`` gives, within the limits of a piece and of all together."""
+        """The result of ``wirekit.compression.decompress``, within the limits of one piece and of all together."""
         from wirekit.compression import Decompression, decompress
 
         limits, most = self.limits, self.most
@@ -160,7 +160,7 @@ Mark = tuple[int, int, int, int, int, int, int]
 
 
 class Session:
-    """What the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits.
+    """State that the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits.
 
     Args:
         size: bytes of the input.
@@ -422,7 +422,7 @@ class Writer:
         return Wrong(expected, actual, protocol=self.protocol, path=join_path(self.path))
 
     def noted(self, kind: str, *, wrapped: bool = False) -> Any:
-        """What ``Reader.note`` kept for the field at the path, or None."""
+        """The note that ``Reader.note`` stored for the field at the path, or None."""
         if not self.frames:
             return None
         depth, extra = self.frames[-1]

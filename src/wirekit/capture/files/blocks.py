@@ -118,7 +118,7 @@ class PcapngWalk(Walk):
         return size if self._number(at + size - length.inner.length) == size else None
 
     def _disagreement(self) -> WireError:
-        """What is wrong with the lengths of the block here."""
+        """The error in the lengths of the block at this position."""
         head = self._decode(_HEAD)
         size = self._number(self.offset + _LENGTH_LEAD)
         if head.error is not None and (size is None or not isinstance(head.error, Short)):
@@ -132,7 +132,7 @@ class PcapngWalk(Walk):
         return Wrong(size, self._number(at), path="block_total_length_again", offset=at, **where)
 
     def _lost(self, error: WireError) -> Damaged | None:
-        """What to pass over, from here on; None when no block is found behind it."""
+        """The damaged bytes from here on; None if no block follows them."""
         size = self._size(self.offset)
         if size is None:
             size = self._search()
@@ -173,7 +173,7 @@ class PcapngWalk(Walk):
 
 
 def described(body: Record | None) -> Interface:
-    """What an interface description says; what does not fit in it is as good as none."""
+    """The facts of an interface description; invalid options are ignored."""
     if body is None or body.link_type is None:
         return Interface(_UNKNOWN)
     options = {int(option.code): option.value for option in reversed(body.options or []) if option.code is not None}

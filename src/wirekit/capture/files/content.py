@@ -100,7 +100,7 @@ class RangedContent:
 
 
 class PipedContent:
-    """What comes through a pipe."""
+    """Data that arrives through a pipe."""
 
     def __init__(
         self, source: BufferedReader, packing: Packing | None = None, waiting: Callable[[], object] | None = None

@@ -51,7 +51,7 @@ class Skipped(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """What the packets of a file, or of one interface in it, have in common.
+    """The common facts of the packets of a file, or of one interface in it.
 
     Attributes:
         link_type: what they begin with.

@@ -53,7 +53,7 @@ _NONE_CUT: Ascending[tuple[int, int, int]] = Ascending()
 
 
 class Direction:
-    """What one side of the connection has sent.
+    """The data that one side of the connection has sent.
 
     Offsets count from the first byte. While that is not certain (``settle_us``) they count from the first segment, so
     that ``next`` may be negative; ``settle`` moves them all at once.

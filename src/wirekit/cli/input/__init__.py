@@ -111,7 +111,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
 
 
 def _read_printed(text: str, limit: int) -> Input | None:
-    """What names its kind itself: what debuggers, languages and Netty print, and streams that Wireshark followed."""
+    """Inputs that name their kind: output of debuggers, languages and Netty, and streams that Wireshark followed."""
     printed = read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
     return printed or read_follow(text, limit)
 

@@ -80,7 +80,7 @@ def _starts_at_zero(text: str, layout: Layout) -> bool:
 
 
 class _Notes:
-    """What a human should know about a dump, in the order of its lines."""
+    """Notes on a dump for the user, in the order of its lines."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

@@ -74,7 +74,7 @@ def measure(text: str) -> Layout | None:
 
 
 def _style(data: list[Line]) -> Layout:
-    """What the offsets and the words show, before anything is counted."""
+    """The first guess from offsets and words, before anything is counted."""
     first = data[0]
     sizes = [size for size in map(word_size, data) if size]
     group = Counter(sizes or [1]).most_common(1)[0][0]

@@ -254,7 +254,7 @@ class Report:
 
 
 def _software(known: Facts) -> list[str]:
-    """What the client runs."""
+    """The client's software."""
     parts = [known.connection.get(column) for column in ("client_software", "client_version")]
     return [part for part in parts if part]
 

@@ -46,5 +46,5 @@ def page(data: dict[str, Any], title: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What the page's content security policy allows."""
+    """The page's content security policy."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

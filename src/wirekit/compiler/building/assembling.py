@@ -167,7 +167,7 @@ def assembled(
 
 
 def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
-    """What a key stands for; where something in front of the records tells that, with the bytes of it."""
+    """The program of a key, and the encoded fields before the records if they select the records' layout."""
     from wirekit.engine import encode
     from wirekit.registry import registry
 
@@ -190,7 +190,7 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
 
 
 def _builder(key: str, made: Columnar, *, apart: bool = False) -> Builder:
-    """What builds records; where it is told of each where it ends (``apart``), one may be empty."""
+    """The program that builds records; with ``apart`` it notes the end of each, and one may be empty."""
     choice = id(made), apart
     with _lock:
         found = _builders.get(choice)
@@ -208,7 +208,7 @@ def _uncounted(plan: Records) -> bool:
 
 
 def _inner(key: str, made: Columnar) -> Builder | None:
-    """What builds the records that a schema's records hold; None where they hold none."""
+    """The program that builds the records inside a schema's records; None if they contain none."""
     if made.contents is None or made.held is None:
         return None
     with _lock:

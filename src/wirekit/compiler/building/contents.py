@@ -97,7 +97,7 @@ class _Rows:
         raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
 
     def built(self, inner: Builder) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
-        """What is inside: its bytes, and where those of each record begin and end."""
+        """The inner records: their bytes, and where those of each outer record begin and end."""
         batch, rows = self.batch.select(self.inner), np.flatnonzero(self.inside)
         if rows.size != batch.num_rows:
             batch = batch.take(pa.array(rows))

@@ -75,7 +75,7 @@ def run(
     ends: NDArray[Any] | None = None,
     choosing: bool = False,
 ) -> tuple[Output, int]:
-    """What the program writes behind ``front`` bytes, and where it ends.
+    """The bytes that the program writes after ``front`` bytes, and where they end.
 
     Args:
         rows: the numbers of the rows, for errors.

@@ -113,7 +113,7 @@ class _Settling:
         return replace(node, **changed) if changed else node
 
     def values(self, trees: tuple[Expression, ...], path: str) -> tuple[Any, ...] | None:
-        """What expressions give that nothing but context decides; None for others."""
+        """The values of expressions that depend only on context; None for others."""
         found = [self.tree(tree, path) for tree in trees]
         if all(isinstance(tree, Literal) for tree in found) and any(
             tree != other for tree, other in zip(found, trees, strict=True)

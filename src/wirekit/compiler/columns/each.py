@@ -40,7 +40,7 @@ _VALUE = "@value"
 
 @dataclass(slots=True)
 class Values:
-    """What consecutive byte strings of a column hold.
+    """The contents of consecutive byte strings of a column.
 
     Attributes:
         batch: the rows of all of them, as ``columns`` has them; times are integers.
@@ -158,7 +158,7 @@ class _Scan:
     opened: bool
 
     def values(self, column: pa.Array) -> Values | None:
-        """What the byte strings hold; None if they ask for more than there is, and are more than one."""
+        """The contents of the byte strings; None if they exceed the limits and are more than one."""
         made, (data, begins, ends, there) = self.made, byte_strings(column)
         allowance = Allowance(self.limits, int((ends - begins).sum()))
         allowance.room -= LIBRARIES

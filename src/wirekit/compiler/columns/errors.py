@@ -36,7 +36,7 @@ CHUNK = 1 << 16  # errors that are Python objects at a time
 
 @dataclass(slots=True)
 class Found:
-    """What went wrong at a level.
+    """The errors of a level.
 
     Attributes:
         parts: errors of records, with the number of the range of each.
@@ -75,7 +75,7 @@ class Found:
 
 
 def errors_of(levels: Iterable[Found]) -> pa.RecordBatch:
-    """What went wrong at some levels."""
+    """The errors of some levels."""
     parts = [part for found in levels for part in found.told()]
     return pa.concat_batches(parts) if parts else NO_ERRORS
 
@@ -172,7 +172,7 @@ def said(error: WireError, at: int) -> tuple[str, str, int, str]:
 
 
 def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What is wrong in front of the records of a level, with the number of the range.
+    """The errors in the fields before the records of a level, with the number of the range.
 
     A length that goes beyond the data is told as it stands: the reference engine would read all records first.
     """

@@ -31,7 +31,7 @@ _NOTHING: NDArray[Any] = np.zeros(0, np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What is known of the arrays of a column, or list, before it is filled.
+    """The size facts of the arrays of a column, or list, before it is filled.
 
     Attributes:
         entry: the column, or the list.
@@ -105,7 +105,7 @@ class Ready:
         self.slots = frozenset(each.slot for each in words.entries if isinstance(each, Column))
 
     def scan(self) -> Callable[..., Any]:
-        """What scans: a kernel of its own if there is one that was compiled, or else the interpreter."""
+        """The function that scans: a specialised kernel if one was compiled, else the interpreter."""
         if self._scan is None:
             known = self.kernel is not None and cache.is_compiled(self.kernel)
             self._scan = cache.kernel(self.kernel) if known and self.kernel else cache.interpreter()

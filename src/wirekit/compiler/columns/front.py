@@ -20,7 +20,7 @@ from wirekit.wire.stream import Limits, Reader, Scope, Session, located
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What stands in front of the records of a buffer.
+    """The fields before the records of a buffer.
 
     Attributes:
         told: its fields, as JSON.

@@ -53,7 +53,7 @@ def _opened_level(
     found: Found,
     fields: tuple[str, ...] | None,
 ) -> Level | None:
-    """What the records of a level hold, scanned; None if there is nothing.
+    """The records inside the records of a level, scanned; None if there are none.
 
     Args:
         depth: of the level.
@@ -116,7 +116,7 @@ def _scanned(
 def _decompressed(
     made: Columnar, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
 ) -> tuple[list[bytes], NDArray[Any]]:
-    """What was decompressed, and the rows that held it."""
+    """The decompressed bytes, and the rows that held them."""
     found: list[bytes] = []
     there = np.ones(packed.size, bool)
     for number, quick in enumerate(_quickly(made, level, packed, depth, reference.allowance)):
@@ -131,7 +131,7 @@ def _decompressed(
 def _quickly(
     made: Columnar, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
 ) -> Iterator[bytes | None]:
-    """What the usual ones of the compressed rows hold: run by run of rows of one codec."""
+    """The contents of the valid compressed rows, run by run of rows of one codec."""
     from wirekit.compression_quick import pieces
 
     packing = made.program.packing
@@ -149,7 +149,7 @@ def _quickly(
 
 
 def _opened(made: Columnar, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
-    """What a row holds, bounded and checked at each step; None, and an error, if that cannot be had."""
+    """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
     packing, arrays = made.program.packing, level.arrays
     assert packing is not None
     column = made.program.columns[packing.column]

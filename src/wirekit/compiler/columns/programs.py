@@ -36,7 +36,7 @@ FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 
 @dataclass(eq=False, slots=True)
 class Columnar:
-    """What a schema's key stands for.
+    """The program and columns of a schema's key.
 
     Attributes:
         plan: its list of records.
@@ -194,7 +194,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar 
 
 
 def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
-    """What the byte strings of a column hold."""
+    """The program for the byte strings of a column."""
     if program.contents is None or program.contents.element is None:
         return None, None
     element = program.contents.element

@@ -91,7 +91,7 @@ class Tray:
         return memory(self.made, where), wanted
 
     def described(self) -> list[int]:
-        """What the table of a scan has of the message (see ``runtime.opcodes``)."""
+        """The entries of the message in the table of a scan (see ``runtime.opcodes``)."""
         arrays = (self.memory, self.items, self.dense, self.present)
         tray, items, dense, present = (int(each.__array_interface__["data"][0]) for each in arrays)
         return [tray, self.memory.size, items, self.items.shape[0], dense, present, *self.dense.shape]

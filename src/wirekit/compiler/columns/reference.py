@@ -46,7 +46,7 @@ class Reference:
 
     @property
     def limits(self) -> Limits:
-        """What the bytes may ask for."""
+        """The limits for the bytes."""
         return self.allowance.limits
 
     def session(self) -> Session:

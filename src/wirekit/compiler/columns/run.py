@@ -31,7 +31,7 @@ ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
 
 @dataclass(slots=True)
 class Level:
-    """What was scanned at one depth.
+    """The result of a scan at one depth.
 
     Attributes:
         buffer: the bytes; from depth 1 on all that was decompressed, one piece after the other.

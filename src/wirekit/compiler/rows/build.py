@@ -114,7 +114,7 @@ class Builder(Structures):
     def _nullable(
         code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None], absent: str = ""
     ) -> None:
-        """What a length or count in front can say that there is nothing of."""
+        """Writes a value under a length or count that can mean null."""
         if null is None:
             write()
         else:

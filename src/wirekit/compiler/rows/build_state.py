@@ -19,7 +19,7 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 
 
 class State:
-    """What one encode knows beside the value."""
+    """State of one encode besides the value."""
 
     __slots__ = ("limits", "params", "part", "plain", "protocol")
 

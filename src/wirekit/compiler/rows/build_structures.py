@@ -198,7 +198,7 @@ class Structures(Plain):
             code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits_opener(bits), 'open')}({value})")
 
     def _default(self, node: ir.Node, scope: Scope) -> str | None:
-        """What stands for a field that is not set; None where it has to be set, or the reference engine is asked."""
+        """The default of a field that is not set; None if it must be set, or if the reference engine decides."""
         match node:
             case ir.Optional():
                 return self._literal(node, scope)

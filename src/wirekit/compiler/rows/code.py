@@ -168,12 +168,12 @@ class Decoding(Code):
         self.spans.clear()
 
     def short(self, condition: str, e: str) -> None:
-        """What must not hold, or the bytes end too early."""
+        """Ends reading if a condition holds, or if the bytes end too early."""
         self.rewinds |= e == self.leave and self.records
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
     def forget(self) -> None:
-        """What was read ahead is of no use any more."""
+        """Discards numbers that were read ahead."""
         self.read, self.behind, self.guess = [], "", None
 
 

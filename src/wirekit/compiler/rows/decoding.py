@@ -119,7 +119,7 @@ class Writer(Structures, Lists, Blobs):
         return value
 
     def _there(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
-        """What the bytes themselves tell the presence of; a null that is there is no absence."""
+        """Reads a node whose presence its own bytes decide; a null that is present is not an absence."""
         if not nullable(node):
             return self._maybe(code, condition, node, scope, path, e)
         there = code.fresh("t")

@@ -172,7 +172,7 @@ class Lists(Numbers):
         return Together(entry, ends, first, index)
 
     def _begun(self, code: Decoding, node: ir.Several, index: str, path: Place) -> tuple[Together | None, bool]:
-        """What held before a list."""
+        """Begins a list; returns the state from before it."""
         outer = code.together, code.judged
         code.together, code.judged = self._together(code, node, index, path), False
         return outer

@@ -33,7 +33,7 @@ REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, Arithm
 
 
 class State:
-    """What the caller says about the bytes."""
+    """The context that the caller gives."""
 
     __slots__ = ("params",)
 
@@ -214,7 +214,7 @@ class Loader(Generator):
         return made
 
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
-        """What expressions find in place of a field that is left out."""
+        """The value that expressions read for a field that is left out."""
         member = node.members[index].node
         follows = index in {measure.at for measure in node.measures} | {total.at for total in node.sums}
         default = "None" if follows and isinstance(member, ir.Number) else self._default(member)

@@ -28,7 +28,7 @@ from wirekit.wire.protobuf import (
 from wirekit.wire.stream import Reader, Session
 
 REASONS = (Unusual, IndexError, UnicodeDecodeError, struct.error)
-"""What ``read_message`` raises for a message that it does not read."""
+"""The exception of ``read_message`` for a message that it does not read."""
 LONGEST_VARINT = 63
 """The most bits in front of its last byte."""
 

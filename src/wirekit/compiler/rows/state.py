@@ -31,7 +31,7 @@ REASONS = (Unusual, CodingError, TypeError, AttributeError, KeyError, Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is the same for all verdicts of one place in the layout; ``%d`` in its path stands for an index.
+    """The common facts of all verdicts of one place in the layout; ``%d`` in its path stands for an index.
 
     Attributes:
         number: reads the checked number, where the verdicts of a list's elements are kept together.
@@ -48,7 +48,7 @@ class Site:
 
 
 class State:
-    """What one decode keeps: verdicts not yet spelled out, spans, decompressed data, limits.
+    """State of one decode: verdicts not yet expanded, spans, decompressed data, limits.
 
     Attributes:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
@@ -201,7 +201,7 @@ def joined(outer: str, inner: str) -> str:
 
 
 class Unverified(State):
-    """What a decode keeps that lets checksums differ, and opens nothing that is compressed."""
+    """State of a decode that ignores wrong checksums and decompresses nothing."""
 
     __slots__ = ()
 

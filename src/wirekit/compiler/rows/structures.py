@@ -327,7 +327,7 @@ class Structures(Numbers):
         return count
 
     def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
-        """What must hold for a length as soon as it is read."""
+        """Verifies a length as soon as it is read."""
         for measure in node.measures:
             if measure.at != at or not measure.bounds or measure.last < at:
                 continue

@@ -173,7 +173,7 @@ MESSAGE_FIELDS = (
     *("partition", "index", "send_time", "business_id", "body", "body_crc", "body_crc.ok", "attributes", "app"),
     *("length", *(f"system_code.{name}" for name, _, _ in SYSTEM_CODE.fields)),
 )
-"""What ``columns`` reads of each message."""
+"""Fields that ``columns`` reads of each message."""
 
 
 def _fields(topics: str, messages: str) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
 
 
 def pieces_of_file(path: str) -> Iterator[Piece]:
-    """What ``reading.pieces_of_file`` gives, with the messages of each piece in columns.
+    """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
     A piece in which something is not in order (a record that does not decode or decompress, bytes left over) is read
     by the layout, one by one: errors have one source. So is one without a single good checksum.

@@ -22,7 +22,7 @@ IN_FRONT = 2  # lines of a checkpoint before its entries
 
 
 def check(folder: str | os.PathLike[str]) -> Report | None:
-    """What is in a partition's directory or in a broker's, and what in it disagrees; None if it is neither.
+    """A report on a partition's or broker's directory, with its contradictions; None if it is neither.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +88,7 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
 
 
 def _wrong(entry: Any, what: str, ends: dict[tuple[str, int], int | None]) -> str | None:
-    """What an entry of a checkpoint says that the log does not bear out."""
+    """The contradiction between an entry of a checkpoint and the log."""
     named = f"the {what} of {entry.topic} {entry.partition}, {entry.offset},"
     if (entry.topic, entry.partition) not in ends:
         return f"{named} is of a partition that is not here"

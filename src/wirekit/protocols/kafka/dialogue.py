@@ -354,7 +354,7 @@ def _requests(header: Record) -> list[str]:
 
 
 def _acks(body: Any) -> int | None:
-    """What a produce request's body says of acks; None where it does not get so far, or is of an unknown version."""
+    """The acks field of a produce request; None if the body is too short, or of an unknown version."""
     return None if body is None or isinstance(body, bytes) else body.get("acks")
 
 

@@ -45,7 +45,7 @@ EARLIEST = -(1 << 63)
 
 @dataclass(slots=True)
 class Segment:
-    """What is known of one segment, as it is walked.
+    """The state of one segment while it is walked.
 
     Attributes:
         base: the offset in the file's name.
@@ -100,7 +100,7 @@ class _Index:
 
 
 def check_partition(folder: str | os.PathLike[str]) -> Report:
-    """What is in a partition's directory, and what in it disagrees.
+    """The files of a partition's directory, and the contradictions between them.
 
     Args:
         folder: ``<topic>-<partition>``, or any that holds segments.
@@ -253,7 +253,7 @@ class _Partition:
 
     @staticmethod
     def _oversized(file: SegmentFile, window: memoryview, rows: Any) -> Damaged | None:
-        """What in a message whose size is too large for it is none of its bytes, and ends where the next one begins."""
+        """The excess bytes of a message whose size is too large; they end where the next message begins."""
         if not (numbers(rows, "@gap")[numbers(rows, "@depth") == 0] > 0).any():
             return None
         found = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
@@ -280,7 +280,7 @@ class _Partition:
         return True
 
     def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
-        """What stands behind the last whole message."""
+        """The bytes after the last whole message."""
         if left.strip(b"\0") and not left.startswith(ZEROS):
             self._say(segment.name, f"the last message is torn: {len(left)} bytes of it are there", segment.end)
             return

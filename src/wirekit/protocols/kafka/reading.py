@@ -47,7 +47,7 @@ ENTRY_HEAD = 12
 
 @dataclass(frozen=True, slots=True)
 class _Wrapper:
-    """What a compressed message says about the messages in it."""
+    """Fields of a compressed message that apply to the messages in it."""
 
     magic: int
     offset: int | None
@@ -391,7 +391,7 @@ class _Reader:
 
 
 def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, check: str) -> _Wrapper:
-    """What holds for a message and, if it is a wrapper, for what is in it."""
+    """The verdicts on a message and, if it is a wrapper, on its contents."""
     message = entry.message
     timestamp, timestamp_type = message.get("timestamp"), message.attributes.timestamp_type
     if wrapper is not None and wrapper.check == "bad":

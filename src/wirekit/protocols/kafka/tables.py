@@ -36,7 +36,7 @@ SET_FIELDS = (
     *(f"message.{name}" for name in ("crc", "magic", "timestamp", "key", "value")),
     *(f"message.attributes.{name}" for name in ("codec", "timestamp_type", "reserved")),
 )
-"""What ``columns`` reads of each message in a set."""
+"""Fields that ``columns`` reads of each message in a set."""
 
 
 def fields_of_set(place: str) -> tuple[str, ...]:

@@ -173,7 +173,7 @@ class PulsarDialogue(Dialogue):
         return pair
 
     def _sent(self, role: str, content: Any) -> Hashable:
-        """What pairs a SEND with its receipt; the chunks of a message share a sequence id and are answered in turn."""
+        """The key of a SEND and its receipt; chunks of a message share a sequence id and are answered in turn."""
         ids = (content.get("producer_id"), content.get("sequence_id")) if content is not None else ()
         asked, answered = self._sends.get(ids, (0, 0))
         return "send", *ids, asked if role == "request" else answered
@@ -226,7 +226,7 @@ class PulsarDialogue(Dialogue):
                     self._topics[kind, number] = columns["topic"]
 
     def lost(self) -> None:
-        """What is left of permits is not known any more."""
+        """Forgets the number of remaining permits."""
         self.ends.forget_permits()
 
     def summary(self) -> dict[str, Any]:
@@ -297,7 +297,7 @@ class PulsarDialogue(Dialogue):
 
 @dataclass(frozen=True, slots=True)
 class _Payload:
-    """What is in an entry: bytes, or the messages of a batch; the verdict on it; whether it is cipher text."""
+    """The content of an entry: bytes, or the messages of a batch; its verdict; whether it is cipher text."""
 
     content: Any
     check: str
@@ -373,7 +373,7 @@ def _index(metadata: Any, place: int, number: int) -> int:
 
 
 def _details(entry: Any, single: Any, command: Any, index: int, encrypted: bool) -> dict[str, Any]:
-    """What ``wirekit messages`` says of a Pulsar message beside what it says of any."""
+    """Fields of a Pulsar message in ``wirekit messages``, besides those of all messages."""
     metadata = entry.metadata
     told: dict[str, Any] = {
         "properties": {pair.key: pair.value for pair in single.properties},
@@ -390,7 +390,7 @@ def _details(entry: Any, single: Any, command: Any, index: int, encrypted: bool)
 
 
 def _facts(single: Any, item: Any, index: int, payload: _Payload, details: dict[str, Any]) -> dict[str, Any]:
-    """What only the table ``messages`` has of a message; ``item`` is the message in its batch, None without one."""
+    """Fields of a message only in the table ``messages``; ``item`` is the message in its batch, None without one."""
     return {
         "log_offset": details["broker_index"],
         "event_time": details["event_time"],

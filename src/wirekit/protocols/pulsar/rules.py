@@ -90,7 +90,7 @@ def events(frame: Frame) -> Iterator[Event]:
 
 
 def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
-    """What is asked of every command of a kind, whichever it is."""
+    """The events that every command of a kind causes."""
     yield Event(f"{frame.side} command", fields)
     if api not in HANDSHAKE:
         yield Event(f"{frame.side} {'lookup' if api in LOOKUPS else 'other than lookup'}", fields)
@@ -143,7 +143,7 @@ def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
-    """What an answer makes of its request, with the request's fields; the messages of an individual ACK."""
+    """The events of a response, with its request's fields; the messages of an individual ACK."""
     if api == "ACK" and fields.get("ack_type") == 0:
         for position in fields.get("message_id") or ():
             place = {"ledger": position.ledgerId, "entry": position.entryId}

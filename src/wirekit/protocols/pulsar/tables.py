@@ -203,7 +203,7 @@ SINGLE = (
     "partition_key", "partition_key_b64_encoded", "null_partition_key", "null_value", "event_time", "sequence_id",
     "properties.key", "properties.value",
 )  # fmt: skip
-"""What ``columns`` reads of the metadata of a message: that of its entry, or that in a batch."""
+"""Fields that ``columns`` reads of the metadata of a message: that of its entry, or that in a batch."""
 ENTRY_FIELDS = (
     "entry.broker_entry_metadata.metadata.index",
     "entry.checksum",

@@ -154,6 +154,8 @@ pages: setup
 # The site, in build/site; a link that leads nowhere is an error. Read it with any browser, no network is needed.
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@! grep -rlE --include='*.html' '<(script|img|iframe)[^>]* src="https?:|<link[^>]* rel="stylesheet"[^>]* href="https?:' \
+	  build/site || { echo "docs: these pages load something from the network" >&2; exit 1; }
 	@echo "docs: build/site/index.html"
 
 # The compiler of Kaitai Struct, which tests of `wirekit schemas --output ksy` run; they are skipped without it.

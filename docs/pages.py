@@ -38,8 +38,8 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
         ("Varint", 'Struct("a" / varint32, "b" / zigzag32)', dict(a=300, b=-2)),
         ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
         ("Flag", 'Struct("more" / Flag(int8))', dict(more=True)),
-        ("Symbols", 'Struct("kind" / Symbols(int8, SymbolTable("kind", {1: ("PING", "are you there?"), 2: "PONG"})))', dict(kind=1)),
-        ("Bits", 'Struct("flags" / Bits(uint8, "codec" / Bit(3), "last" / Bit(1), "rest" / Bit(4), order="lsb"))', dict(flags=dict(codec=5, last=True, rest=0))),
+        ("Symbols", 'Struct(\n    "kind"\n    / Symbols(int8, SymbolTable("kind", {1: ("PING", "are you there?"), 2: "PONG"}))\n)', dict(kind=1)),
+        ("Bits", 'Struct(\n    "flags"\n    / Bits(uint8, "codec" / Bit(3), "last" / Bit(1), "rest" / Bit(4), order="lsb")\n)', dict(flags=dict(codec=5, last=True, rest=0))),
     ],
     "Bytes and text": [
         ("Bytes", 'Struct("key" / Bytes(int16, null=-1), "mac" / Bytes(6))', dict(key=b"k1", mac=bytes(6))),
@@ -62,7 +62,7 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Conditions and choices": [
         ("If", 'Struct("version" / int8, "time" / If(this.version >= 1, int32))', dict(version=1, time=7)),
         ("IfThenElse", 'Struct("wide" / Flag(int8), "n" / IfThenElse(this.wide, int32, int16))', dict(wide=False, n=7)),
-        ("Switch", 'Struct("kind" / int8, "body" / Switch(this.kind, {1: int32, 2: String(int8)}, default=unexplained()))', dict(kind=2, body="hi")),
+        ("Switch", 'Struct(\n    "kind" / int8,\n    "body" / Switch(this.kind, {1: int32, 2: String(int8)}, default=unexplained()),\n)', dict(kind=2, body="hi")),
         ("IfNext", 'Struct("magic" / IfNext(b"\\x0e\\x01", uint16), "body" / rest())', dict(magic=0x0E01, body=b"a")),
         ("IfMore", 'Struct("a" / int8, "b" / IfMore(int8))', dict(a=1, b=2)),
         ("OrBytes", 'Struct("point" / OrBytes(Struct("x" / int16, "y" / int16)))', dict(point=dict(x=1, y=2))),
@@ -72,12 +72,12 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
         ("Checked", 'Struct("crc" / Checked(uint32, "crc32c"), "text" / rest())', dict(text=b"abc")),
         ("Const", 'Struct("magic" / Const(uint16, 0xCAFE, hexadecimal=True), "n" / int8)', dict(n=1)),
         ("Default", 'Struct("version" / Default(int8, 4), "n" / int8)', dict(n=1)),
-        ("Refused", 'Struct("kind" / int8, refused=(Refused("kind", this.kind > 2, "brokers close", "Kind.java"),))', dict(kind=3)),
+        ("Refused", 'Struct(\n    "kind" / int8,\n    refused=(Refused("kind", this.kind > 2, "brokers close", "Kind.java"),),\n)', dict(kind=3)),
     ],
     "Compressed, encrypted, protobuf": [
-        ("Compressed", 'Struct("codec" / int8, "set" / Compressed(Bytes(int32), this.codec, {1: "snappy"}, Struct("n" / int32)))', dict(codec=1, set=dict(content=dict(n=7)))),
+        ("Compressed", 'Struct(\n    "codec" / int8,\n    "set" / Compressed(Bytes(int32), this.codec, {1: "snappy"}, Struct("n" / int32)),\n)', dict(codec=1, set=dict(content=dict(n=7)))),
         ("Encrypted", 'Struct("key" / String(int8), "body" / Encrypted(Struct("n" / int32), about=this.key))', dict(key="k", body=b"\x8f\x11")),
-        ("Protobuf", 'Struct("size" / Length(uint32, of="message"), "message" / Protobuf("wirekit.proto.PulsarApi_pb2:MessageIdData"))', dict(message=dict(ledgerId=1, entryId=2))),
+        ("Protobuf", 'Struct(\n    "size" / Length(uint32, of="message"),\n    "message" / Protobuf("wirekit.proto.PulsarApi_pb2:MessageIdData"),\n)', dict(message=dict(ledgerId=1, entryId=2))),
         ("SizeOf, CountOf", 'Struct(\n    "size" / Length(uint32, of="about"),\n    "about"\n    / Protobuf(\n        "wirekit.proto.PulsarApi_pb2:SingleMessageMetadata",\n        derived={"payload_size": SizeOf("payload")},\n    ),\n    "payload" / Bytes(this.about.payload_size),\n)', dict(about={}, payload=b"abc")),
     ],
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """wirekit: wire formats of Kafka 0.8-0.10, Pulsar and JMQ4, each layout declared once.
 
-``help(wirekit.decode)`` and so on explain each name. ``docs/reference/library.md`` has them on one page.
+``help(wirekit.decode)`` and so on explain each name. The pages ``docs/reference/library/`` list them.
 
 Bytes and values
     decode, frames          bytes to a value by schema key; all frames of a byte string

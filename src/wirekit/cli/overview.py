@@ -18,7 +18,7 @@ from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.summary import Fact, size_text
 from wirekit.rules import Breach
 
-MOST_NAMES = 10_000
+MOST_NAMES = 100_000
 """Different clients, topics, groups and calls that are counted; all others are counted as one."""
 OTHERS = "(others)"
 MOST_SLOW = 5

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from random import Random
+
 import pytest
 
 import wirekit
 from wirekit.conversation import Conversation, best_fit
-from wirekit.conversation.recognition import _frame_fits, _swapped
+from wirekit.conversation.recognition import Prospects, _frame_fits, _swapped, recognise, recognise_inside
 from wirekit.registry import registry
-from wirekit.strategies import conversation
+from wirekit.strategies import Turn, conversation
 
 MESSAGE = {"offset": 1, "message": {"magic": 0, "value": None}}
 TOPIC = {"topic": "", "data": [{"partition": 0, "record_set": {"messages": [MESSAGE]}}]}
@@ -51,3 +54,37 @@ def test_what_may_be_spent_on_searching_is_bounded() -> None:
     following = Conversation("pulsar")
     list(following.receive("client", start + bytes(100_000)))
     assert following._directions["client"].credit == MEBIBYTE
+
+
+def pieces(turns: Iterable[Turn], random: Random) -> Iterator[tuple[str, bytes]]:
+    """What both sides send after a moment in the first turn, some of it damaged."""
+    for number, turn in enumerate(turns):
+        data = bytearray(turn.data[:400])
+        if number == 0:
+            del data[: random.randrange(len(data))]
+        if data and random.random() < 0.3:
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        while data:
+            size = random.choice((1, 4, 15, 60, 200))
+            yield turn.side, bytes(data[:size])
+            del data[:size]
+
+
+@pytest.mark.parametrize("protocol", ["kafka", "pulsar", "joyqueue", "jmq4"])
+def test_no_attempt_is_spared_that_would_recognise_a_connection(protocol: str) -> None:
+    """Joined anywhere, damaged or not, in small pieces."""
+    spared = 0
+    for seed in range(6):
+        random = Random(f"{protocol} {seed}")
+        turns = conversation(protocol, seed=seed, length=6).turns
+        prospects, heads = Prospects(), {"client": bytearray(), "server": bytearray()}
+        for side, piece in pieces(turns, random):
+            heads[side] += piece
+            both = bytes(heads["client"]), bytes(heads["server"])
+            known = recognise(*both, settled=False).protocol or recognise_inside(*both)
+            if not prospects.grown(heads):
+                spared += 1
+                assert not known
+            elif known:
+                break
+    assert spared > 10

@@ -14,6 +14,7 @@ from typing import Any
 
 from wirekit.capture import tcp
 from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise, recognise_inside
+from wirekit.conversation.recognition import Prospects
 from wirekit.values import to_json
 
 SAME_SIDES = {"client": "client", "server": "server"}
@@ -105,7 +106,17 @@ Item = Frame | Quarantined | Missing
 class Follower:
     """Follows one connection from its TCP events; its protocol is the link's, or found from the bytes."""
 
-    __slots__ = ("_conversation", "_heads", "_hopeless", "_next_count", "_next_size", "_sides", "_waiting", "link")
+    __slots__ = (
+        "_conversation",
+        "_heads",
+        "_hopeless",
+        "_next_count",
+        "_next_size",
+        "_prospects",
+        "_sides",
+        "_waiting",
+        "link",
+    )
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -113,6 +124,7 @@ class Follower:
         self._waiting: list[tcp.Data | tcp.Gap] = []
         self._heads: dict[str, bytearray] = {"client": bytearray(), "server": bytearray()}
         self._next_count = self._next_size = 0
+        self._prospects = Prospects()
         self._conversation: Conversation | None = None
         self._hopeless = ""
         if link.protocol:
@@ -190,8 +202,10 @@ class Follower:
         if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
             return []
         self._next_count, self._next_size = 2 * count, 2 * size
-        heads = bytes(self._heads["client"]), bytes(self._heads["server"])
         known, over = self.link.known_start, last or size >= RECOGNISE_WITHIN
+        if not (known or over or self._prospects.grown(self._heads)):
+            return []
+        heads = bytes(self._heads["client"]), bytes(self._heads["server"])
         found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
         if not found.protocol and not known:
             found = recognise_inside(*heads) or found

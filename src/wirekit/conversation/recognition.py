@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
 from wirekit.engine import (
@@ -16,6 +18,7 @@ from wirekit.engine import (
     TIMES_BEFORE_COMPILING,
     Decoded,
     begins,
+    begins_unverified,
     decode,
     foreign,
     frame_size,
@@ -38,6 +41,8 @@ LARGEST_PROBE = 512
 """Bytes of a cut frame that are looked at to tell whether more of it may be worth waiting for."""
 SEARCHED_INSIDE = 4096
 LEAST_INSIDE = 9
+MOST_SHORT = 4096
+"""Short frames of which it is remembered whether they fit a protocol."""
 CREDIT_INSIDE = 2
 FIRST_CREDIT_INSIDE = 1024
 
@@ -100,7 +105,7 @@ def recognise(
             asking, answering = (server, client) if swapped else (client, server)
             fit, asks = _fit(protocol, asking, "client", sides_known)
             answers: _Tail = partial(_may_go_on, protocol, answering, "server", sides_known)
-            if protocol.client == protocol.server or protocol.server in protocol.recognised_by:
+            if _server_proves(protocol):
                 answered, answers = _fit(protocol, answering, "server", sides_known)
                 fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
             tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
@@ -124,6 +129,11 @@ def recognise(
     others = [_as_rival(other, client or server) for other in protocols if rivals and other.name != name]
     how = "cleanly" if fit.clean else "in part"
     return Recognised(name, swapped, True, "; ".join([f"{found} {how} as {name}", *filter(None, others)]))
+
+
+def _server_proves(protocol: Protocol) -> bool:
+    """Whether the frames of a server, too, prove that a stream is of a protocol."""
+    return protocol.client == protocol.server or protocol.server in protocol.recognised_by
 
 
 def _behind_header(data: bytes) -> bytes:
@@ -298,20 +308,24 @@ def _frame_fits(
     protocol: Protocol, side: str, frame: bytes, side_known: bool, *, compiled: bool = True
 ) -> tuple[bool, bool]:
     """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
-    proofs = [protocol.key(name) for name in protocol.recognised_by]
-    clean = compiled and any(begins(frame, proof, len(frame)) for proof in proofs)
-    whole = clean
-    if not clean:
-        if compiled:
-            head = frame[: min(LARGEST_HEAD, len(frame) - 1)]
-            proofs = [proof for proof in proofs if begins(head, proof, len(frame))]
-        decoded = [decode(frame, proof) for proof in proofs]
-        clean = any(each.clean for each in decoded)
-        whole = any(each.error is None and not each.gaps for each in decoded)
+    clean, whole = _decodes(protocol, frame, compiled=compiled)
     dialogue = protocol.follow()
     if whole and dialogue.layout(side, frame)[2] is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
     return False, dialogue.headed(side, frame, side_known=side_known)
+
+
+def _decodes(protocol: Protocol, frame: bytes, *, compiled: bool = True) -> tuple[bool, bool]:
+    """Whether a layout that proves a protocol decodes a whole frame cleanly, and whether it does but for checks."""
+    proofs = [protocol.key(name) for name in protocol.recognised_by]
+    if compiled and any(begins(frame, proof, len(frame)) for proof in proofs):
+        return True, True
+    if compiled:
+        head = frame[: min(LARGEST_HEAD, len(frame) - 1)]
+        proofs = [proof for proof in proofs if begins(head, proof, len(frame))]
+        proofs = [proof for proof in proofs if begins_unverified(frame, proof, len(frame)) is not False]
+    decoded = [decode(frame, proof) for proof in proofs]
+    return any(each.clean for each in decoded), any(each.error is None and not each.gaps for each in decoded)
 
 
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
@@ -340,6 +354,106 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
                     behind = data[start:]
                     return recognise(*((behind, b"") if side == "client" else (b"", behind)), names=(protocol.name,))
     return None
+
+
+class Prospects:
+    """Whether a connection that was joined in the middle may be recognised, from bytes that come piece by piece.
+
+    Recognition goes by whole frames. So each place where a frame may begin is noted; when that frame is whole, it is
+    looked at once. It must be at the begin of a side's bytes, or fit a protocol. Where ``recognise_inside`` would not
+    look at all places, because they are too many, all attempts are worth their time.
+    """
+
+    def __init__(self) -> None:
+        self._searches: dict[str, list[_Search]] = {}
+        self._begun: dict[str, list[tuple[int, int, int]]] = {side: [] for side in SIDES}
+        self._sizes = dict.fromkeys(SIDES, 0)
+        self._always = False
+
+    def grown(self, heads: Mapping[str, bytearray]) -> bool:
+        """Whether to try to recognise the first bytes of both sides, of which more may be there than last time."""
+        if not self._searches:
+            self._searches = _searches()
+        worth = False
+        for side, data in heads.items():
+            if not self._always and len(data) > self._sizes[side]:
+                self._sizes[side] = len(data)
+                worth |= self._search(self._searches[side], self._begun[side], data)
+        return worth or self._always
+
+    def _search(self, searches: list[_Search], begun: list[tuple[int, int, int]], data: bytearray) -> bool:
+        """Searches further in the bytes of a side; ``begun`` has end, size and search of frames that may have begun."""
+        for number, each in enumerate(searches):
+            begin = each.heading
+            for match in begin.pattern.finditer(data, each.at):
+                start = match.start()
+                size = begin.frame_size(data, start)
+                if size is None:
+                    self._always = True
+                    return True
+                each.cost += CALL
+                heapq.heappush(begun, (start + size, size, number))
+            each.at = max(each.at, len(data) - begin.size + 1)
+        worth = False
+        while begun and begun[0][0] <= len(data):
+            end, size, number = heapq.heappop(begun)
+            each = searches[number]
+            each.cost += CALL + size
+            worth = worth or end == size or each.fits(bytes(data[end - size : end]))
+        credit = FIRST_CREDIT_INSIDE + CREDIT_INSIDE * min(len(data), SEARCHED_INSIDE)
+        self._always = any(each.cost > credit for each in searches)
+        return worth
+
+
+@dataclass(slots=True)
+class _Search:
+    """Where the frames of a protocol's layout are sought next in the bytes of a side, and the cost of those so far."""
+
+    protocol: Protocol
+    heading: Heading
+    short: dict[bytes, bool]
+    at: int = 0
+    cost: int = 0
+
+    def fits(self, frame: bytes) -> bool:
+        """Whether a frame may prove that the stream is of the protocol, whoever sent it.
+
+        Short ones are often the same in many connections, such as zeros.
+        """
+        if len(frame) > LARGEST_HEAD:
+            return self._fits(frame)
+        known = self.short.get(frame)
+        if known is None:
+            if len(self.short) >= MOST_SHORT:
+                self.short.clear()
+            known = self.short[frame] = self._fits(frame)
+        return known
+
+    def _fits(self, frame: bytes) -> bool:
+        whole = _decodes(self.protocol, frame)[1]
+        dialogue = self.protocol.follow()
+        return any(
+            (whole and dialogue.schema(side, frame)[2] is None) or dialogue.headed(side, frame, side_known=False)
+            for side in (SIDES if _server_proves(self.protocol) else SIDES[:1])
+        )
+
+
+@by_key
+def _short_frames(key: str) -> dict[bytes, bool]:
+    """Which short frames of a layout may prove its protocol, as far as that is known."""
+    return {}
+
+
+def _searches() -> dict[str, list[_Search]]:
+    """Searches for the frames by which protocols are recognised, for each side."""
+    from wirekit.compiler.heading import heading
+
+    layouts = [
+        (protocol, heading(protocol.stream(side), protocol.limits.frame), _short_frames(protocol.stream(side)))
+        for protocol in registry.with_stream()
+        for side in (SIDES if protocol.client != protocol.server and _server_proves(protocol) else SIDES[:1])
+    ]
+    return {side: [_Search(*each) for each in layouts] for side in SIDES}
 
 
 def _size(head: bytes, protocol: Protocol) -> int:

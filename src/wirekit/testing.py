@@ -218,7 +218,7 @@ def _outcome(
     except allowed as error:
         return Outcome(REFUSED, f"{type(error).__name__}: {error}"), None
     except Exception as error:  # noqa: BLE001  # whatever a decoder raises is the result
-        return Outcome("exception", f"{type(error).__name__}: {error}", type(error).__name__), error
+        return Outcome("exception", f"{_name(error)}: {error}", type(error).__name__), error
     if not want_value:
         return Outcome(ACCEPTED), None
     try:
@@ -227,12 +227,18 @@ def _outcome(
         return Outcome("no-json", f"its value has no JSON form: {error}"), None
 
 
+def _name(error: BaseException) -> str:
+    """The type of an exception, with its module unless it is built in."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _text(finding: Finding) -> str:
     case = finding.case
-    where = f"{case.kind}{f' of {case.path}' if case.path else ''}"
+    where = f"{case.kind}{f' in {case.path}' if case.path else ''}"
     at = f", at byte {case.offset}" if case.offset is not None else ""
     return (
         f"{case.key}: {finding.kind}: {finding.says}\n"
         f"damage: {where}{at}; wirekit: {case.expectation.says or case.expectation.verdict}\n"
-        f"bytes: {case.data.hex()!r} ({len(case.data)})"
+        f"input, {len(case.data)} bytes{': ' * bool(case.data)}{case.data.hex()}"
     )

@@ -36,7 +36,7 @@ def test_findings_are_reported_and_replayed(tmp_path: Path, capsys: pytest.Captu
     assert [each["finding"] for each in report["findings"]] == ["exception"]
     assert "<failure" in (tmp_path / "out.xml").read_text()
     assert fuzz("--replay", report["findings"][0]["file"], *target[:2]) == 1
-    assert "exception: error: unpack_from" in capsys.readouterr().out
+    assert "exception: struct.error: unpack_from" in capsys.readouterr().out
     assert fuzz("--replay", report["findings"][0]["file"], "--target", "python:parsers:sound") == 0
     assert fuzz(KEY, *target, "--count", "60") == 0  # it is known by now
     assert "of earlier runs occurred again" in capsys.readouterr().err

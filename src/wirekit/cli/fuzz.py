@@ -267,7 +267,7 @@ def _show_finding(finding: Finding) -> None:
 def _described(case: Case) -> str:
     """A line on a case and wirekit's verdict on it."""
     at = f" at byte {case.offset}" if case.offset is not None else ""
-    where = f" of {case.path}" if case.path else ""
+    where = f" in {case.path}" if case.path else ""
     expected = case.expectation
     said = f": {expected.says}" if expected.says else ""
     return printable(f"{case.kind}{where}{at}, {len(case.data)} bytes; wirekit: {expected.verdict}{said}")

@@ -137,7 +137,7 @@ class PythonTarget(Target):
         if isinstance(raised, dict):
             types = [str(each) for each in raised.get("types", [])]
             short = [each.rpartition(".")[2] for each in types]
-            says = f"{short[0] if short else '?'}: {raised.get('message', '')}"
+            says = f"{types[0].removeprefix('builtins.') if types else '?'}: {raised.get('message', '')}"
             if "MemoryError" in short:
                 return Outcome(MEMORY, says, _last(raised))
             if self._bounds.allowed.isdisjoint([*types, *short, *(each.removeprefix("builtins.") for each in types)]):

@@ -27,7 +27,7 @@ VOCABULARY_HEAD = """# The vocabulary
 
 A layout is a `Struct` of fields, `"name" / node`. Import all names from `wirekit.wire`. A note about a field follows it with `*`:
 `"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions on `this`, the fields that were read
-before in the same struct. `this._` is the enclosing struct, and `context` the facts that the caller passes.
+before in the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` the facts that the caller passes.
 
 Each node has its parameters, an example, and the bytes of one value of the example.
 """
@@ -35,17 +35,20 @@ Each node has its parameters, an example, and the bytes of one value of the exam
 GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Numbers": [
         ("int8, int16, int24, …", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le)', dict(a=-1, b=1, c=2, d=3)),
+        ("float32, float64", 'Struct("x" / float32, "y" / float64le)', dict(x=1.5, y=-2.0)),
         ("Varint", 'Struct("a" / varint32, "b" / zigzag32)', dict(a=300, b=-2)),
         ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
+        ("Duration", 'Struct("timeout" / Duration(int32))', dict(timeout=30_000)),
         ("Flag", 'Struct("more" / Flag(int8))', dict(more=True)),
         ("Symbols", 'Struct(\n    "kind"\n    / Symbols(int8, SymbolTable("kind", {1: ("PING", "are you there?"), 2: "PONG"}))\n)', dict(kind=1)),
-        ("Bits", 'Struct(\n    "flags"\n    / Bits(uint8, "codec" / Bit(3), "last" / Bit(1), "rest" / Bit(4), order="lsb")\n)', dict(flags=dict(codec=5, last=True, rest=0))),
+        ("Bits, Bit", 'Struct(\n    "flags"\n    / Bits(uint8, "codec" / Bit(3), "last" / Bit(1), "rest" / Bit(4), order="lsb")\n)', dict(flags=dict(codec=5, last=True, rest=0))),
     ],
     "Bytes and text": [
         ("Bytes", 'Struct("key" / Bytes(int16, null=-1), "mac" / Bytes(6))', dict(key=b"k1", mac=bytes(6))),
         ("String", 'Struct("name" / String(int16))', dict(name="café")),
         ("Delimited", 'Struct("line" / Delimited("\\n"))', dict(line="GET")),
         ("Address", 'Struct("source" / Address("ipv4"))', dict(source=bytes([10, 1, 1, 1]))),
+        ("Custom", 'Struct("id" / Custom(2, parse=bytes.hex, build=bytes.fromhex))', dict(id="0a14")),
         ("Padding", 'Struct("size" / int8, "padding" / Padding(this.size))', dict(size=3)),
         ("rest", 'Struct("kind" / int8, "body" / rest())', dict(kind=1, body=b"abc")),
         ("unexplained", 'Struct("kind" / int8, "body" / unexplained())', dict(kind=1, body=b"abc")),

@@ -94,7 +94,7 @@ def never_crashes(
     ...
     AssertionError: kafka.sasl_token: exception: IndexError: index out of range
     damage: truncated, at byte 0; wirekit: kafka.sasl_token: size: needs 4 bytes, 0 available, at byte 0 (0x0)
-    bytes: '' (0)
+    input, 0 bytes
     """
     _run(Inputs(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=False)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
+import re
 from pathlib import Path
 
 import pytest
+
+import wirekit.wire
 
 DOCS = Path(__file__).parents[2] / "docs"
 _spec = importlib.util.spec_from_file_location("documentation_pages", DOCS / "pages.py")
@@ -19,3 +23,14 @@ _spec.loader.exec_module(pages)
 def test_a_written_page_is_current(path: str) -> None:
     """`make pages` writes them again."""
     assert (DOCS / path).read_text(encoding="utf-8") == pages.PAGES[path]()
+
+
+def test_each_node_is_in_the_vocabulary() -> None:
+    page = (DOCS / "reference" / "vocabulary.md").read_text(encoding="utf-8")
+    headings = {name for line in re.findall(r"^### (.*)$", page, re.M) for name in line.split(", ")}
+    nodes = {
+        name
+        for name, kind in vars(wirekit.wire).items()
+        if inspect.isclass(kind) and issubclass(kind, wirekit.wire.Node)
+    }
+    assert nodes - headings == {"Node", "Integer"}  # the base, and the class of int8 and so on

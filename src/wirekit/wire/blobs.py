@@ -229,10 +229,10 @@ class String(Bytes):
 class Custom(Bytes):
     """Bytes that two functions decode and encode.
 
-    The functions get, and give, the bytes alone: where they end is a matter of ``length``, so that nothing can be read
-    past it. Where one raises, or gives something else than it should, the value is the bytes in hexadecimal, with a
-    bad check called ``name`` that says why; what follows is decoded. A value that ``build`` refuses is Wrong. Where
-    it gives other bytes than were parsed, ``$raw`` keeps them. Columns have the bytes, and the verdict.
+    The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises or returns
+    another type, the value is the bytes in hexadecimal, with a bad check called ``name`` that says why; the fields
+    after it are decoded. If ``build`` refuses a value, that is Wrong. If it returns other bytes than were parsed,
+    ``$raw`` keeps the parsed ones. Columns have the bytes and the verdict.
 
     Args:
         length, null: as for ``Bytes``: an integer node, a number, an expression, or None for the rest of the limit.

@@ -204,3 +204,4 @@ def test_names_are_listed_if_no_frame_matches(fixtures: Path) -> None:
     )
     assert done.stdout == ""
     assert f"{said}; APIs: {apis}; topics: " in done.stderr
+    assert "; clients: ReplicaFetcherThread-0-1, " in run("frames", path, "--client", "nobody").stderr

@@ -181,7 +181,12 @@ class _Names:
 
     def __init__(self) -> None:
         self.frames = self.connections = 0
-        self.names: dict[str, Counter[str]] = {"API": Counter(), "topic": Counter(), "group": Counter()}
+        self.names: dict[str, Counter[str]] = {
+            "API": Counter(),
+            "topic": Counter(),
+            "group": Counter(),
+            "client": Counter(),
+        }
 
     def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
         """The same items, counted."""
@@ -193,6 +198,7 @@ class _Names:
                     "API": (each.item.description.api,),
                     "topic": each.facts.topics,
                     "group": (each.facts.group_id,),
+                    "client": (each.facts.client,),
                 }
                 for kind, names in named.items():
                     self._count(self.names[kind], names)
@@ -200,7 +206,12 @@ class _Names:
 
     def text(self, selection: Selection) -> str:
         """``384 frames in 45 connections; API: fetch, metadata``, with the names of what was selected by name."""
-        asked = {"API": selection.apis, "topic": selection.topics, "group": selection.groups}
+        asked = {
+            "API": selection.apis,
+            "topic": selection.topics,
+            "group": selection.groups,
+            "client": selection.clients,
+        }
         parts = [f"it has {plural(self.frames, 'frame')} in {plural(self.connections, 'connection')}"]
         for kind, names in self.names.items():
             if asked[kind]:

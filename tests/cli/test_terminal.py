@@ -67,4 +67,15 @@ def test_json_means_the_same() -> None:
 def test_a_wide_terminal_shows_the_whole_topic() -> None:
     arguments = ("messages", "--no-pager", str(FIXTURES / "pcap" / "pulsar-batch.pcap"))
     assert "persistent://public/default/t-batch " in on_terminal(*arguments, width=160)
-    assert "…nt://public/default/t-batch " in on_terminal(*arguments, width=80)
+    assert "…nt://public/default/t-batch " in on_terminal(*arguments, width=110)
+
+
+def test_messages_fit_a_narrow_terminal() -> None:
+    """Two lines a message, each within the terminal; the topic is whole."""
+    for capture in ("pulsar-batch.pcap", "jmq4-produce.pcap"):
+        path = str(FIXTURES / "pcap" / capture)
+        lines = on_terminal("messages", "--no-pager", path, width=80).splitlines()
+        count = len(on_terminal("messages", "--no-pager", "--output", "json", path, width=80).splitlines())
+        assert max(map(len, lines)) <= 80
+        assert len(lines) == 2 * count
+        assert all(" → " in line for line in lines[1::2])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -170,18 +171,21 @@ class _Json:
 
 
 class _Table:
-    """Lines of fixed columns, printed as they come."""
+    """Lines of fixed columns, printed as they come; in a narrow terminal two lines a message, without columns."""
 
     TOPIC = 28
     """Characters of a topic in a pipe or a narrow terminal; a wide one adds half of its columns beyond ``NARROW``."""
     NARROW = 110
+    BESIDE, LEAST = 40, 24
+    """In a narrow terminal, columns that are not for the texts of key and value, and the least that is."""
 
     def __init__(self) -> None:
         self.bad = 0
         self._console = console()
         beyond = self._console.width - self.NARROW if self._console.is_terminal else 0
         self._widths = (self.TOPIC + max(0, beyond) // 2, 4, 20, 23, 7, 3)
-        self._headed = False
+        self._narrow = self._console.is_terminal and beyond < 0
+        self._headed = self._narrow
 
     def _heading(self) -> None:
         self._headed = True
@@ -192,17 +196,25 @@ class _Table:
             self._heading()
         self.bad += message.check == "bad"
         mark = {"ok": "✓", "bad": "✗"}.get(message.check, "–")
-        cells = (
-            _end_of(printable(message.topic or "?"), self._widths[0]),
-            "" if message.partition is None else str(message.partition),
-            "" if message.offset is None else str(message.offset),
-            _moment(message.timestamp),
-            message.codec,
-            mark,
-        )
+        style = "yellow" if message.check == "bad" else ""
+        topic = printable(message.topic or "?")
+        partition = "" if message.partition is None else str(message.partition)
+        offset = "" if message.offset is None else str(message.offset)
         sealed = " (encrypted)" if message.details.get("encrypted") else ""
-        text = f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}"
-        self._line(cells, text, "yellow" if message.check == "bad" else "")
+        if self._narrow:
+            place = "  ".join(filter(None, (f"{topic}[{partition}]" if partition else topic, offset)))
+            self._wrapped(f"{mark} {place}  {_moment(message.timestamp)}  {message.codec}", style)
+            most = max(self._console.width - self.BESIDE, self.LEAST)
+            self._wrapped(
+                f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}", style
+            )
+            return
+        cells = (_end_of(topic, self._widths[0]), partition, offset, _moment(message.timestamp), message.codec, mark)
+        self._line(cells, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
+
+    def _wrapped(self, text: str, style: str) -> None:
+        for line in textwrap.wrap(text, self._console.width, subsequent_indent="    ", break_on_hyphens=False):
+            self._console.print(line, style=style or None, markup=False, soft_wrap=True)
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.all_messages():

@@ -1,11 +1,10 @@
 """Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
 
-``Conversation.receive`` has three outcomes and nothing else: frames, bytes that do not decode (``Quarantined``,
-with the reason), and ``NEED_DATA`` when a frame is not all there yet. What a protocol knows beyond layouts (which
-response belongs to which request, what its application messages are) is in its ``Dialogue``, in the protocol's
-folder.
+``Conversation.receive`` has three outcomes: frames, bytes that do not decode (``Quarantined``, with the reason), and
+``NEED_DATA`` while a frame is incomplete. A ``Dialogue``, in the protocol's folder, holds the knowledge beyond layouts:
+which response answers which request, and which application messages a frame contains.
 
-Where the bytes stop making sense, framing resumes at the next offset whose frame is all there and decodes cleanly.
+After damaged bytes, framing resumes at the next offset with a complete frame that decodes cleanly.
 """
 
 from __future__ import annotations

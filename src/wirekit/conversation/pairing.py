@@ -1,9 +1,9 @@
 """The declaration by which columns name and pair the frames of a protocol.
 
-A ``Pairing`` says for each side which layout its frames begin with, which numbers in it tell the kind of a frame, and
-what each kind is. A protocol names it in its registration, ``Protocol(pairing="package.module:PAIRING")``; one that
-names none is followed by its ``Dialogue`` alone. The two must agree: what is declared here is the usual. A kind that is
-not declared, a response without request, or numbers that are in use twice leave the whole connection to the dialogue.
+A ``Pairing`` declares for each side the layout that its frames begin with, the numbers in it that select the kind of a
+frame, and the kinds. A protocol names it at registration, ``Protocol(pairing="package.module:PAIRING")``; without one,
+only its ``Dialogue`` follows connections. The two must agree. A Pairing covers usual connections: a kind that is not
+declared, a response without request, or a number in use twice leaves the whole connection to the dialogue.
 """
 
 from __future__ import annotations
@@ -82,11 +82,11 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """How the frames of a side are told apart.
+    """The kinds of frames of one side.
 
     Attributes:
-        layout: what they begin with (rest of the key); what is behind it in the frame is not looked at.
-        fields: paths of the numbers that tell the kind, none where there is one kind alone.
+        layout: the layout that they begin with (the key without the protocol); the bytes after it are not read.
+        fields: paths of the numbers that select the kind; empty if there is only one kind.
         kinds: {these numbers: kind}.
         undeclared: {the first of these numbers: kind} of frames that ``kinds`` does not have.
         most: the other numbers of such frames are from 0 to this.
@@ -113,7 +113,7 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """How the frames of both sides are told apart, and whether responses come in the order of requests."""
+    """The kinds of frames of both sides, and whether responses come in the order of requests."""
 
     client: Heads
     server: Heads

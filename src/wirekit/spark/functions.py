@@ -1,7 +1,7 @@
 """Functions on columns of bytes in Spark: ``decode``, ``messages``, ``check`` and ``encode``, by Arrow, on Connect too.
 
-They need no pipeline and no data source. Spark hands batches of a column over in Arrow; the columns engine reads each
-batch at once, and gives structs back. Bad bytes cost their own value, never the job, unless ``mode="FAILFAST"``.
+They need no pipeline and no data source. Spark passes batches of a column as Arrow; the columns engine decodes a whole
+batch and returns structs. Bad bytes give null and an error; they do not fail the job, unless ``mode="FAILFAST"``.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def spark_schema(
 
     Args:
         key: the key of a schema that gives columns.
-        fields: paths of the fields that are wanted, each with all inside it, as ``wirekit.columns`` takes them.
-        context: what the bytes do not say themselves, as for ``wirekit.decode``.
-        times: ``timestamp``, or ``int`` for times as the wire has them.
+        fields: paths of the wanted fields, each with all its inner fields, as for ``wirekit.columns``.
+        context: facts that the bytes lack, as for ``wirekit.decode``.
+        times: ``timestamp``, or ``int`` for the numbers on the wire.
 
     Raises:
-        Misuse: for a schema that gives no columns, ``fields`` or context that it does not have.
+        Misuse: for a schema that gives no columns, and for ``fields`` or context that it does not have.
 
     >>> spark_schema("kafka.offset_index").simpleString()
     'array<struct<relative_offset:int,position:int>>'
@@ -74,7 +74,7 @@ def decode(
 ) -> Column:
     """Decodes each byte string of a column as one value of a schema.
 
-    What a value holds compressed, or as records of another layout, is its bytes as they stand: ``messages`` opens it.
+    Compressed data and nested records stay bytes; ``messages`` decodes them.
 
     Args:
         column: a binary column, or its name.
@@ -82,8 +82,8 @@ def decode(
         mode: ``PERMISSIVE``, or ``FAILFAST`` to fail the job at the first value that does not decode.
 
     Returns:
-        A column of ``struct<value, error>``. ``value`` is of the type ``spark_schema(key)``. Where the bytes are not
-        one whole value, it is null, and ``error`` says why. Where the column is null, both are.
+        A column of ``struct<value, error>``. ``value`` is of the type ``spark_schema(key)``. If the bytes are not
+        exactly one value, it is null, and ``error`` has the reason. If the column is null, both are null.
 
     Raises:
         Misuse: as ``spark_schema``, and for another ``mode``.
@@ -104,21 +104,21 @@ def messages(
     mode: str = "PERMISSIVE",
     times: str = "timestamp",
 ) -> Column:
-    """The records that each byte string of a column holds, opened: for ``explode`` and ``inline``.
+    """The records in each byte string of a column, decompressed, as an array for ``explode`` and ``inline``.
 
-    Records that hold others give way to them: wrappers of Kafka to their messages, frames of Pulsar to those of their
-    batch. ``_depth`` and ``_index`` say where a record was.
+    Nested records replace the record around them: messages replace their wrapper (Kafka), the messages of a batch their
+    frame (Pulsar). ``_depth`` and ``_index`` give the place of a record.
 
     Args:
         column, key, fields, context, mode, times: as for ``decode``; the schema is a list of records, or a record that
             may hold some.
 
     Returns:
-        A column of ``array<struct<value, error>>``: an element a record, and behind them one with a null ``value`` for
-        each record that does not decode. A damaged record costs none of its neighbours.
+        A column of ``array<struct<value, error>>``: one element per record, then one with a null ``value`` for each
+        record that does not decode. A damaged record does not affect its neighbours.
 
     Raises:
-        Misuse: as ``decode``, and for a schema whose values hold no records.
+        Misuse: as ``decode``, and for a schema whose values contain no records.
     """
     if not holds_messages(key, context):
         raise Misuse(f"values of {key} contain no messages; use decode")
@@ -136,8 +136,8 @@ def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None =
 
     Returns:
         A column of ``struct<status, error>``. ``status`` is ``ok``; ``bad`` for a value with a failed check (a
-        checksum, a constant, a length, text that is none) or with bytes that no field explains; ``error`` for bytes
-        that do not decode. ``error`` says the first thing that is wrong. The check ``acceptance`` is not among them.
+        checksum, a constant, a length, invalid text) or with bytes that no field explains; ``error`` for bytes
+        that do not decode. ``error`` has the first fault. The check ``acceptance`` is not among them.
 
     Raises:
         Misuse: as ``spark_schema``.
@@ -153,8 +153,8 @@ def encode(
 
     Args:
         column: of the type ``spark_schema(key)``, such as ``decode(...).value``, or its name. Fields may be left out,
-            or stand in another order; lengths, counts and checksums are computed. A checksum that is beside a false
-            verdict (``crc`` and ``crc_ok``) stays as it is.
+            or stand in another order; lengths, counts and checksums are computed. A checksum with a false
+            verdict (``crc`` and ``crc_ok``) is written unchanged.
         key, context: as for ``spark_schema``.
         mode: ``PERMISSIVE``, or ``FAILFAST`` to fail the job at the first value that cannot be built.
 
@@ -169,11 +169,11 @@ def encode(
 
 
 def register(spark: SparkSession, *keys: str) -> None:
-    """Makes the data source ``wirekit`` and functions known to a session, for SQL.
+    """Registers the data source ``wirekit`` and SQL functions with a session.
 
-    A function of Spark has one type, whatever its arguments are. So there is one for each schema that is asked for:
-    ``wirekit_decode_kafka_message(bytes)``, ``wirekit_messages_…`` where values hold records, ``wirekit_encode_…``.
-    ``wirekit_check(bytes, key)`` is there for all.
+    A Spark function has one return type. So each schema in ``keys`` gets its own functions:
+    ``wirekit_decode_kafka_message(bytes)``, ``wirekit_messages_…`` if its values contain records, ``wirekit_encode_…``.
+    ``wirekit_check(bytes, key)`` serves all schemas.
 
     Args:
         spark: the session, classic or Connect.

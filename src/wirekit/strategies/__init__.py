@@ -1,12 +1,12 @@
 """Hypothesis strategies of every registered schema: values, frames and damaged bytes, made from the layout IR.
 
-A value is a mapping of plain Python data (int, str, bytes, None, list, mapping): ``encode`` takes it, it shrinks to the
-fields that matter, and ``to_json`` makes JSON of it. Lengths and checksums are left out, for they are computed. What
-decides is drawn first: a structure looks at all conditions, choices and sizes that read its fields, chooses branches,
-and takes values for the fields that lead there; all else follows. What cannot be solved so is built, decoded and
-drawn anew when it does not come out the same.
+A value is a mapping of plain Python data (int, str, bytes, None, list, mapping). ``encode`` accepts it, it shrinks to
+the fields that matter, and ``to_json`` converts it to JSON. Lengths and checksums are left out, because ``encode``
+computes them. Deciding fields are drawn first: a structure collects all conditions, choices and sizes that read its
+fields, chooses branches, and sets the fields that lead there. Then the other fields are drawn. A value that this
+cannot solve is built and decoded, and drawn again if it comes out different.
 
-Nothing here knows a protocol, nor writes bytes of its own except into copies of what ``encode`` gave.
+This package contains nothing of a protocol, and changes bytes only in copies of the output of ``encode``.
 """
 
 try:

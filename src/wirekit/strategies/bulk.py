@@ -45,7 +45,7 @@ def bulk_values(
     clean: bool = False,
     fields: Mapping[str, Any] | None = None,
 ) -> Iterator[Any]:
-    """Endlessly many values that ``encode`` takes, the same for the same seed.
+    """An endless generator of values that ``encode`` accepts; the same seed gives the same values.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
@@ -92,14 +92,14 @@ def bulk_mutations(
     kinds: Iterable[str] | None = None,
     originals: Sequence[bytes] = (),
 ) -> Iterator[Mutation]:
-    """Endlessly many damaged frames, the same for the same seed: half of them with one thing wrong, half ``edited``.
+    """An endless generator of damaged frames, the same for the same seed: half with one named defect, half ``edited``.
 
-    Each original is decoded once, for its fields; all its mutations are made from these.
+    Each original is decoded once; its fields give all its mutations.
 
     Args:
         key, seed, context: as for ``bulk_values``.
         kinds: names of mutations, ``EDITED`` among them; by default all that the layout offers.
-        originals: frames to damage beside generated ones; of one that does not decode only ``EDITED`` is made.
+        originals: further frames to damage; one that does not decode gives only ``EDITED``.
 
     >>> from itertools import islice
     >>> [wrong.name for wrong in islice(bulk_mutations("kafka.sasl_token", kinds=["truncated"]), 2)]
@@ -198,14 +198,14 @@ def _attempts(
 
 
 def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Sequence[tuple[int, int]] = ()) -> bytes:
-    """A copy of bytes with one to four changes: bits, numbers, cuts, parts left out, repeated, or taken from elsewhere.
+    """A copy of bytes with one to four changes: bits, numbers, cuts; parts removed, repeatedor copied from ``others``.
 
     It takes microseconds; the bytes are not decoded.
 
     Args:
         random: the generator.
-        others: bytes whose parts may be put in.
-        spans: (start, end) of fields, where changes go rather than anywhere; see ``Decoded.spans``.
+        others: bytes whose parts may be inserted.
+        spans: (start, end) of fields, which changes prefer; see ``Decoded.spans``.
 
     >>> edited(b"\\x00\\x01\\x02\\x03", Random(3)) == edited(b"\\x00\\x01\\x02\\x03", Random(3))
     True

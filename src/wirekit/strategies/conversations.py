@@ -1,4 +1,4 @@
-"""Conversations of a protocol: plausible ones, and ones in which one thing is wrong that has a name."""
+"""Conversations of a protocol: valid ones, and ones with one named defect."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Script:
     """A script: the turns of both sides of a connection, in order.
 
     Attributes:
-        turns: the frames; of one that ends the connection inside of it, the first bytes.
-        damage: what is wrong, one of ``conversation_kinds``; "" where nothing is.
+        turns: the frames; if the connection ends inside a frame, its first bytes.
+        damage: the defect, one of ``conversation_kinds``; "" without one.
         at: the index of the turn that shows it, or None.
     """
 
@@ -55,15 +55,15 @@ class Script:
 def conversation(
     protocol: str, *, seed: int | str = 0, length: int = LENGTH, fields: Mapping[str, Any] | None = None
 ) -> Script:
-    """A plausible conversation: the same for the same seed, and a shorter one is the beginning of a longer one.
+    """A valid conversation: the same for the same seed; a shorter one is the beginning of a longer one.
 
-    It begins with what the protocol's dialogue sends first. Then requests, their answers and pushed frames follow as
-    the protocol's pairing declares them. Every frame decodes without a complaint, and no rule is broken.
+    It begins with the opening frames of the protocol's dialogue. Then requests, responses and pushed frames follow as
+    the protocol's ``Pairing`` declares them. Every frame decodes cleanly and breaks no rule.
 
     Args:
         protocol: its name; it must declare a pairing.
         seed: any number or text.
-        length: frames behind the opening at most; there are fewer where nothing more may be said.
+        length: the maximal number of frames after the opening.
         fields: {name: value, or function of a ``random.Random``} of fields that get this value wherever they are.
 
     Raises:
@@ -81,9 +81,9 @@ def conversation(
 def conversations(
     protocol: str, *, length: int = LENGTH, fields: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Script]:
-    """Plausible conversations; they shrink to the shortest beginning.
+    """Valid conversations; they shrink to the shortest beginning.
 
-    The arguments and errors are those of ``conversation``, with ``length`` as the most.
+    The arguments and errors are those of ``conversation``; ``length`` is the maximum.
     """
     conversation(protocol, length=0)  # refuses what there is not
     numbers, lengths = st.integers(0, 2**32), st.integers(0, length)
@@ -113,7 +113,7 @@ def damaged_conversation(
     kinds: Iterable[str] | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Script:
-    """A conversation in which one thing is wrong; ``Script.faults`` is not empty.
+    """A conversation with one defect; ``Script.faults`` is not empty.
 
     Args:
         protocol, seed, length, fields: as for ``conversation``.
@@ -146,7 +146,7 @@ def damaged_conversation(
 def damaged_conversations(
     protocol: str, *, length: int = LENGTH, kinds: Iterable[str] | None = None, fields: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Script]:
-    """Conversations in which one thing is wrong; the arguments and errors are those of ``damaged_conversation``."""
+    """Conversations with one defect; the arguments and errors are those of ``damaged_conversation``."""
     wanted = None if kinds is None else list(kinds)
     damaged_conversation(protocol, kinds=wanted)  # refuses what there is not
     return st.integers(0, 2**32).map(

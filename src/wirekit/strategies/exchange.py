@@ -1,8 +1,8 @@
-"""A connection that is made up frame by frame, of what its protocol declares: dialogue, pairing and rules.
+"""Generates a connection frame by frame from the declarations of its protocol: dialogue, pairing and rules.
 
-A frame is drawn for the kind that its turn calls for. What identifies things (the keys of the rules' facts) is taken
-from what was said before, and an answer repeats the fields that its request has by the same names. A frame stays
-only if a ``Conversation`` decodes it cleanly as what it was meant to be and the rules find nothing in it.
+Each turn selects a kind of frame and draws one. Identifiers (the keys of the rules' facts) repeat those of
+earlier frames, and a response repeats the fields that its request has by the same names. A frame is used only if a
+``Conversation`` decodes it cleanly as the intended kind, and it breaks no rule.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Turn:
 
 
 class Exchange:
-    """Makes the frames of one connection, of one side or of both.
+    """Generates the frames of one connection, of one side or of both.
 
     Attributes:
-        turns, frames: what was said, in order: as made up, and as a conversation sees it.
+        turns, frames: the frames in order: as generated, and as a conversation decodes them.
         items: the frames, and bytes that do not decode.
 
     Args:
@@ -98,13 +98,13 @@ class Exchange:
     # Both sides
 
     def open(self) -> None:
-        """Says what a client sends first, and the answers."""
+        """Sends the opening frames of a client, and their answers."""
         for name, value in self.conversation.dialogue.opening:
             self.hear("client", engine.encode(self.protocol.key(name), value))
             self.answer(self.frames[-1])
 
     def step(self) -> Turn | None:
-        """One more frame of either side; None where nothing fits."""
+        """One more frame of either side; None if none fits."""
         waiting = self.conversation.requests
         turn = None
         if waiting and self._random.random() < 0.5:
@@ -115,7 +115,7 @@ class Exchange:
         return turn or self.ask("client")
 
     def hear(self, side: str, data: bytes) -> list[Event]:
-        """Takes note of bytes that somebody sent."""
+        """Records bytes that a peer sent."""
         events = self.conversation.receive(side, data)
         for event in events:
             if isinstance(event, Frame):
@@ -133,18 +133,18 @@ class Exchange:
         return self._of_some(side, heads, asks)
 
     def tell(self, side: str) -> Turn | None:
-        """A frame of a side that neither asks nor answers."""
+        """A frame of a side that is neither a request nor a response."""
         heads = self.pairing.heads(side)
         plain = [(numbers, kind.without or kind) for numbers, kind in heads.kinds.items()]
         return self._of_some(side, heads, [each for each in plain if each[1].role == "event"])
 
     def answer(self, request: Frame) -> Turn | None:
-        """An answer to a request that waits for one."""
+        """A response to a waiting request."""
         drawn = self._draws(request)
         return None if drawn is None else self._drawn(OTHER[request.side], *drawn, request=request)
 
     def draft(self, request: Frame, *, other: bool = False, number: int = 0) -> bytes | None:
-        """An answer to a request that is not said, and may break a rule.
+        """A response to a request that is not sent, and may break a rule.
 
         Args:
             other: whether it is of a kind that answers other requests.

@@ -1,4 +1,4 @@
-"""The strategy of damage with a name: a value that can be damaged so, and its bytes with that one thing wrong."""
+"""The strategy of named defects: a value that can have the defect, and its bytes with that one defect."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from wirekit.strategies.values import drawn
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """Bytes with one thing wrong.
+    """Bytes with one defect.
 
     Attributes:
-        name: what is wrong, one of ``KINDS``.
+        name: the defect, one of ``KINDS``.
         path: the field.
         data: the damaged bytes.
-        original: the bytes they were made from; of ``too deep`` a sound value that lies less deep.
+        original: the bytes before the damage; for ``too deep`` a valid value of less depth.
     """
 
     name: str
@@ -46,15 +46,15 @@ def mutations(
     kinds: Iterable[str] | None = None,
     depth: int = 2,
 ) -> st.SearchStrategy[Mutation]:
-    """Frames with one thing wrong; every kind that a frame offers is as likely as the others.
+    """Frames with one defect; the kinds that a frame offers are equally likely.
 
-    A wrong length, checksum, constant, symbol or reserved bit is written by the encoder, so that only this is wrong:
-    lengths and checksums around it are right. Where the format leaves no room for that, bytes are replaced.
+    The encoder writes a wrong length, checksum, constant, symbol or reserved bit, so lengths and checksums around it
+    are correct. If the format does not allow that, bytes are replaced.
 
     Args:
         key: as for ``values``.
         context: as for ``values``.
-        kinds: names out of ``KINDS``, by default all. A schema that cannot have any of them gives nothing.
+        kinds: names from ``KINDS``, by default all. A schema that offers none of them gives no frame.
         depth: as for ``values``.
 
     Raises:
@@ -130,7 +130,7 @@ def _offered(layout: Layout) -> tuple[str, ...]:
 
 
 def damage(key: str, data: bytes, *, context: Mapping[str, Any] | None = None) -> Iterator[Mutation]:
-    """All mutations of given bytes, one after the other; of those that decode with an error, none.
+    """All mutations of given bytes, one after the other; bytes that decode with an error have none.
 
     >>> import wirekit
     >>> data = wirekit.encode("kafka.sasl_token", {"token": b"ab"})

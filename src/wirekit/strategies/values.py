@@ -1,4 +1,4 @@
-"""The strategies of values and of their bytes, and what a caller may say about bytes of a schema."""
+"""The strategies of values, of their bytes, and of contexts for a schema."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def values(
     fields: Mapping[str, Any] | None = None,
     reached: set[str] | None = None,
 ) -> st.SearchStrategy[Any]:
-    """Values that ``encode(key, value, context=context)`` takes, and that come out of ``decode`` again (``agrees``).
+    """Values that ``encode(key, value, context=context)`` accepts and ``decode`` gives again (``agrees``).
 
     They reach every branch of the layout that the context allows, null, empty and present, the ends of integer ranges,
     numbers without a symbol, unusual text, compressed data with every codec, unknown protobuf fields.
@@ -39,13 +39,12 @@ def values(
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         context: as for ``encode``; see ``contexts`` for the ones that matter to a layout.
-        depth: how often a schema lies inside itself at most, and compressed data in compressed data.
-        clean: whether to leave out what decodes with a gap or a bad check: bytes that nobody can explain, and bytes
-            that do not fit the layout where the format allows any.
-        aim: names of branches (see ``branches``) to go for, where the rest of the value allows it.
-        fields: {end of a path: strategy or constant} of the fields whose values the caller gives, as ``encode`` takes
-            them: ``topic`` is every field of that name, ``body.topic`` those inside ``body``; without list indexes.
-        reached: gets the names of the branches that were taken (see ``branches``).
+        depth: how often a schema may contain itself, and compressed data may contain compressed data.
+        clean: leave out values that decode with a gap or a bad check.
+        aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
+        fields: {end of a path: strategy or constant} of given fields, as ``encode`` accepts them: ``topic``
+            is every field of that name, ``body.topic`` those inside ``body``; without list indexes.
+        reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:
         Misuse: for a key, a branch or a field that does not exist, and for a field that is computed.
@@ -70,7 +69,7 @@ def values(
 
 
 def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any]:
-    """The fields that a caller gives, by the ends of their paths.
+    """The given fields, by the ends of their paths.
 
     Raises:
         Misuse: for a name that no field has, or only one that is computed.
@@ -117,9 +116,9 @@ def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
 
 
 def agrees(given: Any, found: Any) -> bool:
-    """Whether a decoded value says all that a value to be encoded said.
+    """Whether a decoded value has all that the encoded value had.
 
-    What was left out may be anything; ``b""`` stands for bytes that only fill up, too.
+    Fields that were left out may have any value; ``b""`` also stands for padding.
 
     >>> import wirekit
     >>> given = {"correlation_id": 7, "body": {"error_code": 0}}

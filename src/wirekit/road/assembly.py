@@ -20,7 +20,7 @@ from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.contents import NOT_THERE, Contents
-from wirekit.road.index import Begun, Index
+from wirekit.road.index import Begun, Index, grouped
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
@@ -706,8 +706,8 @@ class _Topics:
 
 def _counted(codes: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
     """The columns that occur, and how often."""
-    found, counts = np.unique(codes, axis=1, return_counts=True)
-    return found.T.tolist(), counts.tolist()
+    groups = grouped(codes)
+    return [codes[:, group[0]].tolist() for group in groups], [group.size for group in groups]
 
 
 def _codes(column: pa.Array) -> tuple[NDArray[Any], int]:

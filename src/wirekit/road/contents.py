@@ -21,7 +21,7 @@ from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.road.index import Begun, Index
+from wirekit.road.index import Begun, Index, grouped
 from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.records import MOST_NAMES
@@ -516,6 +516,4 @@ def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
     asked = np.where(index.request[rows] >= 0, index.kind[index.request[rows]], -1)
     asked = np.where(particular[asked], asked, -1)
     codes = np.stack([index.kind[rows], facts.schema[rows], version, asked])
-    _, which = np.unique(codes, axis=1, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    return np.split(rows[order], np.flatnonzero(np.diff(which.ravel()[order])) + 1)
+    return [rows[group] for group in grouped(codes)]

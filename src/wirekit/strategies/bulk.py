@@ -198,7 +198,7 @@ def _attempts(
 
 
 def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Sequence[tuple[int, int]] = ()) -> bytes:
-    """A copy of bytes with one to four changes: bits, numbers, cuts; parts removed, repeatedor copied from ``others``.
+    """A copy of bytes with one to four changes: bits, numbers, cuts, parts removed, repeated or from ``others``.
 
     It takes microseconds; the bytes are not decoded.
 

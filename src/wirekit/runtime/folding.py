@@ -1,4 +1,4 @@
-"""What the interpreter does at once: numbers that follow each other, with their bit fields, checks and marks.
+"""Steps that the interpreter executes at once: consecutive numbers with their bit fields, checks and marks.
 
 Each opcode costs as much as reading a number. So numbers are read in runs, and what is done with them right behind is
 folded into the run. A run may end a record for another reason than its steps one by one would, for a shorter one as

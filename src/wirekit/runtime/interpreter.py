@@ -1,4 +1,4 @@
-"""The interpreter: reads a record as a program in words says, and adds what is in it to columns.
+"""The interpreter: decodes a record by a program in words, and adds its fields to columns.
 
 One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``opcodes``). Fields
 are compared with the nearest limit before they are read, and the room of columns before it is written: what does not

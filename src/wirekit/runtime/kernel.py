@@ -84,7 +84,7 @@ class _Renderer:
         self.constants = {register: value for value, register in program.constants.items()}
 
     def register(self, register: int) -> str:
-        """What stands for a register."""
+        """The text of a register: a constant, or its variable."""
         return f"np.int64({self.constants[register]})" if register in self.constants else f"r{register}"
 
     def fail(self, fault: Fault) -> str:

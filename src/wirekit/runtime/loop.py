@@ -1,4 +1,4 @@
-"""The loop of a scan: one record after the other of each range of a buffer, and what is noted of each.
+"""The loop of a scan: decodes the records of each range of a buffer one by one, and notes their places.
 
 The loop is one text for the interpreter and for kernels: both have a function ``read_record``. It is compiled in a
 module of its own (see ``wirekit.compiler.cache``), not as a function that others call: what such a function calls would

@@ -1,4 +1,4 @@
-"""How the interpreter reads numbers and fills columns: nopython functions over the table of a scan.
+"""Reads numbers and fills columns for the interpreter: nopython functions over the table of a scan.
 
 Code, registers and table are addresses, as arrays would be counted; with NUMBA_BOUNDSCHECK=1 they are arrays, and each
 index is compared with their size. ``opcodes`` says what is where.
@@ -49,7 +49,7 @@ _AT_ONCE: Final = 64  # bytes that are copied without a call
 
 
 def _load(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
-    """What reads an integer at an address, ``scale`` bytes times an index further."""
+    """A function that reads an integer at an address plus ``scale`` bytes times an index."""
 
     @intrinsic
     def load(typing: Any, base: Any, index: Any) -> Any:
@@ -65,7 +65,7 @@ def _load(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
 
 
 def _store(bits: int, scale: int) -> Any:
-    """What writes an integer there; of one of 64 bits in bytes the least significant one first."""
+    """A function that writes an integer there; one of 64 bits into bytes, the least significant byte first."""
 
     @intrinsic
     def store(typing: Any, base: Any, index: Any, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How the generated kernels are given their arrays: one table of addresses and sizes, whatever their number and types.
+"""Passes arrays to the generated kernels as one table of addresses and sizes, whatever their number and types.
 
 A call with one argument costs the same for a layout of two columns and of fifty, and compiled code is of one type. Who
 calls keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared with the size in the table.
@@ -59,7 +59,7 @@ def int64_rows(address: int, count: int, width: int) -> Any:
 
 
 def _view(dtype: Any) -> Any:
-    """What gives the array of a type at an address."""
+    """A function that gives the array of a type at an address."""
 
     @inner
     def view_on(address: int, size: int) -> Any:

@@ -82,7 +82,7 @@ def _factor(exponent: int, polynomial: int) -> np.uint64:
 
 
 def _factors(distance: int, polynomial: int) -> tuple[np.uint64, np.uint64]:
-    """What moves a block of 16 bytes ahead by ``distance`` bytes: for its first word, and for its second.
+    """The factors that move a block of 16 bytes ahead by ``distance`` bytes: for its first word and for its second.
 
     The register reads a product with such a factor, 32 bits wide and not 64, as x**32 times what it is; and the first
     word stands for x**64 times itself.
@@ -134,7 +134,7 @@ def _data(typing: Any, array: Any) -> Any:
 
 
 def _called(builder: Any, name: str, result: ir.Type, arguments: list[Any]) -> Any:
-    """What an instruction gives, under the name that LLVM has for it."""
+    """The result of an instruction, called by its LLVM name."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(builder.module.declare_intrinsic(name, fnty=kind), arguments)
 

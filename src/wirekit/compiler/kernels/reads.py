@@ -1,4 +1,4 @@
-"""What the generated columnar kernels read and copy bytes with.
+"""Reads and copies bytes for the generated columnar kernels.
 
 Nopython functions over contiguous arrays of uint8. None looks at limits: the generated code has compared every range
 with the nearest one before it calls them. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.

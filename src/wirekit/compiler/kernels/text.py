@@ -1,4 +1,4 @@
-"""What the generated writers of text put into an array of bytes: numbers, hex, JSON strings.
+"""Writes numbers, hex and JSON strings into an array of bytes, for the generated writers of text.
 
 Nopython functions; each takes the array and where to write, and gives where to go on. None looks for room: the caller
 has seen to it that what it asks for fits. As for ``reads``, a cached function that calls these must have

@@ -270,7 +270,7 @@ def test_packets_of_captures_down_to_tcp() -> None:
 
 
 def test_a_kernel_needs_to_know_what_stands_in_front() -> None:
-    with pytest.raises(Misuse, match="what stands in front of its records"):
+    with pytest.raises(Misuse, match="the fields before its records select their layout"):
         program("net.pcap")
 
 

@@ -119,7 +119,7 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
     if isinstance(node, ir.Structure):
         names = [f"{path}.{member.name}".lstrip(".") for member in node.members]
         yield from (names[rule.at] for rule in (*node.measures, *node.sums))
-        yield from (f"{names[told.at]}.{told.field}" for told in node.told)
+        yield from (f"{names[rule.at]}.{rule.field}" for rule in node.derived)
 
 
 def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:

@@ -157,5 +157,5 @@ def test_large_captures_are_counted_without_what_no_table_has(monkeypatch: pytes
         name: large[name] for name in ("clients", "topics", "groups", "apis")
     }
     text = run("inspect", "--output", "text", path)
-    assert "  rules broken   not counted in large captures (see --rules)\n" in text
+    assert "  rules broken   not counted in large captures (--road objects counts them)\n" in text
     assert f"ms: {large['slowest'][0]['connection']}, " in text

@@ -32,8 +32,8 @@ def inspected(*arguments: str | Path, road: str) -> tuple[Any, ...]:
     return result.return_value, result.stdout, result.stderr
 
 
-def assert_same(*arguments: str | Path) -> None:
-    assert inspected(*arguments, road="columns") == inspected(*arguments, road="objects")
+def assert_same(*arguments: str | Path, objects: str = "objects") -> None:
+    assert inspected(*arguments, road="columns") == inspected(*arguments, road=objects)
 
 
 @pytest.fixture
@@ -64,8 +64,17 @@ def test_damaged_copies(damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
         random = Random(f"{path.stem} {damage}")
         copy = write(tmp_path / "copy.pcap", DAMAGES[damage](packets(path), random))
         monkeypatch.setattr(tables, "captured", partial(CAPTURED, window=random.choice((700, 5000, 20_000))))
-        assert_same(copy, "--output", "json")
+        # As where nothing is compiled. With --road objects nothing is left out.
+        monkeypatch.setattr(inspect, "by_columns", lambda _, road: road == "columns")
+        assert_same(copy, "--output", "json", objects="auto")
     assert all(rode)
+
+
+def test_objects_count_all_of_a_large_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = inspected(FEW[0], "--output", "json", road="objects")
+    monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)
+    assert inspected(FEW[0], "--output", "json", road="objects") == expected
+    assert inspected(FEW[0], "--output", "json", road="columns") != expected
 
 
 def test_packets_out_of_the_order_of_time(tmp_path: Path, rode: list[bool]) -> None:

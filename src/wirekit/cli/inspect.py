@@ -94,7 +94,7 @@ def command(
 
     For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
     calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match, and
-    to their calls. Broken rules are counted for captures below 16 MiB; --rules lists them for any.
+    to their calls. Broken rules are counted for captures below 16 MiB, or with --road objects.
 
     DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
     compared; each contradiction is reported with file, entry and byte.
@@ -180,13 +180,13 @@ def _count(
     """Counts what fits, and the connections that have any of it.
 
     The tables have neither the numbers of frames nor the rules that they break. Objects count these, in the order of
-    the file, unless the capture is large and nothing else needs objects. Then packets are in the order of time, as for
+    the file, unless the capture is large and nothing asks for objects. Then packets are in the order of time, as for
     the tables.
     """
     by_objects = selection.active or collected is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
     size = sum(each.size for each in files)
-    whole = by_objects or size < LEAST_FOR_COLUMNS
+    whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole)
     if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):
         from wirekit.cli.overview_columns import count_tables

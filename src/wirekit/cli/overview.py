@@ -244,7 +244,7 @@ class Overview:
         yield from _calls_lines(found["apis"])
         yield from _listed("slowest", found["slowest"], _slow_text)
         if self.large:
-            yield "rules broken", "not counted in large captures (see --rules)", "dim"
+            yield "rules broken", "not counted in large captures (--road objects counts them)", "dim"
         elif self._breaches:
             rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in found["breaches"])
             yield "rules broken", f"{rules} (see --rules)", "yellow"

@@ -34,7 +34,7 @@ def test_columns_of_all_ways_to_hold_records_are_compared() -> None:
     assert held <= compiled()
 
 
-def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_engine_fails_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     data = wirekit.encode("kafka.sasl_token", {"token": b"ab"})
     agree("kafka.sasl_token", data, {}, columns=False)
     right = rows.unit("kafka.sasl_token")
@@ -49,7 +49,7 @@ def test_a_wrong_engine_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         agree("kafka.sasl_token", data, {}, columns=False)
 
 
-def test_an_engine_that_leaves_its_work_to_another_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_falls_back_to_another_fails_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*arguments: object) -> object:
         raise rows.Unusual
 
@@ -58,7 +58,7 @@ def test_an_engine_that_leaves_its_work_to_another_is_found(monkeypatch: pytest.
         agree("kafka.sasl_token", wirekit.encode("kafka.sasl_token", {"token": b"ab"}), {}, columns=False)
 
 
-def test_a_fault_is_told_with_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_names_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments, **options: None)
     found = work(Task("jmq4.heartbeat.request", 0, 5))
     assert found.seen["inputs"] == 5

@@ -33,7 +33,7 @@ def test_engines_agree(key: str) -> None:
     assert min(found.seen[f"by {engine}"] for engine in ("reference", "trace")) > 0
 
 
-def test_columns_that_see_no_error_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_miss_an_error_fail_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     def blind(key: str, column: pa.Array, **options: object) -> list[SimpleNamespace]:
         return [SimpleNamespace(firsts=np.arange(len(column) + 1), errors={})]
 
@@ -41,7 +41,7 @@ def test_columns_that_see_no_error_are_found(monkeypatch: pytest.MonkeyPatch) ->
     assert "columns: []" in _finding("kafka.sasl_token").error
 
 
-def test_generated_code_that_loses_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_code_that_loses_bytes_fails_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirekit, "encode", lambda *arguments, **options: b"")
     assert "AssertionError" in _finding("kafka.sasl_token").error
 

@@ -62,7 +62,7 @@ def test_nothing_is_left_in_the_registry() -> None:
     assert registry.keys() == before
 
 
-def test_a_fault_is_told_with_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finding_names_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments: None)
     found = work(Task(3, count=5))
     (finding, *_) = found.findings.values()

@@ -154,7 +154,7 @@ def test_a_packet_of_an_interface_that_is_not_described_is_an_error() -> None:
     assert errors["path"].to_pylist() == ["body.interface_id"]
 
 
-def test_times_are_what_an_interface_says() -> None:
+def test_packet_times_follow_the_unit_of_their_interface() -> None:
     chance = random.Random(3)
     units = np.array([0, 1, 2**32, 2**62, 2**64 - 1, *(chance.getrandbits(64) for _ in range(50))], np.uint64)
     for binary in (False, True):
@@ -167,7 +167,7 @@ def test_times_are_what_an_interface_says() -> None:
                     assert (time == exact) if fit else abs(exact) >= 2**63
 
 
-def test_what_is_no_capture_is_misuse() -> None:
+def test_reading_bytes_that_are_no_capture_is_misuse() -> None:
     for data in (b"", b"GET / HTTP", bytes(100)):
         with pytest.raises(Misuse, match="pcap or pcapng"):
             packets(data)

@@ -283,7 +283,7 @@ class TestDamage:
         assert isinstance(found, Packet)
         assert (found.link_type, found.data) == (1, FRAME)
 
-    def test_a_damaged_section_header_ends_what_was_described(self, write: Write) -> None:
+    def test_a_damaged_section_header_ends_the_interfaces_described_before_it(self, write: Write) -> None:
         header = bytearray(section_header("le"))
         header[8] ^= 1  # of the byte order
         data = (
@@ -576,7 +576,7 @@ class TestSegments:
         found = segment_of(data)
         assert (found.payload, found.length, found.offset) == (b"", 0, 1054)
 
-    def test_a_wrong_checksum_is_taken(self) -> None:
+    def test_a_packet_with_a_wrong_checksum_yields_its_segment(self) -> None:
         value = ipv4(header_checksum=0, **{"$keep": ["header_checksum"]})
         assert segment_of(packet("net.ipv4", value), 101).payload == b"hello"
 
@@ -598,7 +598,7 @@ class TestSkipped:
             (ethernet({"tag": {"identifier": 1}, "type": "LLDP", "payload": "00"}, type="VLAN"), "lldp"),
         ],
     )  # fmt: skip
-    def test_what_is_no_tcp(self, value: Any, reason: str) -> None:
+    def test_packets_without_a_whole_tcp_segment_are_skipped_with_a_reason(self, value: Any, reason: str) -> None:
         data = packet("net.ethernet", value)
         assert skipped(data) == Skipped(1, 7, 1000, len(data), reason)
 

@@ -104,7 +104,7 @@ def test_foreign_bytes_are_quarantined_with_a_reason() -> None:
     assert found[-1][0].protocol == ""
 
 
-def test_the_choice_overrides_what_the_bytes_say() -> None:
+def test_a_chosen_protocol_overrides_recognition() -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     stream = [*handshake(), segment(CLIENT, SERVER, 1, PSH | ACK, data, 10)]
     for choice in (Choice(protocol="kafka"), Choice(ports={9092: "kafka"})):

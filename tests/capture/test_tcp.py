@@ -125,7 +125,7 @@ class TestOrder:
         assert connection.feed(client(7, 0, b"abc")) == [Data("client", b"abc", 0, 7, 70, 0)]
         assert connection.feed(client(8, 3, b"de", flags=ACK | PSH)) == [Data("client", b"de", 3, 8, 80, 0)]
 
-    def test_early_data_waits_for_what_is_before_it(self) -> None:
+    def test_early_data_waits_for_the_bytes_before_it(self) -> None:
         connection = opened(Connection())
         assert connection.feed(client(1, 3, b"def")) == []
         assert connection.feed(client(2, 6, b"gh")) == []
@@ -263,13 +263,13 @@ class TestGaps:
             ("client", 6, b"g"),
         ]
 
-    def test_a_direction_that_was_never_captured_misses_what_was_acknowledged(self) -> None:
+    def test_an_uncaptured_direction_has_a_gap_as_long_as_its_acknowledged_bytes(self) -> None:
         events = run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130), client(3, 2, b"c", acked=120))
         assert brief(events)[-1] == ("server", 0, 30, "acknowledged, never captured")
         assert not of(Gap, run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=100)))
         assert not of(Gap, run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=2 * GIB)))
 
-    def test_a_direction_begins_with_what_was_acknowledged_before_it_was_captured(self) -> None:
+    def test_a_direction_begins_with_a_gap_for_earlier_acknowledged_bytes(self) -> None:
         asked = [client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130)]
         assert brief(run(*asked, server(3, 130, b"xy")))[2:] == [
             ("server", 0, 30, "acknowledged, never captured"),
@@ -316,7 +316,7 @@ class TestGaps:
     def test_the_acknowledgment_of_a_lost_fin_is_no_gap(self) -> None:
         assert not of(Gap, run(*handshake(), client(1, 0, b"ab"), server(2, 0, acked=3)))
 
-    def test_what_the_snap_length_cut_is_a_gap_at_once(self) -> None:
+    def test_bytes_cut_by_the_snap_length_are_a_gap_at_once(self) -> None:
         connection = opened(Connection())
         events = feed(connection, client(1, 0, b"abc", length=10), client(2, 10, b"def"))
         assert events == [
@@ -325,7 +325,7 @@ class TestGaps:
             Data("client", b"def", 10, 2, 20, 0),
         ]
 
-    def test_cut_bytes_are_taken_from_a_retransmission_while_they_wait(self) -> None:
+    def test_a_retransmission_fills_in_cut_bytes_while_they_wait(self) -> None:
         connection = opened(Connection())
         feed(connection, client(1, 2, b"c", length=6), client(2, 4, b"ef"))
         assert brief(connection.feed(client(3, 0, b"ab"))) == [
@@ -352,7 +352,7 @@ class TestGaps:
         ]
 
     @pytest.mark.parametrize(("payload", "length"), [(b"x", 1), (b"", 1)])
-    def test_what_is_held_counts_for_the_memory_it_takes(self, payload: bytes, length: int) -> None:
+    def test_held_segments_count_for_the_memory_they_take(self, payload: bytes, length: int) -> None:
         connection = opened(Connection(Settings(held_limit=100_000)))
         events = feed(connection, *(client(i, 2 * i, payload, length=length) for i in range(1, 1000)))
         assert len(brief(events)) > 1200
@@ -386,17 +386,17 @@ class TestStart:
             ("client", 5, b"f"),
         ]
 
-    def test_a_handshake_captured_late_still_tells_the_start(self) -> None:
+    def test_a_handshake_captured_late_still_sets_the_start(self) -> None:
         events = run(client(0, 2, b"cd"), client(1, -1, flags=SYN), server(2, -1, flags=SYN | ACK), client(3, 0, b"ab"))
         assert events[0] == Opened(0, CLIENT, SERVER, 0, True)
         assert brief(events) == [("client", 0, b"ab"), ("client", 2, b"cd")]
 
-    def test_the_syn_ack_alone_tells_both_starts(self) -> None:
+    def test_the_syn_ack_alone_sets_both_starts(self) -> None:
         events = run(server(0, -1, flags=SYN | ACK), client(1, 2, b"c"), client(2, 0, b"ab"), server(3, 0, b"x"))
         assert events[0] == Opened(0, CLIENT, SERVER, 0, True)
         assert brief(events) == [("client", 0, b"ab"), ("client", 2, b"c"), ("server", 0, b"x")]
 
-    def test_without_the_syn_ack_the_first_acknowledgment_tells_the_servers_start(self) -> None:
+    def test_without_the_syn_ack_the_first_acknowledgment_sets_the_servers_start(self) -> None:
         connection = Connection()
         feed(connection, client(0, -1, flags=SYN), client(1, 0))
         assert connection.feed(server(2, 2, b"c")) == []
@@ -530,7 +530,7 @@ class TestEnd:
         ]
         assert connection.ended
 
-    def test_a_reset_after_a_fin_closes_what_is_open(self) -> None:
+    def test_a_reset_after_a_fin_closes_the_open_direction(self) -> None:
         events = run(*handshake(), client(1, 0, flags=FIN | ACK), client(2, 1, flags=RST), server(MINUTE, 0))
         assert events[1:] == [Closed("client", "fin", 1), Closed("server", "rst", 2)]
 
@@ -554,7 +554,7 @@ class TestEnd:
         assert of(Opened, events)[1] == Opened(1, CLIENT, SERVER, MINUTE, False)
         assert brief(events) == [("client", 0, b"on"), ("client", 2, b"!")]
 
-    def test_the_end_of_the_capture_gives_what_is_held(self) -> None:
+    def test_the_end_of_the_capture_releases_held_data(self) -> None:
         assert run(*handshake(), client(1, 3, b"def"))[1:] == [
             Gap("client", 0, 3, 1, "pending at end of capture"),
             Data("client", b"def", 3, 1, 10, 0),
@@ -742,7 +742,7 @@ def check_tiling(events: list[Event]) -> None:
 
 
 @given(scripts())
-def test_what_was_captured_comes_out_at_its_place(script: Script) -> None:
+def test_captured_bytes_come_out_at_their_position(script: Script) -> None:
     events = run(*script.segments)
     if not script.segments:
         return
@@ -846,7 +846,7 @@ def test_any_segments_at_all_are_accounted_for(segments: list[Segment], limit: i
 
 
 @given(st.lists(st.tuples(hostile, st.integers(0, 2)), max_size=40), st.integers(0, 40))
-def test_a_whole_capture_gives_what_each_pair_alone_gives(mixed: list[tuple[Segment, int]], stop: int) -> None:
+def test_a_whole_capture_gives_the_events_of_each_pair_alone(mixed: list[tuple[Segment, int]], stop: int) -> None:
     """... also when the state of the whole capture is carried over, and idle connections are forgotten."""
     hosts = [(f"10.0.0.{i}:4000{i}", f"10.0.1.{i}:9092") for i in range(3)]
     segments = []

@@ -104,7 +104,7 @@ def test_options_may_stand_anywhere(send: bytes, tmp_path: Path) -> None:
     assert run.status == 0, run.err
 
 
-def test_context_says_what_a_response_is() -> None:
+def test_context_selects_the_layout_of_a_response() -> None:
     response = wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 27}})
     arguments = (
         "decode",
@@ -125,7 +125,7 @@ def test_context_says_what_a_response_is() -> None:
     assert blind.lines[0]["gaps"] == [{"offset": 8, "length": 2}]
 
 
-def test_truncated_frame_shows_what_was_there(send: bytes) -> None:
+def test_truncated_frame_shows_the_fields_before_the_cut(send: bytes) -> None:
     run = Run("decode", "pulsar", stdin=send[:60])
     assert run.status == 1
     (line,) = run.lines
@@ -177,7 +177,7 @@ def test_unknown_schema_suggests_near_ones() -> None:
     [("decode", "kafka"), ("encode", "kafka"), ("frames",), ("messages",), ("inspect",), ("inspect", "--rules")],
     ids=" ".join,
 )
-def test_empty_input_is_said_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_empty_input_is_reported_once(arguments: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "empty"
     path.write_bytes(b"")
     run = Run(*arguments, str(path))
@@ -186,7 +186,7 @@ def test_empty_input_is_said_once(arguments: tuple[str, ...], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("command", ["frames", "inspect"])
-def test_a_segment_that_is_taken_for_a_capture(command: str, fixtures: Path, tmp_path: Path) -> None:
+def test_a_log_segment_given_as_a_capture_points_to_messages(command: str, fixtures: Path, tmp_path: Path) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
     run = Run(command, str(path))
@@ -342,7 +342,7 @@ def test_schemas() -> None:
 
 
 @pytest.mark.parametrize("key", ["kafka.metadata.request.v1", "joyqueue.batch", "kafka.message"])
-def test_what_schemas_call_required_is_what_encode_misses(key: str) -> None:
+def test_encode_misses_exactly_the_fields_that_schemas_call_required(key: str) -> None:
     (layout,) = Run("schemas", key, "--output", "json").lines
     top = [field for field in layout["fields"] if field["depth"] == 0]
     required = {field["name"] for field in top if field["presence"] == "required" and ", if " not in field["type"]}
@@ -412,7 +412,7 @@ def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
     [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999]
     + [b'{"schema":"kafka.request","value":{},"error":%s}' % odd for odd in (b"5", b'"x"', b'{"kind":"short"}')],
 )
-def test_odd_input_of_encode_is_said_in_a_line(text: bytes) -> None:
+def test_malformed_input_of_encode_is_reported_in_one_line(text: bytes) -> None:
     run = Run("encode", "kafka.request", stdin=text)
     assert run.status == 1
     assert run.err.startswith("wirekit: ")
@@ -446,13 +446,13 @@ def test_closed_standard_output(fixtures: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_another_protocol_by_force_is_not_taken_for_tokens(fixtures: Path) -> None:
+def test_frames_of_another_protocol_are_errors_rather_than_tokens(fixtures: Path) -> None:
     run = Run("frames", "--protocol", "kafka", str(fixtures / "pcap" / "pulsar-batch.pcap"))
     assert run.status == 1
     assert all(line["error"] for line in run.lines)
 
 
-def test_cut_segment_is_said(fixtures: Path, tmp_path: Path) -> None:
+def test_cut_segment_is_reported_after_its_whole_messages(fixtures: Path, tmp_path: Path) -> None:
     data = (fixtures / "kafka" / "disk" / "0.10.2.2-t-none-0.log").read_bytes()
     (tmp_path / "0.log").write_bytes(data[:3000])
     run = Run("messages", str(tmp_path / "0.log"))
@@ -519,7 +519,7 @@ def test_a_directory_without_captures(command: str, tmp_path: Path) -> None:
     assert f"nothing to read in {tmp_path}" in run.err
 
 
-def test_what_is_no_capture_is_called_as_it_was_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_capture_is_reported_by_the_name_given(tmp_path: Path) -> None:
     assert (
         "wirekit: -: expected a pcap or pcapng file, found bytes that begin with 47 49 46"
         in Run("frames", "-", stdin=b"GIF89a" + bytes(100)).err
@@ -566,7 +566,7 @@ def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
         assert len(packed.lines) == len(plain.lines) > 0
 
 
-def test_spans_are_told_on_request(send: bytes) -> None:
+def test_spans_are_printed_on_request(send: bytes) -> None:
     run = Run("decode", "pulsar", "--spans", stdin=send)
     spans = run.lines[0]["spans"]
     leaves = [span for span in spans if span["kind"] not in ("record", "list")]
@@ -594,6 +594,6 @@ def test_encode_refuses_lines_of_another_schema(send: bytes) -> None:
         assert f"the schema is pulsar.frame, not {other};" in run.err
 
 
-def test_all_missing_fields_of_a_record_are_said_at_once() -> None:
+def test_all_missing_fields_of_a_record_are_reported_at_once() -> None:
     run = Run("encode", "kafka.heartbeat.request.v0", stdin=b'{"correlation_id": 1, "body": {}}')
     assert "body.group_id: expected a value, found nothing; missing too: group_generation_id, member_id" in run.err

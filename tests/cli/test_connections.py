@@ -58,7 +58,7 @@ def test_jmq4(fixtures: Path) -> None:
     assert {"app": "demo", "command": "ADD_CONSUMER", "topics": ["topic1", "topic2"]} in summary["apps"]
 
 
-def test_what_did_not_decode_is_said_as_by_other_commands(fixtures: Path) -> None:
+def test_decoding_errors_are_reported_as_by_other_commands(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng")
     run, plain = Run("inspect", "--connections", path), Run("inspect", path)
     assert run.status == plain.status == 1
@@ -110,7 +110,7 @@ REFUSALS = (
 )
 
 
-def test_what_was_refused_comes_first(tmp_path: Path) -> None:
+def test_failed_requests_come_first(tmp_path: Path) -> None:
     (line,) = connections(captured(tmp_path / "a.pcap", *REFUSALS))
     assert line["failures"] == [
         {"api": "PRODUCER", "topic": TOPIC, "error": "ProducerBusy", "text": "taken", "count": 1},
@@ -149,7 +149,7 @@ def test_a_capture_cut_by_the_snap_length_says_how_to_name_its_protocol(tmp_path
     assert [line["protocol"] for line in named.lines] == ["pulsar"]
 
 
-def test_the_path_is_said_once_on_standard_error(fixtures: Path) -> None:
+def test_the_path_is_printed_once_on_standard_error(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng")
     complaints = Run("inspect", "--connections", path).err.splitlines()
     assert complaints[0] == f"wirekit: {path}"

@@ -92,7 +92,7 @@ def test_a_prompt_and_a_short_last_line() -> None:
     ],
     ids=["address", "sizes", "decimal", "no byte", "unreadable", "windbg's address", "windbg's text"],
 )
-def test_what_contradicts_itself_is_refused(text: bytes) -> None:
+def test_a_dump_that_contradicts_itself_is_refused(text: bytes) -> None:
     with pytest.raises(Misuse, match="line"):
         read_input(text)
 

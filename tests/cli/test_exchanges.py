@@ -128,7 +128,7 @@ def test_dumps_that_do_not_pair_are_decoded_by_themselves() -> None:
     assert "in turns" not in result.stderr
 
 
-def test_a_response_alone_is_taken_as_one() -> None:
+def test_a_response_without_its_request_decodes_as_a_response() -> None:
     result = decoded(RESPONSE + RESPONSE, "--input", "raw")
     assert schemas(result) == ["kafka.response", "kafka.response"]
     assert "decoded as kafka.response with --context api=metadata --context version=0" in result.stderr
@@ -142,7 +142,7 @@ def test_contexts_that_fit_as_well_are_named() -> None:
     assert "--context api=heartbeat --context version=0" in result.stderr
 
 
-def test_text_that_is_no_dump_is_told_of_once() -> None:
+def test_text_that_is_no_dump_is_reported_once() -> None:
     result = decoded("neither hex nor anything else")
     assert result.return_value == 1
     assert result.stderr.count("wirekit:") == 1

@@ -68,7 +68,7 @@ SELECTIONS: list[tuple[str, list[str], Callable[[Line], bool]]] = [
     SELECTIONS,
     ids=[f"{capture} {' '.join(options)}" for capture, options, _ in SELECTIONS],
 )
-def test_what_fits_is_shown_and_nothing_else(
+def test_filters_show_exactly_the_matching_frames(
     capture: str, options: list[str], fits: Callable[[Line], bool], fixtures: Path
 ) -> None:
     path = str(fixtures / "pcap" / capture)
@@ -163,7 +163,7 @@ def test_one_frame_with_its_request_or_answer(number: int, fixtures: Path) -> No
     assert "|" in run("frames", path, "--frame", str(number), "--output", "hexdump").stdout
 
 
-def test_a_conversation_says_what_is_missing_in_it(fixtures: Path) -> None:
+def test_following_a_connection_shows_the_frames_of_both_directions(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / KAFKA)
     text = run("frames", path, "--follow", "2", "--output", "table").stdout.splitlines()
     assert len([line for line in text if line.startswith("connection ")]) == 1

@@ -213,7 +213,7 @@ def test_a_sample_is_read_and_named(form: str, text: str) -> None:
 
 
 @by_sample
-def test_what_is_recognised_can_also_be_forced(form: str, text: str) -> None:
+def test_a_recognised_form_can_also_be_forced(form: str, text: str) -> None:
     assert read_input(text.encode(), "base64" if form == "base64" else "hex").data == FRAME
 
 
@@ -589,7 +589,7 @@ def test_each_dump_begins_at_offset_zero(dump: Callable[[bytes], str], between: 
     assert found.data == FRAME + OTHER + FRAME
 
 
-def test_titles_of_dumps_are_said_to_be_skipped() -> None:
+def test_skipped_titles_of_dumps_are_noted() -> None:
     found = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
     assert (found.dumps, found.note) == ((FRAME, OTHER), "lines 1, 8 are not part of a dump and were skipped")
 
@@ -740,14 +740,14 @@ def test_a_dump_that_contradicts_itself_names_the_line(text: str, place: str) ->
 # Limits and misuse
 
 
-def test_the_limit_holds_for_what_comes_in() -> None:
+def test_the_limit_holds_for_the_input() -> None:
     assert DEFAULT_LIMIT == 256 * 1024 * 1024
     assert read_input(b"0a0b", limit=4).data == b"\n\x0b"
     with pytest.raises(Limit, match="input_size of 3"):
         read_input(b"0a0b", limit=3)
 
 
-def test_the_limit_holds_for_what_a_star_asks_for() -> None:
+def test_the_limit_holds_for_the_lines_that_a_star_repeats() -> None:
     text = hexdump(bytes(16)).replace("00000010\n", "*\nfffffffffffffff0\n")
     with pytest.raises(Limit, match=r"line 2: .* input_size"):
         read_input(text.encode())

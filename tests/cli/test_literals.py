@@ -115,7 +115,7 @@ def test_a_few_numbers_behind_words_are_text() -> None:
         (netty(b"one").replace("|one", "|two"), "the text column does not show these bytes"),
     ],
 )
-def test_what_contradicts_itself_is_refused(text: str, message: str) -> None:
+def test_a_literal_that_contradicts_itself_is_refused(text: str, message: str) -> None:
     with pytest.raises(Misuse, match=message):
         read_input(text.encode())
 
@@ -129,7 +129,7 @@ def test_what_contradicts_itself_is_refused(text: str, message: str) -> None:
         ("0012ff64  0000 1700 feca", bytes.fromhex("0012ff6400001700feca"), "is an offset"),
     ],
 )
-def test_what_can_be_read_in_two_ways_says_how_it_was(text: str, data: bytes, note: str) -> None:
+def test_ambiguous_text_has_a_note_of_how_it_was_read(text: str, data: bytes, note: str) -> None:
     found = read_input(text.encode())
     assert found.data == data
     assert note in (found.note or "")

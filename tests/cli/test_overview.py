@@ -87,7 +87,7 @@ def test_errors_by_name_and_libraries(fixtures: Path) -> None:
     assert [each["group_id"] for each in pulsar["groups"]] == ["excl", "sub-Failover", "sub-Shared", "sub-KeyShared"]
 
 
-def test_responses_without_their_request_are_said_in_words(fixtures: Path) -> None:
+def test_responses_without_their_request_are_reported_in_words(fixtures: Path) -> None:
     text = run("inspect", "--output", "text", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
     assert "  not decoded    2 responses whose request was before the capture\n" in text
     assert "correlation id" not in text
@@ -145,7 +145,7 @@ def test_a_call_counts_if_one_of_its_frames_fits(fixtures: Path) -> None:
     assert sum(topic["produced"] for topic in answers["topics"]) == 0  # the requests, with the messages, do not fit
 
 
-def test_large_captures_are_counted_without_what_no_table_has(monkeypatch: pytest.MonkeyPatch, fixtures: Path) -> None:
+def test_large_captures_are_counted_from_tables_alone(monkeypatch: pytest.MonkeyPatch, fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "jmq4-versions.pcap")
     whole = inspected(path)
     monkeypatch.setattr(inspect, "LEAST_FOR_COLUMNS", 0)

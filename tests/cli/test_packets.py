@@ -31,7 +31,7 @@ PACKETS: dict[str, tuple[str, Any, int]] = {
 
 
 @pytest.mark.parametrize("front", PACKETS)
-def test_the_payload_is_decoded_and_the_headers_said(front: str) -> None:
+def test_the_payload_is_decoded_and_the_headers_are_named(front: str) -> None:
     key, value, offset = PACKETS[front]
     result = CliRunner().invoke(group, ["decode", "--hex", packet(key, value).hex(), "--output", "json"])
     line = json.loads(result.stdout)
@@ -46,7 +46,7 @@ def test_a_layout_of_packets_gets_the_packet() -> None:
     assert json.loads(result.stdout)["value"]["payload"]["payload"]["payload"] == FRAME.hex()
 
 
-def test_what_ethernet_fills_up_is_no_payload_and_a_cut_packet_says_so() -> None:
+def test_ethernet_padding_is_no_payload_and_a_cut_packet_has_a_note() -> None:
     short = packet("net.ethernet", ethernet(ipv4(tcp(b"hi"))))
     padded = payload_of(short + bytes(60 - len(short)))
     assert padded is not None
@@ -58,7 +58,7 @@ def test_what_ethernet_fills_up_is_no_payload_and_a_cut_packet_says_so() -> None
 
 
 @given(st.data(), st.binary(max_size=30))
-def test_no_frame_is_taken_for_a_packet(data: st.DataObject, noise: bytes) -> None:
+def test_no_frame_is_recognised_as_a_packet(data: st.DataObject, noise: bytes) -> None:
     key = data.draw(st.sampled_from([f"{name}.{part}" for name, part in FRAMES]))
     assert payload_of(encode(key, example(key)) + noise) is None
 

@@ -42,7 +42,7 @@ def on_terminal(tmp_path: Path, *arguments: str, pager: str = "") -> tuple[str, 
     return b"".join(pieces).decode(), shown.read_text() if shown.exists() else ""
 
 
-def test_what_is_longer_than_the_terminal_goes_to_the_pager(tmp_path: Path) -> None:
+def test_output_longer_than_the_terminal_goes_to_the_pager(tmp_path: Path) -> None:
     terminal, paged = on_terminal(tmp_path, "schemas", "kafka")
     assert terminal == ""
     assert paged.count("\n") > ROWS
@@ -50,7 +50,7 @@ def test_what_is_longer_than_the_terminal_goes_to_the_pager(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("arguments", [["schemas", "kafka.message"], ["schemas", "kafka", "--no-pager"]])
-def test_what_is_short_or_shall_not_does_not(tmp_path: Path, arguments: list[str]) -> None:
+def test_short_output_and_no_pager_go_to_the_terminal(tmp_path: Path, arguments: list[str]) -> None:
     terminal, paged = on_terminal(tmp_path, *arguments)
     assert "kafka.message" in terminal
     assert paged == ""

@@ -63,7 +63,7 @@ def test_a_capture_that_is_none(output: str, data: bytes, tmp_path: Path) -> Non
     assert str(path) in run.err
 
 
-def test_missing_bytes_are_said_and_excuse(fixtures: Path, tmp_path: Path) -> None:
+def test_missing_bytes_are_reported_and_break_no_rule(fixtures: Path, tmp_path: Path) -> None:
     """Whichever packet of a capture is missing, no rule is broken that was not."""
     header, *packets = pcap_packets((fixtures / "pcap" / "pulsar-batch.pcap").read_bytes())
     gaps = 0

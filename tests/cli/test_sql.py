@@ -114,7 +114,7 @@ def test_standard_input_is_read(fixtures: Path) -> None:
         ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),
     ],
 )
-def test_a_wrong_query_is_told_in_a_line(query: str, said: str, fixtures: Path) -> None:
+def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: Path) -> None:
     run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"))
     assert (run.status, run.out, run.err.count("\n")) == (2, b"", 1)
     assert said in run.err

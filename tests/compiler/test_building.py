@@ -110,7 +110,7 @@ def test_json_mappings(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", samples())
-def test_without_what_was_kept(key: str) -> None:
+def test_values_without_kept_bytes_build_alike(key: str) -> None:
     for found in decoded(key)[:FEW]:
         stripped = copy.deepcopy(found.value)
         for record in records(stripped):

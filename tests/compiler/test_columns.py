@@ -433,7 +433,7 @@ def as_bits(column: pa.Array) -> pa.Array:
 
 
 @pytest.mark.parametrize("key", ["kafka.message_set", "columnstest.readings"])
-def test_a_kernel_reads_what_the_interpreter_reads(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
     monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))
     monkeypatch.setattr(columns_cache, "_modules", {})
@@ -487,7 +487,7 @@ def test_records_of_no_bytes_can_be_counted() -> None:
 # Compressed records.
 
 
-def test_what_cannot_be_opened_stays_as_it_is() -> None:
+def test_a_value_that_does_not_decompress_stays_as_it_is() -> None:
     data = wirekit.encode("kafka.message_set", {"messages": [message(0, 1, b"no gzip", 1), message(1, 1, b"plain")]})
     batch, errors = compare("kafka.message_set", data)
     assert batch["message.value"].to_pylist() == [b"no gzip", b"plain"]
@@ -499,7 +499,7 @@ def test_what_cannot_be_opened_stays_as_it_is() -> None:
     ]
 
 
-def test_what_exceeds_a_limit_is_an_error_and_its_neighbours_are_rows() -> None:
+def test_a_message_beyond_a_limit_is_an_error_and_its_neighbours_are_rows() -> None:
     bomb = {"messages": [message(0, 1, bytes(200_000))]}
     told = [message(0, 1, b"a"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"b")]
     data = wirekit.encode("kafka.message_set", {"messages": told})
@@ -546,7 +546,7 @@ def test_damage_comes_before_a_limit_behind_it() -> None:
         assert found == {0: [("wrong", 1), ("limit", 1)], 1: [("wrong", 1)]}.get(broken, [("limit", 0)])
 
 
-def test_damage_inside_a_wrapper_is_told_with_the_wrapper() -> None:
+def test_an_error_inside_a_wrapper_names_the_wrapper() -> None:
     inner = bytearray(wirekit.encode("kafka.message_set", {"messages": [message(n, 1, b"value") for n in range(3)]}))
     inner[entries(inner)[1] + 16] = 9
     packed = wirekit.encode("kafka.message_set", {"messages": [message(5, 1, b"x"), message(6, 1, gzipped(inner), 1)]})
@@ -679,7 +679,7 @@ def test_no_protocol_is_known_to_the_engine() -> None:
         assert "wirekit.schemas" not in module.read_text(), module
 
 
-def test_explain_prints_the_program_that_a_beginning_or_context_tells() -> None:
+def test_explain_prints_the_program_that_front_or_context_selects() -> None:
     from click.testing import CliRunner
 
     from wirekit.cli.explain import command
@@ -705,7 +705,7 @@ def test_explain_prints_the_program_that_a_beginning_or_context_tells() -> None:
         (["net.pcap", "--front", __file__], "--front is for the engines of columns"),
     ],
 )
-def test_explain_refuses_what_would_make_no_difference(arguments: list[str], words: str) -> None:
+def test_explain_refuses_options_without_effect(arguments: list[str], words: str) -> None:
     from click.testing import CliRunner
 
     from wirekit.cli.explain import command

@@ -220,7 +220,7 @@ def test_a_structure_reached_by_several_ways_has_one_set_of_columns() -> None:
     assert batch["of"].to_pylist() == [*[None] * 5, b"\x00\x07a"]
 
 
-def test_what_stands_in_front_picks_the_layout() -> None:
+def test_the_header_selects_the_layout() -> None:
     narrow, errors = scan("branchtest.front", b"\x01\x00\x05\x06")
     assert (narrow["v"].to_pylist(), errors.num_rows) == ([5, 6], 0)
     assert json.loads(narrow.schema.metadata[b"wirekit.front"]) == {"magic": 1, "wide": 0}
@@ -269,7 +269,7 @@ def test_packets_of_captures_down_to_tcp() -> None:
         assert batch.num_rows == len(cut)
 
 
-def test_a_kernel_needs_to_know_what_stands_in_front() -> None:
+def test_a_kernel_needs_the_fields_of_the_header() -> None:
     with pytest.raises(Misuse, match="the fields before its records select their layout"):
         program("net.pcap")
 

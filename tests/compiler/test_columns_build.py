@@ -159,7 +159,7 @@ def test_layouts_of_ones_own(seed: int) -> None:
     assert wirekit.build_columns("columnstest.counted", wirekit.columns("columnstest.counted", data)) == data
 
 
-def test_damage_that_was_told_is_kept() -> None:
+def test_damage_that_the_columns_report_is_rebuilt() -> None:
     data = bytearray(mixed()[: program(SETS).least * 6])
     whole, _ = scan(SETS, data)
     data[whole["@offset"][1].as_py() + 12] ^= 1  # in the checksum of the second message
@@ -316,7 +316,7 @@ WANTED = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(21)
         {"size": [0, 0], "@offset": [5, 6]},
     ],
 )
-def test_types_are_coerced_and_defaults_taken(columns: dict[str, Any]) -> None:
+def test_types_are_coerced_and_defaults_filled_in(columns: dict[str, Any]) -> None:
     assert build(named(**columns)) == WANTED
     assert build(pa.Table.from_batches([named(**columns)])) == WANTED
 
@@ -366,7 +366,7 @@ def test_tables_and_chunks() -> None:
     assert build(pa.Table.from_batches([], schema=named().schema)) == b""
 
 
-def test_slices_are_what_they_show() -> None:
+def test_slices_build_exactly_their_rows() -> None:
     batch = wirekit.columns("columnstest.readings", readings(40, 9))
     whole = wirekit.build_columns("columnstest.readings", batch)
     for first, count in ((0, 7), (3, 11), (8, 8), (39, 1), (13, 27)):
@@ -395,7 +395,7 @@ def test_slices_are_what_they_show() -> None:
         ({"@gap": [0, 3]}, "row 1: @gap: it held bytes that no column has"),
     ],
 )
-def test_what_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], said: str) -> None:
     with pytest.raises(Misuse, match=f"buildtest.named.*{said}"):
         build(named(**columns))
 
@@ -412,7 +412,7 @@ def test_columns_that_have_to_be_there() -> None:
             wirekit.build_columns(SETS, batch, codec=codec)
 
 
-def test_of_many_names_the_near_ones_are_told() -> None:
+def test_a_wrong_name_is_reported_with_similar_names() -> None:
     for name, told in [("pingg", "PING, "), ("0x7", "CONNECT, CONNECTED, SUBSCRIBE, .*, …$")]:
         with pytest.raises(Misuse, match=f"{name!r} is not a name of [^:]*: {told}"):
             wirekit.build_columns("pulsar.frame", pa.RecordBatch.from_pydict({"command.type": [name]}))

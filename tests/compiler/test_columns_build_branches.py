@@ -91,7 +91,7 @@ def test_captured_packets_come_back() -> None:
         ("front", {"v": [1, 2]}, "its first fields select the layout of the records; pass them as the metadata"),
     ],
 )
-def test_what_does_not_fit_is_misuse(key: str, columns: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_its_branch_is_misuse(key: str, columns: dict[str, Any], said: str) -> None:
     with pytest.raises(Misuse, match=said):
         wirekit.build_columns(f"branchtest.{key}", pa.RecordBatch.from_pydict(columns))
 

@@ -55,7 +55,7 @@ def test_captured_frames_come_back(path: Path) -> None:
     assert build(wirekit.columns(KEY, whole, times="int", enums="dictionary")) == whole
 
 
-def test_what_columns_lost_is_refused() -> None:
+def test_rows_that_lost_fields_are_refused() -> None:
     acked = {"consumer_id": 1, "ack_type": "Individual", "message_id": [{"ledgerId": 1, "entryId": 2, "ack_set": [5]}]}
     data = wirekit.encode(KEY, {"command": {"type": "ACK", "ack": acked}})
     assert LOST in again(data)
@@ -65,7 +65,7 @@ def test_what_columns_lost_is_refused() -> None:
     assert again(without) == ""
 
 
-def test_messages_without_a_field_are_there_only_if_something_tells() -> None:
+def test_rows_that_lost_an_empty_nested_message_are_refused() -> None:
     def connected(**flags: Any) -> dict[str, Any]:
         return {"command": {"type": "CONNECTED", "connected": {"server_version": "x", **flags}}}
 
@@ -172,7 +172,7 @@ def test_columns_of_ones_own() -> None:
         ({"entry__payload__nothing": [1, 2, 3]}, r"has no column 'entry\.payload\.nothing'"),
     ],
 )
-def test_what_does_not_fit_is_misuse(columns: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_the_frame_is_misuse(columns: dict[str, Any], said: str) -> None:
     with pytest.raises(Misuse, match=said):
         build(own(**columns))
 
@@ -185,7 +185,7 @@ def test_unusual_frames_come_back_or_are_refused(value: dict[str, Any], failed: 
     assert not why or "it was not complete" in why
 
 
-def test_what_no_codec_opened_stays_as_it_is() -> None:
+def test_a_payload_that_does_not_decompress_is_rebuilt_as_it_is() -> None:
     data = wirekit.encode(KEY, batched(3, compression=2))
     bad = data[:-8] + bytes(8)
     assert wirekit.columns(KEY, bad)["entry.payload.ok"].to_pylist() == [False]

@@ -207,7 +207,7 @@ def test_a_bad_checksum_in_an_element_is_kept_with_its_verdict() -> None:
 
 @settings(max_examples=40)
 @given(st.lists(st.lists(st.binary(max_size=9), max_size=5), max_size=4))
-def test_a_length_is_known_to_what_stands_behind_what_it_covers(records: list[list[bytes]]) -> None:
+def test_a_length_is_known_behind_the_list_that_it_covers(records: list[list[bytes]]) -> None:
     key = "buildlists.padded"
     data = b"".join(wirekit.encode(key, {"parts": [{"data": each} for each in parts], "end": 7}) for parts in records)
     assert build(wirekit.columns(key, data), key) == data
@@ -301,7 +301,7 @@ def test_every_schema_that_gives_columns_is_built_from_them() -> None:
     assert set(REAL) >= LISTS
 
 
-def test_what_stands_compressed_in_a_list_is_written_as_it_stands() -> None:
+def test_a_compressed_value_in_a_list_is_written_unchanged() -> None:
     key = "kafka.produce.request.v2"
     data = produced(codec=1)
     batch = wirekit.columns(key, data)
@@ -312,7 +312,7 @@ def test_what_stands_compressed_in_a_list_is_written_as_it_stands() -> None:
 # Context.
 
 
-def test_context_chooses_what_is_built() -> None:
+def test_context_selects_the_layout_to_build() -> None:
     context = {"api": "metadata", "version": 1}
     data = metadata()
     batch = wirekit.columns("kafka.response", data, context=context)
@@ -379,7 +379,7 @@ def test_explain_prints_the_program_of_a_context() -> None:
         ("marked.v", [[1, 0xFF00], [], [1]], r"row 0: marked\[1\]: it begins with the bytes that end the list"),
     ],
 )
-def test_what_does_not_fit_is_misuse_with_the_place(name: str, values: Any, said: str) -> None:
+def test_a_list_that_does_not_fit_is_misuse_with_row_and_index(name: str, values: Any, said: str) -> None:
     with pytest.raises(Misuse, match=said):
         build(with_column(shops(), name, values))
 

@@ -127,7 +127,7 @@ def test_columns_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize("told", [None, [1, 2], [7, None]])
-def test_a_number_that_tells_of_the_payload_is_computed(told: list[int | None] | None) -> None:
+def test_the_payload_size_is_computed(told: list[int | None] | None) -> None:
     columns: dict[str, Any] = {"metadata.partition_key": ["k", None], "payload": ["a", "bcd"]}
     batch = pa.RecordBatch.from_pydict(columns if told is None else columns | {"metadata.payload_size": told})
     wanted = [{"metadata": {"partition_key": "k"}, "payload": b"a"}, {"metadata": {}, "payload": b"bcd"}]
@@ -148,7 +148,7 @@ def test_a_number_that_tells_of_the_payload_is_computed(told: list[int | None] |
         ({"metadata.nothing": [1, 2]}, "has no column 'metadata.nothing'"),
     ],
 )
-def test_what_does_not_fit_is_misuse(columns: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_the_message_is_misuse(columns: dict[str, Any], said: str) -> None:
     told = {"metadata.payload_size": [1, 1], "payload": [b"a", b"b"]} | columns
     with pytest.raises(Misuse, match=said):
         wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(told))

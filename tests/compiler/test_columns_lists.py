@@ -278,7 +278,7 @@ def test_a_record_with_other_fields_beside_its_list_is_a_row() -> None:
     assert (cut.num_rows, errors["kind"].to_pylist()) == (1, ["short"])
 
 
-def test_what_a_list_holds_compressed_is_left_out_by_name() -> None:
+def test_compressed_contents_in_a_list_are_listed_as_left_out() -> None:
     key = "kafka.produce.request.v0"
     inner = {"messages": [{"offset": 0, "message": {"magic": 0, "value": "76"}}]}
     packed = {

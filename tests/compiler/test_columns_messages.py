@@ -180,7 +180,7 @@ def test_entries_one_after_the_other_have_no_end() -> None:
     assert wirekit.columns("pulsar.entry", entry)["metadata.sequence_id"].to_pylist() == [1]
 
 
-def test_what_cannot_be_opened_stays_and_is_an_error() -> None:
+def test_a_payload_that_does_not_decompress_stays_and_is_an_error() -> None:
     good, bad = encoded(batched(3, compression=2), batched(3, compression=2))
     at_payload = bad.rindex(b"\x78\x9c") if b"\x78\x9c" in bad else len(bad) - 8
     bad = bad[:at_payload] + bytes(len(bad) - at_payload)
@@ -249,7 +249,7 @@ def holders() -> Iterator[str]:
     del wirekit.registry._protocols["heldtest"]
 
 
-def test_a_limit_that_is_passed_in_what_a_record_holds(holders: str) -> None:
+def test_a_limit_exceeded_inside_a_record_is_an_error_with_its_path(holders: str) -> None:
     parts = []
     for items in (b"\x01a\x02bc", b"\x01a\x09bcdefghij\x01k", b"\x01a\x03b", b"\x00\x09bcdefghij"):
         for codec in (0, 1):
@@ -281,7 +281,7 @@ def test_messages_that_do_not_occur_have_no_columns() -> None:
     assert not any(name.startswith("command.subscribe") for name in names)
 
 
-def test_what_has_no_column_is_named() -> None:
+def test_fields_without_a_column_are_listed() -> None:
     told = wirekit.columns(KEY, b"").schema.metadata[b"wirekit.left_out"]
     left_out = json.loads(told)
     assert "command.send.message_id.first_chunk_message_id" in left_out

@@ -47,7 +47,7 @@ def always(node: ir.Node, path: str = "") -> Iterator[tuple[str, bool]]:
             yield path, isinstance(length, ir.Number) and null is not None
 
 
-def test_what_is_always_there_is_never_null() -> None:
+def test_a_field_that_is_always_present_is_not_nullable() -> None:
     keys = columnar()
     assert {"kafka.message_set", "pulsar.frame", "joyqueue.batch", "net.pcap.packets.le"} <= set(keys)
     for key in keys:
@@ -108,7 +108,7 @@ def spoilt(data: bytes, chance: random.Random) -> bytes:
     return bytes(spoilt[: chance.randrange(len(spoilt) // 2, len(spoilt) + 1)])
 
 
-def test_what_names_and_times_stand_for_is_as_nullable() -> None:
+def test_the_form_of_names_and_times_does_not_change_nullability() -> None:
     data = mixed()
     plain = wirekit.columns("kafka.message_set", data, times="int")
     told = wirekit.columns("kafka.message_set", data, enums="dictionary")

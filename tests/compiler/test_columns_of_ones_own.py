@@ -48,7 +48,7 @@ from wirekit.wire import (
         (Struct("a" / Sized(int8, Struct("crc" / Checked(uint32, "crc32", "n"), "n" / Const(int8, 3)), null=-1)), "ff"),
     ],
 )
-def test_what_was_read_is_built_again(node: Node, data: str) -> None:
+def test_columns_are_built_back_into_the_same_bytes(node: Node, data: str) -> None:
     with own(node) as key:
         agree(key, bytes.fromhex(data), {})
         batch = wirekit.columns(key, bytes.fromhex(data))
@@ -69,7 +69,7 @@ def test_a_record_of_no_bytes_is_refused() -> None:
             wirekit.build_columns(key, batch)
 
 
-def test_a_length_is_known_to_what_stands_behind_all_that_it_covers() -> None:
+def test_a_length_is_known_behind_the_fields_that_it_covers() -> None:
     with own(Struct("n" / Length(int8, "a"), "a" / Bytes(int8), "b" / If(this.n == 3, int8))) as key:
         data = b"\x03\x02ab\x07" + b"\x02\x01a"
         batch = wirekit.columns(key, data)

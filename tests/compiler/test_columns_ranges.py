@@ -46,7 +46,7 @@ def has_false(verdict: Any) -> bool:
 
 
 @pytest.mark.parametrize("key", FRAMES)
-def test_each_range_is_what_a_scan_of_it_says(key: str) -> None:
+def test_each_range_has_the_state_and_rows_of_its_own_scan(key: str) -> None:
     draw = random.Random(key)
     frames = [FRAMES[key], FRAMES[key][:-1], FRAMES[key] + b"\0", b""]
     for _ in range(150):

@@ -171,7 +171,7 @@ def test_the_features_say_which_variants_there_are(features: str, available: lis
     assert crc._available(features) == available
 
 
-def test_the_environment_says_which_is_taken() -> None:
+def test_the_environment_selects_the_checksum_code() -> None:
     assert crc._chosen("auto", ["clmul", "table"]) == crc._chosen("hardware", ["clmul", "table"]) == "clmul"
     assert crc._chosen("table", ["clmul", "table"]) == crc._chosen("auto", ["table"]) == "table"
     with pytest.raises(Misuse, match="no instructions for checksums"):

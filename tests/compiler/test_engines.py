@@ -166,7 +166,7 @@ def test_generated_source_of_a_small_schema() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_field_that_may_be_there_is_read_with_what_stands_before_it(magic: int) -> None:
+def test_an_optional_field_is_read_together_with_the_fields_before_it(magic: int) -> None:
     message = {"magic": magic, "key": "6b", "value": "61"} | ({"timestamp": 5} if magic else {})
     entries = [{"offset": index, "message": message} for index in range(3)]
     data = wirekit.encode("kafka.message_set", {"messages": entries})

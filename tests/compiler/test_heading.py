@@ -58,7 +58,7 @@ def test_a_length_below_the_least_and_an_unknown_kind_do_not_match() -> None:
         assert not pattern.match(bytes([8, 3]) + bytes(20))
 
 
-def test_frames_behind_a_damaged_one_are_found_though_their_length_is_a_varint() -> None:
+def test_frames_with_a_varint_length_decode_after_a_damaged_one() -> None:
     layouts = {"request": Layout(framed(varint32)), "answer": Layout(framed(varint32))}
     with declared(Protocol("varintly", "Framed by varints", layouts, client="request", server="answer")):
         values = [{"kind": 1, "number": number, "body": b"v" * 200} for number in range(5)]

@@ -76,7 +76,7 @@ def test_lines_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written(pa.RecordBatch.from_pylist(rows, schema=SCHEMA)) == expected(rows)
 
 
-def test_what_cannot_be_written_is_misuse() -> None:
+def test_a_column_that_cannot_be_written_is_misuse() -> None:
     batch = pa.RecordBatch.from_pydict({"real": [1.5]})
     with pytest.raises(Misuse, match="double"):
         list(Lines(["real"], {}).of(batch))

@@ -180,7 +180,7 @@ OTHERS = [opened_to_all, inner_opened_to_group, around_opened_to_all, given_away
 
 
 @pytest.mark.parametrize("change", OTHERS)
-def test_what_others_may_have_written_is_not_run(tmp_path: Path, change: Callable[[Path], None]) -> None:
+def test_a_file_that_other_users_may_have_written_is_not_run(tmp_path: Path, change: Callable[[Path], None]) -> None:
     if change in (given_away, file_given_away) and os.geteuid():
         pytest.skip("only root gives files away")
     folder, mark = tmp_path / "around" / "cache", tmp_path / "mark"
@@ -197,7 +197,7 @@ def test_what_others_may_have_written_is_not_run(tmp_path: Path, change: Callabl
     assert "other users may write" in warning or "belongs to another user" in warning
 
 
-def test_a_directory_that_anybody_may_write_without_taking_what_is_there_may_be_around(tmp_path: Path) -> None:
+def test_a_sticky_directory_that_anybody_may_write_may_hold_the_cache(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     environment = {columns_cache.VARIABLE: str(tmp_path / "tmp" / "mine")}

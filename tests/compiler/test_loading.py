@@ -204,12 +204,12 @@ def test_plain_mappings_need_no_records() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_json_is_said_where_it_stands(key: str, more: Any, problem: str, engine: str) -> None:
+def test_an_error_in_json_names_the_field(key: str, more: Any, problem: str, engine: str) -> None:
     plain = {"correlation_id": 1, "client_id": "me", "body": {"topics": []}} if key.startswith("kafka.metadata") else {}
     with pytest.raises(wirekit.Misuse, match=problem):
         wirekit.encode(key, {**plain, **more}, engine=engine)
 
 
-def test_a_choice_without_what_it_is_made_by() -> None:
+def test_a_choice_without_its_selecting_field_is_an_error() -> None:
     with pytest.raises(wirekit.Wrong, match=r"^kafka\.request: api_key: expected a value, found nothing$"):
         wirekit.encode("kafka.request", {"correlation_id": 1, "body": {}})

@@ -92,7 +92,7 @@ def test_noise(codec: str) -> None:
         ("zip", b"garbage", "a zip entry, 504b0304, found 67617262"),
     ],
 )
-def test_errors_say_what_was_expected_and_use_the_librarys_words(codec: str, data: bytes, words: str) -> None:
+def test_errors_name_the_expected_data_and_quote_the_library(codec: str, data: bytes, words: str) -> None:
     with pytest.raises(Wrong) as caught:
         decompress(codec, data)
     assert words in str(caught.value)

@@ -94,7 +94,7 @@ class TestSnappy:
         with pytest.raises(Short, match=r"needs 9 bytes, 2 available.*byte 20"):
             decompress("xerial", header + b"\x00\x00\x00\x09\x01\x00")
 
-    def test_framed_skips_what_may_be_skipped(self) -> None:
+    def test_framed_skips_skippable_chunks(self) -> None:
         data = compress("snappy-framed", b"hello")
         padding, comment = b"\xfe\x02\x00\x00\x00\x00", b"\x80\x03\x00\x00abc"
         assert decompress("snappy-framed", data + padding + comment + data) == b"hellohello"

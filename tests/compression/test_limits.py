@@ -77,7 +77,7 @@ def test_a_size_from_the_protocol_is_refused_likewise(codec: str) -> None:
     assert caught.value.limit == "decompression_ratio"
 
 
-def test_what_the_format_cannot_yield_is_not_allocated_either() -> None:
+def test_a_size_that_the_format_cannot_yield_is_not_allocated_either() -> None:
     with pytest.raises(Wrong, match="at most 1530 bytes"):
         decompress("lz4-block", b"\x50hello", size=60_000)
     for codec, data in (("lz4-block", bytes(9_000_000)), ("lz4-block", bytes(3000))):

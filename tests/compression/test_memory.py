@@ -219,7 +219,7 @@ def measured(process: Process, bomb: Bomb, engine: str, memory: int = 0) -> tupl
 
 @pytest.mark.parametrize("engine", DECODERS)
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_what_is_decoded_stays_in_the_limits(bomb: str, engine: str, measuring: Process) -> None:
+def test_decoded_values_stay_within_the_memory_limit(bomb: str, engine: str, measuring: Process) -> None:
     _, growth, size, limits, _ = measured(measuring, BOMBS[bomb], engine, MEMORY)
     assert set(limits) <= {"memory"}
     assert growth < MEMORY * 1.1 + 2 * size + SLACK
@@ -249,7 +249,7 @@ def test_a_process_stays_in_bound_with_the_default_limits(engine: str, measuring
 
 
 @pytest.mark.parametrize("engine", DECODERS)
-def test_what_came_before_the_limit_is_kept_and_the_place_is_named(engine: str) -> None:
+def test_values_before_the_limit_are_kept_and_the_error_has_the_path(engine: str) -> None:
     data = small_message(b"first") + sets(20_000, 1)
     decoded = wirekit.decode(data, "kafka.message_set", engine=engine, limits=wirekit.Limits(memory=2 << 20))
     error = decoded.error

@@ -49,7 +49,7 @@ def test_other_codecs_are_left_to_decompress(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", QUICK)
-def test_damage_and_additions_are_never_taken_for_data(codec: str) -> None:
+def test_damaged_and_extended_data_never_decompresses_differently(codec: str) -> None:
     chance = random.Random(7)
     data = [compress(codec, plain) for plain in PLAIN[:4]]
     odd = [a + b for a in data for b in (*data, b"\0", a[-8:])]

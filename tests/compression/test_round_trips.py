@@ -24,7 +24,7 @@ WIDE = Decompression(ratio=1_000_000)
 
 @pytest.mark.parametrize("sample", SAMPLES)
 @pytest.mark.parametrize("codec", compression.names())
-def test_reading_what_was_written_gives_the_data_back(codec: str, sample: str) -> None:
+def test_decompressing_compressed_data_gives_the_data_back(codec: str, sample: str) -> None:
     plain = SAMPLES[sample]
     compressed = compression.compress(codec, plain)
     assert type(compressed) is bytes

@@ -31,7 +31,7 @@ def nested(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("engine", DECODERS)
-def test_what_was_opened_before_the_limit_is_kept(engine: str) -> None:
+def test_values_decompressed_before_the_limit_are_kept(engine: str) -> None:
     decoded = wirekit.decode(packed(9), KEY, limits=LIMITS, engine=engine, offset=1000)
     error = decoded.error
     assert isinstance(error, Limit)

@@ -51,7 +51,7 @@ def test_many_frames_at_once_and_a_begun_one(run: list[tuple[str, bytes]]) -> No
     assert events[-1] is NEED_DATA
 
 
-def test_answers_are_paired_with_what_they_answer(run: list[tuple[str, bytes]]) -> None:
+def test_responses_are_paired_with_their_requests(run: list[tuple[str, bytes]]) -> None:
     conversation = Conversation("pulsar")
     time = 0
     paired = {}
@@ -98,7 +98,7 @@ def test_joined_in_the_middle_of_a_frame(run: list[tuple[str, bytes]]) -> None:
     assert [event.data for event in events[1:]] == client[1:3]
 
 
-def test_what_is_left_at_the_end_is_quarantined(run: list[tuple[str, bytes]]) -> None:
+def test_an_unfinished_frame_at_the_end_is_quarantined(run: list[tuple[str, bytes]]) -> None:
     conversation = Conversation("pulsar")
     conversation.receive("client", run[0][1][:-1])
     (left,) = conversation.close()
@@ -111,7 +111,7 @@ def test_side_is_client_or_server() -> None:
         Conversation("pulsar").receive("broker", b"")
 
 
-def test_protocol_is_found_from_the_bytes(run: list[tuple[str, bytes]]) -> None:
+def test_protocol_is_recognised_from_the_bytes(run: list[tuple[str, bytes]]) -> None:
     client = b"".join(data for side, data in run if side == "client")
     server = b"".join(data for side, data in run if side == "server")
     assert recognise(client, server).protocol == "pulsar"

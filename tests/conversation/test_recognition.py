@@ -49,7 +49,7 @@ def test_the_best_fit_of_damaged_frames() -> None:
     assert best_fit(b"GET / HTTP/1.1\r\n") == ""
 
 
-def test_what_may_be_spent_on_searching_is_bounded() -> None:
+def test_the_credit_for_searching_is_bounded() -> None:
     start = bytes.fromhex("00030d40000000050812920100")  # of a Pulsar frame of 200,000 bytes
     following = Conversation("pulsar")
     list(following.receive("client", start + bytes(100_000)))

@@ -48,7 +48,7 @@ def test_every_frame_that_decodes_cleanly_has_the_heading(key: str) -> None:
     assert tried
 
 
-def test_what_begins_a_clean_value_is_not_refused() -> None:
+def test_a_prefix_of_a_clean_value_is_not_refused() -> None:
     keyed = [(pdu.key, pdu.data) for pdu in PDUS if len(pdu.data) < 4000]
     for key in ("pulsar.frame", "joyqueue.frame", "jmq4.frame"):
         keyed += [(key, data) for data in samples()[key]]
@@ -101,7 +101,7 @@ def frames_in(conversation: Conversation, pieces: list[bytes]) -> list[bytes]:
     return [event.data for event in events if isinstance(event, wirekit.conversation.Frame)]
 
 
-def test_what_may_be_a_longer_frame_does_not_hide_one_that_is_whole() -> None:
+def test_a_possible_longer_frame_does_not_hide_a_whole_one() -> None:
     conversation = Conversation("pulsar", started=False)
     begun = bytes.fromhex("00000040 00000020 0812")
     assert conversation.receive("client", begun) == [wirekit.NEED_DATA]
@@ -109,14 +109,14 @@ def test_what_may_be_a_longer_frame_does_not_hide_one_that_is_whole() -> None:
     assert (quarantined.data, frame.data) == (begun, PING)
 
 
-def test_a_frame_found_before_it_is_whole_is_there_when_it_is() -> None:
+def test_a_frame_that_the_search_sees_in_part_decodes_when_it_is_whole() -> None:
     conversation = Conversation("pulsar", started=False)
     assert conversation.receive("client", b"rubbish" + PING[:9]) == [wirekit.NEED_DATA]
     quarantined, frame = conversation.receive("client", PING[9:])
     assert (quarantined.data, frame.data) == (b"rubbish", PING)
 
 
-def test_a_frame_that_the_search_found_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
     for protocol, data in (("kafka", request), ("pulsar", PING)):
         expected = Conversation(protocol).receive("client", data)[0].decoded

@@ -50,7 +50,7 @@ def values(data: bytes) -> list[Any]:
     return [(record.offset, record.timestamp, record.key, record.value, record.headers) for record in made]
 
 
-def test_a_batch_says_what_kafka_python_wrote() -> None:
+def test_a_batch_has_the_records_that_kafka_python_wrote() -> None:
     data = batch(producer=2**40)
     decoded = agree(KEY, data, {})
     assert decoded.clean
@@ -75,7 +75,7 @@ def test_a_compressed_batch_is_opened(codec: int) -> None:
     assert [record.value for record in decoded.value.records.content] == [record[3] for record in RECORDS]
 
 
-def test_kafka_python_reads_what_was_built() -> None:
+def test_kafka_python_reads_the_built_batch() -> None:
     decoded = wirekit.decode(batch(), KEY)
     value = wirekit.to_json(decoded.value)
     value["records"][0]["value"] = "00" * 20_000

@@ -44,7 +44,7 @@ def test_a_connection_has_the_version_that_its_first_packet_names() -> None:
     assert suback.request.description.api == "SUBSCRIBE"
 
 
-def test_an_answer_belongs_to_what_the_other_side_asked() -> None:
+def test_a_response_belongs_to_a_request_of_the_other_side() -> None:
     conversation = wirekit.Conversation("mqtt")
     conversation.receive("client", packets(4)[0])
     publish = bytes.fromhex("3407000161") + b"\x00\x0ahi"

@@ -28,7 +28,7 @@ def frames(key: str) -> bytes:
     return b"".join(bytes.fromhex(vector["hex"]) for vector in vectors("zookeeper") if vector["key"].endswith(key))
 
 
-def test_a_conversation_pairs_by_xid_and_reads_answers_as_what_was_asked() -> None:
+def test_a_conversation_pairs_by_xid_and_reads_responses_by_their_request() -> None:
     conversation = wirekit.Conversation("zookeeper")
     conversation.receive("client", frames("request"))
     events = list(conversation.receive("server", frames("response")))

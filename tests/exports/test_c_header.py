@@ -52,7 +52,7 @@ def test_the_header_of_a_whole_protocol_compiles(protocol: str, tmp_path: Path) 
     )
 
 
-def test_what_has_no_fixed_place_is_listed() -> None:
+def test_fields_without_a_fixed_offset_are_listed() -> None:
     written = export(["kafka.message"], "c")
     assert [each.path for each in written.missing] == ["kafka.message.timestamp"]
     assert "kafka.message.timestamp" in written.text

@@ -31,7 +31,7 @@ def vectors() -> Iterator[tuple[str, bytes]]:
             yield "pulsar.frame", bytes.fromhex(json.loads(line)["hex"])
 
 
-def test_what_real_peers_sent_is_valid() -> None:
+def test_frames_of_real_peers_are_valid() -> None:
     compared = 0
     for key, data in vectors():
         decoded = wirekit.decode(data, key)

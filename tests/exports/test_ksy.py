@@ -114,7 +114,7 @@ def test_requests_of_every_api_are_read_as_wirekit_decodes_them(compiled: dict[s
     assert compared > 400
 
 
-def test_parameters_say_what_a_response_answers(compiled: dict[str, ModuleType]) -> None:
+def test_parameters_name_the_request_of_a_response(compiled: dict[str, ModuleType]) -> None:
     read = reader(compiled, "kafka.response")
     data = whole("kafka.fetch.response.v2")
     context = {"api": "fetch", "version": 2}
@@ -137,7 +137,7 @@ def test_a_network_header_is_read_to_the_bit(compiled: dict[str, ModuleType]) ->
     assert same(wirekit.decode(data, "net.ipv4").value, reader(compiled, "net.ipv4")(data)) > 15
 
 
-def test_what_kaitai_struct_cannot_express_is_listed() -> None:
+def test_constructs_that_kaitai_struct_lacks_are_listed() -> None:
     written = export(["pulsar.frame"], "ksy")
     reasons = {each.path: each.reason for each in written.missing}
     assert reasons["pulsar.frame.command"] == "protobuf messages have no form: bytes to the end"

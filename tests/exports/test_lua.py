@@ -163,7 +163,7 @@ def as_shown(value: Any, raw: str, show: str) -> Any:
     return {"True": 1, "False": 0}.get(show) if show in ("True", "False") else int(show, 0)
 
 
-def test_what_a_dissector_cannot_express_is_listed_in_it() -> None:
+def test_constructs_that_a_dissector_lacks_are_listed_in_it() -> None:
     written = export(["pulsar"], "lua")
     assert "data compressed by zstd is shown compressed" in {each.reason for each in written.missing}
     assert all(f"-- - {each.reason}" in written.text for each in written.missing)

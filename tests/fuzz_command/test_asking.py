@@ -57,7 +57,7 @@ def test_a_server_that_does_something_wrong(kind: str, at: int, expected: str) -
 
 
 @pytest.mark.parametrize("kind", [kind for kind in QUESTIONS if kind != "opening left out"])
-def test_what_is_asked(kind: str) -> None:
+def test_each_kind_of_question_sends_its_requests(kind: str) -> None:
     data = bytearray()
 
     def listen(connection: socket.socket) -> None:

@@ -59,7 +59,7 @@ def numbers(data: bytes) -> list[int]:
         ("answer of another kind", [7, 8]),
     ],
 )
-def test_what_is_answered(kind: str, expected: list[int]) -> None:
+def test_each_kind_of_answer_has_its_correlation_ids(kind: str, expected: list[int]) -> None:
     assert numbers(received(kind)) == expected
 
 

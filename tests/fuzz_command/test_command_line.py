@@ -24,7 +24,7 @@ def fuzz(*arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_nothing_found(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sound_target_has_no_findings(capsys: pytest.CaptureFixture[str]) -> None:
     assert fuzz(KEY, "--target", "python:parsers:sound", "--count", "50", "--compare") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "0 findings"
 
@@ -51,7 +51,7 @@ def test_coverage_guides_a_search_for_inputs(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.skipif(find_spec("atheris") is not None, reason="atheris is installed")
-def test_what_explores_is_an_extra(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_exploring_without_its_extra_names_the_package(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     target = ["--target", "python:parsers:deep", "--corpus", str(tmp_path)]
     assert fuzz(KEY, *target, "--explore", "1", "--count", "1") == 2
     assert "pip install 'wirekit[fuzz-coverage]'" in capsys.readouterr().err

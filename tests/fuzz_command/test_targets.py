@@ -102,7 +102,7 @@ def test_values_are_compared_only_when_asked() -> None:
     assert not any(finding.case.data[4:])  # what does not matter is zero
 
 
-def test_what_should_be_refused() -> None:
+def test_accepting_bytes_that_wirekit_refuses_is_a_finding() -> None:
     assert {finding.kind for finding in run("lenient", compare=True).findings} == {"accepts"}
 
 

@@ -37,7 +37,7 @@ def test_a_correct_codec(parsers: ModuleType) -> None:
     agrees_with(KEY, parsers.sound)
 
 
-def test_what_is_wrong_is_named(parsers: ModuleType) -> None:
+def test_assertions_name_the_fault(parsers: ModuleType) -> None:
     with pytest.raises(AssertionError, match="was rebuilt as"):
         roundtrip(KEY, parsers.misreading, encode)
     with pytest.raises(AssertionError, match=r"exception: struct.error: unpack_from.*\n.*needs 4 bytes") as failed:

@@ -57,7 +57,7 @@ def test_the_document_read_literally(vector: dict[str, Any]) -> None:
 
 
 @of(FRAMES)
-def test_what_the_document_contradicts_does_not_decode_by_it(vector: dict[str, Any]) -> None:
+def test_frames_that_contradict_the_document_do_not_decode_by_it(vector: dict[str, Any]) -> None:
     decoded = wirekit.decode(bytes.fromhex(vector["hex"]), "jmq4.frame")
     failed = {check.path for check in decoded.checks if check.status == "bad"}
     fits = decoded.error is None and not decoded.gaps and failed <= {"version"}
@@ -67,7 +67,7 @@ def test_what_the_document_contradicts_does_not_decode_by_it(vector: dict[str, A
         assert wirekit.encode("jmq4.frame", decoded.value).hex() == vector["hex"]
 
 
-def test_what_a_frame_and_a_message_may_leave_out() -> None:
+def test_omitted_fields_of_a_frame_and_a_message_get_defaults() -> None:
     record = {"partition": -32768, "send_time": 1, "body": b"hello"}
     topic = {"topic": "t", "timeout": 3000, "qos_level": "RECEIVE", "messages": [record]}
     value = {"version": 4, "request_id": 1, "type": "PRODUCE_MESSAGE", "send_time": 1, "payload": {"topics": [topic]}}

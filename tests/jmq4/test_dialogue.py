@@ -203,7 +203,7 @@ def test_the_bodies_of_a_frame_are_bounded_together() -> None:
 
 
 @pytest.mark.parametrize("code", [{"source": 1}, {"reserved": 1}])
-def test_what_joyqueue_takes_for_no_batch_is_not_split(code: dict[str, Any]) -> None:
+def test_a_message_that_joyqueue_does_not_read_as_a_batch_is_not_split(code: dict[str, Any]) -> None:
     (message,) = messages(changed(golden("produce_message_batch"), code))
     assert message.value == bytes.fromhex(PARTS[1]["fields"]["body_hex"])
 

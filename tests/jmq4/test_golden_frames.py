@@ -51,7 +51,7 @@ def test_reads_clean(vector: dict[str, Any]) -> None:
 
 
 @of(READABLE)
-def test_means_what_it_was_made_from(vector: dict[str, Any]) -> None:
+def test_a_frame_decodes_to_the_fields_it_was_built_from(vector: dict[str, Any]) -> None:
     decoded = wirekit.decode(bytes.fromhex(vector["hex"]), KEY, context=context(vector))
     assert differences(frame_value(vector), decoded.value) == []
 

@@ -64,7 +64,7 @@ def test_verdict(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", JUDGED, ids=[vector["name"] for vector in JUDGED])
-def test_what_is_read_comes_back(vector: dict[str, Any]) -> None:
+def test_a_decoded_frame_encodes_to_the_same_bytes(vector: dict[str, Any]) -> None:
     data = bytes.fromhex(vector["hex"])
     decoded = wirekit.decode(data, "joyqueue.frame")
     if decoded.error is None:

@@ -58,7 +58,7 @@ def test_records_keep_their_bytes(part: dict[str, Any]) -> None:
     ("number", "codec"), [(1, "zip"), (2, "zlib"), (3, "snappy-framed")], ids=["zip", "zlib", "snappy"]
 )
 @pytest.mark.parametrize("batch", [0, 1], ids=["single", "batch"])
-def test_bodies_are_opened_and_made_anew(number: int, codec: str, batch: int) -> None:
+def test_bodies_are_decompressed_and_compressed_again(number: int, codec: str, batch: int) -> None:
     content: Any = {"messages": MESSAGES} if batch else b"a body that is longer than nothing" * 9
     data = wirekit.encode(KEY, message({"content": content}, compressed=1, compression=number, batch=batch))
     decoded = wirekit.decode(data, KEY)

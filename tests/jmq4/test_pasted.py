@@ -28,7 +28,7 @@ def test_a_message_record_is_known_by_its_magic_number(part: dict[str, Any]) -> 
     assert best_fit(other) != "joyqueue.message"
 
 
-def test_no_frame_is_taken_for_a_record() -> None:
+def test_no_frame_is_recognised_as_a_record() -> None:
     for vector in FRAMES:
         data = bytes.fromhex(vector["hex"])
         assert {best_fit(data), best_fit(data[: len(data) // 2])} <= {"", "joyqueue", "jmq4"}

@@ -209,12 +209,12 @@ def test_conversations_that_break_it(protocol: str, name: str) -> None:
 
 @pytest.mark.parametrize("protocol", DIALECTS)
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "answer_of_other_type"])
-def test_missing_bytes_excuse_what_follows_them(protocol: str, name: str) -> None:
+def test_missing_bytes_excuse_later_frames(protocol: str, name: str) -> None:
     before, ways, _ = DIALECTS[protocol][name]
     excused(protocol, [*before, *ways[0]], name)
 
 
-def test_a_first_command_is_told_once() -> None:
+def test_a_wrong_first_command_is_reported_once() -> None:
     x = Speaker("jmq4")
     assert names(breaches("jmq4", [*x.heartbeat(1), *x.heartbeat(2)])) == ["first_command_not_add_connection"]
 

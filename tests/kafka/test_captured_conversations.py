@@ -60,7 +60,7 @@ def test_pairs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("release", ["0.8.2.2", "0.9.0.1", "0.10.2.2"])
-def test_answers_to_what_nobody_saw(release: str) -> None:
+def test_stray_responses_have_a_reason(release: str) -> None:
     """Replica fetchers were waiting for an answer when the capture began."""
     strays = [
         frame

@@ -169,7 +169,7 @@ def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
     assert pieces[-1].batch is not None
 
 
-def test_much_is_read_in_columns_without_being_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_segments_are_read_in_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wirekit.cli import messages
 
     assert messages._engine(messages._size((str(tmp_path),)), "json") == "rows"

@@ -271,7 +271,7 @@ class TestJoinedInTheMiddle:
         events = conversation.receive("server", b"rest of an answer" + response("list_groups", 0, 4, NO_GROUPS))
         assert [type(event) for event in events] == [Quarantined, Frame]
 
-    def test_requests_of_another_client_id_are_not_taken(self) -> None:
+    def test_requests_of_another_client_id_are_quarantined(self) -> None:
         """A message may hold a captured request; the connection's own client id is known."""
         conversation = Conversation("kafka")
         frame(conversation, "client", request("list_groups", 0, 4, {}))

@@ -206,7 +206,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
 
 @pytest.mark.parametrize("piece", [None, 500])
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_found(name: str, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_reported_with_its_place(
+    name: str, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if piece is not None:
         monkeypatch.setattr(reading, "PIECE", piece)
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
@@ -397,7 +399,9 @@ class TestDataDirectory:
             ("cleaner-offset-checkpoint", lambda path: (path.unlink(), path.mkdir())),
         ],
     )
-    def test_what_cannot_be_read_hides_nothing_else(self, disk: Path, name: str, make: Callable[[Path], None]) -> None:
+    def test_an_unreadable_file_hides_no_other_problem(
+        self, disk: Path, name: str, make: Callable[[Path], None]
+    ) -> None:
         make(disk / name)
         report = check(disk)
         assert report is not None

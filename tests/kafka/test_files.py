@@ -76,7 +76,7 @@ def test_reading_goes_on_behind_damage(
     assert not any(piece.errors for piece in pieces)
 
 
-def test_what_only_looks_like_a_message_is_none(tmp_path: Path) -> None:
+def test_bytes_that_only_resemble_a_message_are_none(tmp_path: Path) -> None:
     segment = tmp_path / "00000000000000000000.log"
     for behind in (THREE[:-1], ONE, THREE[:-1] + b"\0", message_set(message(b"far", offset=1 << 40))):
         segment.write_bytes(TWO + b"\x55" * 50 + behind)

@@ -45,7 +45,7 @@ def test_frame_of_any_api(pdu: Pdu) -> None:
     assert wirekit.encode(key, decoded.value, context=context) == pdu.data
 
 
-def test_broken_crcs_are_told_and_kept() -> None:
+def test_broken_crcs_are_reported_and_kept() -> None:
     for pdu in PDUS:
         if str(pdu) not in BROKEN:
             continue
@@ -57,7 +57,7 @@ def test_broken_crcs_are_told_and_kept() -> None:
         assert wirekit.decode(wirekit.encode(pdu.key, decoded.value), pdu.key).clean
 
 
-def test_what_the_captures_do_not_show() -> None:
+def test_only_the_listed_versions_are_absent_from_the_captures() -> None:
     """The tables hold all versions; these were not spoken between the captured clients and brokers."""
     declared = {f"kafka.{name}" for name in PROTOCOL.layouts if ".v" in name and not name.startswith("consumer_")}
     assert declared - {pdu.key for pdu in PDUS} == {

@@ -277,7 +277,7 @@ class TestTail:
         assert decoded.error.path.startswith("messages[1].message.")
 
 
-def test_bad_crc_is_told_for_its_message_only() -> None:
+def test_bad_crc_is_reported_for_its_message_only() -> None:
     data = bytearray(message_set(message(b"a", offset=1), message(b"b", offset=2)))
     data[-1] ^= 1
     found = messages_of(wirekit.decode(bytes(data), SET))

@@ -103,7 +103,7 @@ def headed(key: int, version: int, client_id: bytes, body: bytes, number: int = 
 
 @pytest.mark.parametrize("key", [1, 18, 60])
 @pytest.mark.parametrize("body", [b"", bytes(4), bytes(range(256))])
-def test_a_header_alone_names_what_is_not_declared(key: int, body: bytes) -> None:
+def test_a_header_alone_identifies_an_undeclared_request(key: int, body: bytes) -> None:
     for version in (12, 17):
         data = headed(key, version, b"client-1", body)
         assert recognise(data, b"").protocol == recognise(data, b"", sides_known=True).protocol == "kafka"
@@ -130,7 +130,7 @@ def test_other_headers_prove_nothing(data: bytes) -> None:
     assert not recognise(data, b"", sides_known=True).protocol
 
 
-def test_what_is_clean_counts_for_more_than_what_fits_in_part() -> None:
+def test_a_clean_frame_counts_for_more_than_a_partial_match() -> None:
     ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
     assert recognise(ping, headed(18, 3, b"client", b"")).protocol == "pulsar"
 

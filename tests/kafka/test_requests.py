@@ -182,7 +182,7 @@ def test_frame_larger_than_a_broker_takes() -> None:
     assert decoded.error.allowed == 104_857_600
 
 
-def test_what_follows_the_fields_is_a_gap() -> None:
+def test_bytes_after_the_last_field_are_a_gap() -> None:
     data = sized(bytes.fromhex("00000001 0000") + b"more")
     decoded = wirekit.decode(data, "kafka.heartbeat.response.v0")
     assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(10, 4)]

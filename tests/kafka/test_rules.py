@@ -184,7 +184,7 @@ STATELESS = {"answer_of_other_partition", "answer_of_other_topic", "fetch_above_
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - STATELESS))
-def test_missing_bytes_excuse_what_follows_them(name: str) -> None:
+def test_missing_bytes_excuse_later_frames(name: str) -> None:
     before, broken, _ = CASES[name]
     excused("kafka", [*before, *broken[0]], name)
 
@@ -210,7 +210,7 @@ def test_metadata_over_another_connection_of_the_client_counts() -> None:
 
 
 @pytest.mark.parametrize("size", [6, 8, 10, 12, 14, 15])
-def test_an_answer_that_is_cut_offers_what_is_left_of_it(size: int) -> None:
+def test_a_cut_api_versions_response_still_offers_its_versions(size: int) -> None:
     asked, answered = versions(1)
     cut = Said("server", size.to_bytes(4, "big") + answered.data[4 : 4 + size])
     newer = q("heartbeat", 0, 2, group_id="g", group_generation_id=1, member_id="m")

@@ -32,7 +32,7 @@ def dump(log: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)
-def test_segment_is_what_its_dump_says(log: Path) -> None:
+def test_segment_has_the_messages_of_its_dump(log: Path) -> None:
     decoded = wirekit.decode(log.read_bytes(), "kafka.log_segment")
     assert decoded.clean
     messages = list(messages_of(decoded, topic="t", partition=0))
@@ -148,7 +148,7 @@ def test_nonsense_after_the_messages_is_an_error_with_the_messages_before_it(siz
         ("disk", None, None),
     ],
 )
-def test_directory_tells_topic_and_partition(
+def test_directory_names_topic_and_partition(
     directory: str, topic: str | None, partition: int | None, tmp_path: Path
 ) -> None:
     path = tmp_path / directory / "00000000000000000000.log"

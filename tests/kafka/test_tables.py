@@ -172,13 +172,13 @@ def test_embedded(name: str, node: Struct, version: int) -> None:
     assert list(fields(node, version)) == [told(entry) for entry in EMBEDDED[name]]
 
 
-def test_every_layout_says_what_it_is_and_where_it_is_specified() -> None:
+def test_every_layout_has_a_description_and_a_source() -> None:
     for name, layout in PROTOCOL.layouts.items():
         assert layout.description, name
         assert layout.source, name
 
 
-def test_layouts_are_made_of_the_vocabulary_only() -> None:
+def test_layouts_consist_of_the_vocabulary_only() -> None:
     def walk(node: Node) -> None:
         assert type(node).__module__.startswith("wirekit.wire"), node
         for _, part in node.parts():

@@ -27,7 +27,7 @@ def test_real_files_come_out_as_they_went_in(path: Path, engine: str) -> None:
     assert wirekit.encode(key, wirekit.to_json(decoded.value)) == data
 
 
-def test_what_they_say() -> None:
+def test_checkpoints_and_properties_decode_to_their_entries() -> None:
     data = (DISK / "0.10.2.2-recovery-point-offset-checkpoint").read_bytes()
     entries = wirekit.decode(data, "kafka.offset_checkpoint").value.entries
     assert (entries[0].topic, entries[0].partition, entries[0].offset) == ("t-snappy", 0, 74)
@@ -52,7 +52,7 @@ def test_what_they_say() -> None:
         (b"0\n99999999999\nt 0 1\n", "entries", 14),
     ],
 )
-def test_what_is_no_checkpoint(text: bytes, path: str, offset: int, engine: str) -> None:
+def test_text_that_is_no_checkpoint_is_an_error(text: bytes, path: str, offset: int, engine: str) -> None:
     decoded = wirekit.decode(text, "kafka.offset_checkpoint", engine=engine)
     assert decoded.error is not None
     assert (decoded.error.path, decoded.error.offset) == (path, offset)
@@ -64,7 +64,7 @@ def test_lines_behind_the_last_entry_are_a_gap() -> None:
 
 
 @pytest.mark.parametrize("topic", ["a b", "a\n", 7, None])
-def test_what_no_line_can_hold_is_refused(topic: object) -> None:
+def test_a_topic_that_no_line_can_hold_is_refused(topic: object) -> None:
     with pytest.raises(wirekit.Wrong):
         wirekit.encode("kafka.offset_checkpoint", {"entries": [{"topic": topic, "partition": 0, "offset": 0}]})
 

@@ -20,7 +20,7 @@ from wirekit.protocols.kafka.reading import messages_of, messages_of_set, verdic
 
 TRAPS = {
     "correlate by id, on the connection": "test_dialogue.TestPairs.test_by_id_not_by_position",
-    "responses whose request is missing": "test_captured_conversations.test_answers_to_what_nobody_saw",  # real
+    "responses whose request is missing": "test_captured_conversations.test_stray_responses_have_a_reason",  # real
     "acks=0 has no answer": "test_traps.test_produce_without_acks",  # real
     "ControlledShutdown v0 has no client id": "test_traps.test_controlled_shutdown",  # real
     "ApiVersions is answered in v0": "test_captured_conversations.test_api_versions_is_answered_in_v0",  # real
@@ -42,10 +42,10 @@ TRAPS = {
     "fetch cut anywhere": "test_traps.test_cut_fetches",  # real
     "fetch cut within a header": "test_messages.TestTail.test_cut_anywhere",
     "overflow stub": "test_messages.TestTail.test_overflow_stub_of_later_brokers",
-    "a cut is no damage": "test_traps.test_a_cut_is_told_apart_from_damage",
+    "a cut is no damage": "test_traps.test_a_cut_is_distinguished_from_damage",
     "nested compression has a limit": "test_messages.test_nesting_has_a_limit",
     "wrong checksums are written when asked for": "test_messages.test_wrong_crc_is_written_when_asked_for",
-    "the historically right form is built": "test_traps.test_built_as_of_old_unless_told_otherwise",
+    "the historically right form is built": "test_traps.test_wrappers_are_built_as_by_old_clients",
     "a connection closed after a request that nobody knows": "test_captured_conversations.test_closed_after_a_request",
 }
 
@@ -252,7 +252,7 @@ def test_cut_fetches() -> None:
 
 
 @pytest.mark.parametrize("end", [1, 5, 11, 12, 20])
-def test_a_cut_is_told_apart_from_damage(end: int) -> None:
+def test_a_cut_is_distinguished_from_damage(end: int) -> None:
     """What max_bytes cuts is ``partial`` without a complaint; a length that no message has is an error."""
     one = message_set(message(b"hello"))
     decoded = wirekit.decode(one + one[:end], "kafka.message_set")
@@ -265,7 +265,7 @@ def test_a_cut_is_told_apart_from_damage(end: int) -> None:
 @pytest.mark.parametrize(
     ("codec", "magic"), [(codec, magic) for codec in ("GZIP", "SNAPPY", "LZ4") for magic in (0, 1)]
 )
-def test_built_as_of_old_unless_told_otherwise(codec: str, magic: int) -> None:
+def test_wrappers_are_built_as_by_old_clients(codec: str, magic: int) -> None:
     """LZ4 of magic 0 with the wrong header checksum, snappy framed; but ``compressed`` is written as it is given."""
     inner = [message(b"x", offset=0, magic=magic)]
     data = message_set(message(inner, magic=magic, codec=codec))

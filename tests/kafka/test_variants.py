@@ -26,7 +26,7 @@ def frames_of(conversation: Conversation, side: str, data: bytes) -> list[Any]:
     return [event for event in conversation.receive(side, data) if hasattr(event, "schema")]
 
 
-def test_an_answer_that_fits_the_variant_alone_is_taken_as_that() -> None:
+def test_a_response_that_fits_only_the_variant_decodes_by_it() -> None:
     conversation = wirekit.Conversation("kafka")
     conversation.receive(
         "client", wirekit.encode("kafka.fetch.request.v1", {**REQUEST, "api_version": 1, "body": BODY})
@@ -55,7 +55,7 @@ def test_produced_sets_too_compressed_or_not(version: int, codec: int) -> None:
     assert [message.value for message in frame.messages] == [b"v" * number for number in range(4)]
 
 
-def test_what_fits_the_usual_layout_or_none_stays_with_it() -> None:
+def test_a_frame_that_fits_the_usual_layout_or_none_decodes_by_it() -> None:
     messages = [{"offset": 0, "message": {"magic": 1, "timestamp": 1, "value": b"v"}}]
     topics = [{"topic": "t", "data": [{"partition": 0, "record_set": {"messages": messages}}]}]
     value = {"correlation_id": 1, "client_id": "p", "body": {"acks": 1, "timeout": 1, "topic_data": topics}}

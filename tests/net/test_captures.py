@@ -49,7 +49,7 @@ def test_through_json(path: Path) -> None:
     assert wirekit.encode(key, line["value"]) == data
 
 
-def test_packets_of_a_pcapng_file_are_opened_when_the_caller_says_what_they_are() -> None:
+def test_packets_of_a_pcapng_file_are_decoded_when_context_gives_the_link_type() -> None:
     data = NEXT_GENERATION[0].read_bytes()
     opened = {"link_type": 1}
     decoded = wirekit.decode(data, "net.pcapng", context=opened)
@@ -59,7 +59,7 @@ def test_packets_of_a_pcapng_file_are_opened_when_the_caller_says_what_they_are(
     assert wirekit.encode("net.pcapng", decoded.value, context=opened) == data
 
 
-def test_what_an_interface_says() -> None:
+def test_interface_options_are_decoded() -> None:
     section = wirekit.decode(NEXT_GENERATION[0].read_bytes(), "net.pcapng").value.sections[0]
     assert section.byte_order.symbol == "LITTLE_ENDIAN"
     options = {option.code.symbol: option.value for option in section.blocks[1].body.options}

@@ -79,7 +79,7 @@ def test_loopback_families_of_ipv6(family: str) -> None:
     assert innermost(both_ways("net.loopback", data)).payload == b"hello"
 
 
-def test_raw_ip_is_told_by_its_first_byte() -> None:
+def test_raw_ip_version_comes_from_its_first_byte() -> None:
     assert innermost(both_ways("net.ip", packet("net.ipv6", ipv6()))).payload == b"hello"
     decoded = both_ways("net.ip", b"\x5f\1\2\3")
     assert decoded.value.start.version == 5

@@ -24,7 +24,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("protocol", ["kafka", "pulsar", "jmq4", "joyqueue"])
 @pytest.mark.parametrize(("title", "data"), FOREIGN.items(), ids=FOREIGN)
-def test_what_no_protocol_expects_is_named(protocol: str, title: str, data: bytes) -> None:
+def test_bytes_of_a_foreign_protocol_are_named(protocol: str, title: str, data: bytes) -> None:
     decoded = next(wirekit.frames(protocol, data))
     assert decoded.error is not None
     assert f"these bytes are {title}" in str(decoded.error)
@@ -50,7 +50,7 @@ def test_frames_inside_other_data_are_not_explained() -> None:
 
 
 @pytest.mark.parametrize(("key", "header"), HEADERS.items(), ids=HEADERS)
-def test_a_proxys_header_is_read_and_what_follows_decodes(key: str, header: bytes) -> None:
+def test_a_proxys_header_is_read_and_the_frame_after_it_decodes(key: str, header: bytes) -> None:
     decoded = list(wirekit.frames("pulsar", header + PING))
     assert [(each.schema, each.offset, each.consumed) for each in decoded] == [
         (key, 0, len(header)),

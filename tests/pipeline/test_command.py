@@ -93,7 +93,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([BATCH, "-o", FIXTURES], 2, "is not wirekit's"),
     ],
 )
-def test_what_makes_no_sense(
+def test_wrong_arguments_are_reported_with_their_exit_status(
     arguments: list[object],
     status: int,
     text: str,

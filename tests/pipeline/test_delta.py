@@ -61,7 +61,7 @@ def test_the_bundles_that_are_replaced_stay_in_earlier_versions(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("transactions", [0, 1, 5, len(OUTPUTS)])
-def test_transactions_that_a_killed_run_has_left_are_made(
+def test_the_next_run_finishes_transactions_of_a_killed_run(
     tmp_path: Path, transactions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Output(tmp_path) as output:
@@ -88,7 +88,7 @@ def test_transactions_that_a_killed_run_has_left_are_made(
     assert not (tmp_path / ".wirekit").exists()
 
 
-def test_a_transaction_that_fails_is_made_by_the_next_run(tmp_path: Path) -> None:
+def test_the_next_run_finishes_a_failed_transaction(tmp_path: Path) -> None:
     pipeline(tmp_path / "lake", PULSAR, form="delta")
     log = tmp_path / "lake" / "messages" / "_delta_log" / f"{0:020}.json"
     whole = log.read_bytes()

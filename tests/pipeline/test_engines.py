@@ -36,7 +36,7 @@ def manifest(output: Path) -> dict[str, Any]:
     return said
 
 
-def test_the_manifest_tells_what_was_read_and_what_came_of_it(captures: Path, by_serial: tuple[Path, Result]) -> None:
+def test_the_manifest_lists_inputs_and_tables(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
     said = manifest(output)
     assert said == result.manifest
@@ -85,7 +85,7 @@ def test_a_damaged_capture_gives_all_before_the_damage(captures: Path, by_serial
     assert list(result.summary.unreadable) == [cut, str(captures / "sub" / "notes.cap")]
 
 
-def test_what_is_no_capture_does_not_stop_the_run(captures: Path, by_serial: tuple[Path, Result]) -> None:
+def test_a_file_of_another_kind_does_not_stop_the_run(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
     name = str(captures / "sub" / "notes.cap")
     (row,) = [row for row in rows(output, "quarantine") if row["file"] == name]
@@ -93,7 +93,7 @@ def test_what_is_no_capture_does_not_stop_the_run(captures: Path, by_serial: tup
     assert result.summary.file(name).unreadable.endswith("at byte 0 (0x0)")
 
 
-def test_a_packed_capture_gives_what_the_plain_one_gives(captures: Path, by_serial: tuple[Path, Result]) -> None:
+def test_a_compressed_capture_gives_the_rows_of_the_plain_one(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, _ = by_serial
     found = [
         [row | dict.fromkeys(IDS) for row in rows(output, "messages") if row["file"] == str(captures / name)]

@@ -97,7 +97,7 @@ def test_frames_are_those_of_the_frames_command(path: Path) -> None:
     assert len(found["messages"]) == sum(len(each.messages) for _, each in expected)
 
 
-def test_a_frame_row_has_what_was_decoded() -> None:
+def test_a_frame_row_has_the_decoded_fields() -> None:
     request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
     answer = wirekit.encode(
         "kafka.list_groups.response.v0", {"correlation_id": 7, "body": {"error_code": 0, "groups": []}}

@@ -29,7 +29,7 @@ def test_directories_are_searched_in_order(tmp_path: Path) -> None:
     assert [each.size for each in found] == [5, 6, 9, 8]
 
 
-def test_files_are_taken_whatever_they_are_called_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_files_are_read_once_whatever_their_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     touch(tmp_path / "dump", tmp_path / "a.pcap")
     (tmp_path / "same.pcap").symlink_to(tmp_path / "a.pcap")
@@ -38,7 +38,7 @@ def test_files_are_taken_whatever_they_are_called_and_once(tmp_path: Path, monke
     assert found[1].path == str(tmp_path / "a.pcap")
 
 
-def test_what_cannot_be_an_input_is_misuse(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.pcap"):
         find_inputs([tmp_path / "nowhere.pcap"])
     with pytest.raises(Misuse, match=r"nothing to read in .*\*\.pcapng.* or log segments"):

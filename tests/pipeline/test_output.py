@@ -96,7 +96,9 @@ def test_bundles_are_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moved", range(14))
-def test_moves_that_a_killed_run_has_left_are_made(tmp_path: Path, moved: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_finishes_moves_of_a_killed_run(
+    tmp_path: Path, moved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(tmp_path, 1)
     move = LocalFolder.move
     made: list[str] = []
@@ -172,7 +174,7 @@ def test_a_new_bundle_replaces_an_old_one_when_it_is_complete(tmp_path: Path) ->
     assert not (tmp_path / ".wirekit").exists()
 
 
-def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_files_of_a_killed_run_do_not_stop_the_next(tmp_path: Path) -> None:
     output = Output(tmp_path / "out")
     output.__enter__()
     attempt(output, 0, "a", 2)
@@ -182,7 +184,7 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / ".wirekit").exists()
 
 
-def test_a_run_that_fails_removes_only_what_it_made(tmp_path: Path) -> None:
+def test_a_failed_run_removes_only_directories_it_created(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     for name in ("mine", "new"):
         with Output(tmp_path / name):
@@ -262,7 +264,7 @@ def test_a_work_directory_without_the_mark_of_a_run_stays(tmp_path: Path, mark: 
     assert contents(tmp_path) == before
 
 
-def test_links_inside_what_a_killed_run_left_are_not_followed(tmp_path: Path) -> None:
+def test_links_inside_files_of_a_killed_run_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "file").write_text("mine")
     output = Output(tmp_path / "out")

@@ -108,7 +108,7 @@ def test_a_block_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "byte"), [(b"", 0), (b"\xd4\xc3\xb2\xa1", 4), (b"plain text, no capture at all", 0)]
 )
-def test_what_is_no_capture_is_a_note_that_names_the_byte(tmp_path: Path, content: bytes, byte: int) -> None:
+def test_a_file_that_is_no_capture_is_a_note_that_names_the_byte(tmp_path: Path, content: bytes, byte: int) -> None:
     path = tmp_path / "bad.pcap"
     path.write_bytes(content)
     ((note, offset, length, raw),) = notes(table(path))
@@ -125,7 +125,7 @@ def test_a_file_that_is_gone_is_a_note(tmp_path: Path) -> None:
     assert (note.kind, note.text) == ("unreadable", "No such file or directory")
 
 
-def test_ports_filter_and_count_what_they_leave_out() -> None:
+def test_ports_filter_packets_and_count_the_others() -> None:
     everything = table(CAPTURE)
     servers = {int(row["target"].rpartition(":")[2]) for row in everything.to_pylist() if row["flags"] == 2}
     port = sorted(servers)[0]

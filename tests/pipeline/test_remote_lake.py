@@ -74,7 +74,7 @@ def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) ->
     assert store.names(prefix) == [name]
 
 
-def test_what_else_is_in_a_lake_stays(store: ObjectStore) -> None:
+def test_other_objects_in_a_lake_stay(store: ObjectStore) -> None:
     pipeline(f"s3://{BUCKET}/shared", PULSAR)
     store.put("shared/notes.txt", b"mine")
     store.put("shared-too/a.txt", b"mine")

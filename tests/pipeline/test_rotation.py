@@ -88,7 +88,7 @@ def test_separate_files_are_captures_of_their_own(tmp_path: Path) -> None:
     assert len(found["connections"]) > len(run(tmp_path / "one", files[0].parent)[0]["connections"])
 
 
-def test_what_is_wrong_with_a_part_is_said_of_the_part(tmp_path: Path) -> None:
+def test_an_error_in_a_part_names_the_part(tmp_path: Path) -> None:
     whole = packets(KAFKA)
     files = cut(tmp_path / "cut", whole, [100, 200, 300], "-C")
     for path in files[1:3]:

@@ -53,7 +53,7 @@ def test_columns_that_a_row_lacks_are_null() -> None:
     assert collected.flush().to_pylist() == [{"text": None, "small": 3, "long": None, "raw": None}]
 
 
-def test_text_inside_of_lists_is_made_to_fit() -> None:
+def test_lone_surrogates_in_lists_are_escaped() -> None:
     found = array([[{"name": "a\udcff", "value": None}], [], None], arrow_type(PROPERTIES))
     assert found.to_pylist() == [[{"name": "a\\udcff", "value": None}], [], None]
 

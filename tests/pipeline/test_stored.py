@@ -54,7 +54,7 @@ def segments(disks: Path) -> list[Path]:
     return sorted(disks.glob("*/*.log"))
 
 
-def test_captures_come_first_and_segments_are_found_by_name(disks: Path) -> None:
+def test_captures_come_first_and_segments_are_recognised_by_name(disks: Path) -> None:
     inputs = find_inputs([disks])
     assert [each.kind for each in inputs] == [CAPTURE] + ["kafka.log_segment"] * len(segments(disks))
     assert [each.number for each in inputs] == list(range(len(inputs)))
@@ -125,7 +125,7 @@ def test_rows_and_columns_make_the_same_tables(
     assert result.summary == by_serial[1].summary
 
 
-def test_what_nobody_decodes_is_quarantined_to_the_end_of_the_file(disks: Path, by_serial: tuple[Path, Result]) -> None:
+def test_undecodable_bytes_are_quarantined_to_the_end_of_the_file(disks: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
     whole = (DISK / "0.10.2.2-t-none-0.log").stat().st_size
     found: dict[str, Any] = {

@@ -78,7 +78,7 @@ def test_the_tables_of_objects_are_those_of_files(store: ObjectStore, objects: d
 
 
 @pytest.mark.parametrize("road", ["objects", "columns"])
-def test_a_rotation_is_found_among_objects(store: ObjectStore, tmp_path: Path, road: str) -> None:
+def test_a_rotation_is_recognised_among_objects(store: ObjectStore, tmp_path: Path, road: str) -> None:
     header, packets = pcap_records(PULSAR)
     cuts = [packets[:6], packets[6:15], packets[15:]]
     parts = [header + b"".join(each) for each in cuts]
@@ -189,7 +189,7 @@ COMMANDS = (("pipeline", "-o", "out"), ("frames",), ("messages",), ("inspect",),
         ("s3://captures/nowhere/*.pcap", "no such object"),
     ],
 )
-def test_what_is_not_there_is_a_line(
+def test_a_missing_object_or_bucket_is_reported_in_one_line(
     store: ObjectStore,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -41,7 +41,7 @@ def test_sizes_and_counts_are_computed(codec: str | None) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("compression", ["NONE", "ZSTD"])
-def test_changed_values_change_what_tells_about_them(engine: str, compression: str) -> None:
+def test_changed_values_change_their_derived_fields(engine: str, compression: str) -> None:
     payload = batch(b"one", b"two")
     value = send(payload if compression == "NONE" else {"content": payload}, compression=compression)
     value["entry"]["metadata"]["uncompressed_size"] = 0
@@ -102,7 +102,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("command", "path", "text"), REFUSED, ids=lambda value: str(value)[:40])
-def test_what_a_peer_refuses_is_refused(command: dict[str, Any], path: str, text: str, engine: str) -> None:
+def test_commands_that_a_peer_refuses_are_refused(command: dict[str, Any], path: str, text: str, engine: str) -> None:
     with pytest.raises(wirekit.Wrong, match=text) as caught:
         wirekit.encode("pulsar.frame", {"command": command}, engine=engine)
     assert caught.value.path == f"command.{path}"

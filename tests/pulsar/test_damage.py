@@ -42,7 +42,7 @@ def damaged(run: str) -> bytes:
 
 
 @pytest.mark.parametrize(("run", "text"), SAID.items(), ids=SAID)
-def test_what_is_said(run: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_error_of_a_damaged_frame_names_the_fault(run: str, text: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["decode", "pulsar", "--output", "tree", "--strict", "--hex", damaged(run).hex()])
     out, err = capfd.readouterr()

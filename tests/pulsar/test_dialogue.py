@@ -74,7 +74,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_what_answers_what(name: str) -> None:
+def test_each_command_is_paired_with_its_response(name: str) -> None:
     said, expected = PAIRS[name]
     assert paired(said) == expected
 
@@ -94,7 +94,7 @@ DEFAULT = MAX_MESSAGE_SIZE + FRAME_PADDING - 4
 
 
 @pytest.mark.parametrize("agreed", [1_000, 100_000])
-def test_a_frame_larger_than_agreed_has_an_error_and_the_next_is_found(agreed: int) -> None:
+def test_a_frame_larger_than_agreed_has_an_error_and_the_next_decodes(agreed: int) -> None:
     largest = agreed + FRAME_PADDING - 4
     *_, fits, too_large, after = hear([*connect(max_message_size=agreed), sized(largest), sized(largest + 1), send(1)])
     assert fits.decoded.clean

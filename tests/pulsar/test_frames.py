@@ -70,7 +70,7 @@ def sent_messages(run: str) -> list[Message]:
 
 
 @pytest.mark.parametrize("run", [run for run in RUNS if run not in UNREADABLE and run != "corrupt_batch_count_high"])
-def test_payloads_are_what_the_application_sent(run: str, fixtures: Path) -> None:
+def test_payloads_equal_those_the_application_sent(run: str, fixtures: Path) -> None:
     expected = json.loads((fixtures / "pulsar" / "expected" / f"{run}.expected.json").read_text())
     messages = sent_messages(run)
     assert [hashlib.sha256(message.value or b"").hexdigest() for message in messages] == [
@@ -136,7 +136,7 @@ def test_vectors_of_other_clients(vector: dict[str, Any]) -> None:
         assert entry.payload.decode() == expect["payload"]
 
 
-def test_cut_anywhere_is_short_with_what_was_there() -> None:
+def test_cut_anywhere_is_short_with_the_fields_before_the_cut() -> None:
     data = next(bytes.fromhex(line["hex"]) for line in lines("batch") if line["type"] == "SEND")
     for size in range(len(data)):
         decoded = wirekit.decode(data[:size], "pulsar.frame")

@@ -38,7 +38,7 @@ def item(text: bytes, **metadata: Any) -> dict[str, Any]:
     return {"metadata": metadata, "payload": text.hex()}
 
 
-def test_a_batch_with_all_that_is_said_of_its_messages() -> None:
+def test_messages_of_a_batch_carry_all_their_metadata() -> None:
     first = item(b"one", partition_key="k", event_time=5, properties=[{"key": "a", "value": "b"}], sequence_id=7)
     broker = {"metadata": {"index": 41, "broker_timestamp": 9}}
     messages = heard({"broker_entry_metadata": broker, **entry([first, item(b"two", sequence_id=8)])})
@@ -75,7 +75,7 @@ def test_tombstones_and_keys_in_base64() -> None:
     assert (message.key, message.value, message.offset) == (b"\xff\x00", None, "5:0:-1")
 
 
-def test_what_compaction_left() -> None:
+def test_messages_removed_by_compaction_are_left_out() -> None:
     gone = item(b"", compacted_out=True)
     assert [message.offset for message in heard(entry([item(b"one"), gone, item(b"two")]))] == ["5:0:0", "5:0:2"]
     left = entry([item(b"one"), item(b"four")], num_messages_in_batch=5, compacted_batch_indexes=[0, 3])
@@ -179,12 +179,12 @@ def test_ack_sets_are_index_lists_and_back(words: list[int], size: int, done: li
     assert unacknowledged([word % (1 << 64) for word in words]) == unacknowledged(words)
 
 
-def test_what_was_acknowledged_before_is_said() -> None:
+def test_messages_acknowledged_before_are_marked() -> None:
     messages = heard(entry([item(b"one"), item(b"two"), item(b"three")]), ack_set=[0b101])
     assert [message.details["acknowledged"] for message in messages] == [False, True, False]
 
 
-def test_an_empty_zlib_payload_is_said_to_be_read_by_some_only() -> None:
+def test_an_empty_zlib_payload_has_a_note_that_only_some_clients_read_it() -> None:
     data = wirekit.encode(
         "pulsar.frame",
         {

@@ -213,7 +213,7 @@ STATELESS = {"batch_count_differs", "answer_of_other_type"}
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - STATELESS))
-def test_missing_bytes_excuse_what_follows_them(name: str) -> None:
+def test_missing_bytes_excuse_later_frames(name: str) -> None:
     before, broken, _ = CASES[name]
     excused("pulsar", [*before, *broken[0]], name)
 

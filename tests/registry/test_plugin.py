@@ -43,7 +43,7 @@ def package(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_entry_point_is_found(package: Path) -> None:
+def test_protocol_of_an_entry_point_is_loaded(package: Path) -> None:
     program = f"import sys; sys.path.insert(0, {str(package)!r})\n{PROGRAM}"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert run.stdout == "notes.note hello ok\n", run.stderr
@@ -57,7 +57,7 @@ def test_command_line_knows_it(package: Path) -> None:
     assert "notes.note" in run.stdout, run.stderr
 
 
-def test_a_name_is_taken_once() -> None:
+def test_a_protocol_name_is_registered_once() -> None:
     registry = Registry()
     registry.register(Protocol("one", "first", {"x": Layout(int8)}))
     with pytest.raises(wirekit.Misuse, match="registered already"):
@@ -71,7 +71,7 @@ def test_unknown_key_suggests_a_near_one() -> None:
         wirekit.decode(b"", "pulsar.frames")
 
 
-def test_what_cannot_be_compiled_is_refused_at_once() -> None:
+def test_a_layout_that_cannot_be_compiled_is_refused_at_once() -> None:
     opaque = Protocol("opaque", "a test", {"x": Layout(Struct("a" / If(lambda scope: True, int8)))})
     registry = Registry()
     with pytest.raises(wirekit.Misuse, match=r"opaque\.x: a"):
@@ -87,23 +87,23 @@ def test_what_cannot_be_compiled_is_refused_at_once() -> None:
         (Struct("a" / Checked(uint32, "md7")), r"^odd\.x: a: no checksum 'md7'"),
     ],
 )
-def test_what_can_never_work_is_refused_at_once(node: Struct, problem: str) -> None:
+def test_a_layout_that_can_never_work_is_refused_at_once(node: Struct, problem: str) -> None:
     with pytest.raises(wirekit.Misuse, match=problem):
         Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
 
 
-def test_what_comes_with_wirekit_reads_only_what_there_is() -> None:
+def test_built_in_layouts_read_only_existing_fields() -> None:
     for key in wirekit.registry:
         wirekit.registry[key].check()
 
 
-def test_a_layout_may_read_what_stands_around_it() -> None:
+def test_a_layout_may_read_fields_of_the_enclosing_structure() -> None:
     inner = Struct("b" / If(this._.a > 0, int8))
     layouts = {"inner": Layout(inner), "outer": Layout(Struct("a" / int8, "c" / inner))}
     assert Registry().register(Protocol("nested", "a test", layouts))
 
 
-def test_what_has_no_stream_is_not_imported_to_recognise_one() -> None:
+def test_protocols_without_a_stream_are_not_imported_for_recognition() -> None:
     silent = [name for name in BUILT_IN if not wirekit.registry.protocol(name).recognised_by]
     assert silent == list(WITHOUT_STREAM)
     assert [protocol.name for protocol in Registry().with_stream()] == ["kafka", "pulsar", "joyqueue", "jmq4"]
@@ -185,7 +185,7 @@ def test_a_protocol_is_not_suggested_for_itself() -> None:
 
 
 @pytest.mark.parametrize("first", [name for name in BUILT_IN if name not in WITHOUT_STREAM])
-def test_what_is_recognised_first_does_not_depend_on_what_was_used_first(first: str) -> None:
+def test_the_order_of_recognition_does_not_depend_on_the_protocol_used_first(first: str) -> None:
     registry = Registry()
     registry.protocol(first)
     names = [protocol.name for protocol in registry.with_stream()]

@@ -84,7 +84,7 @@ CROSSING = Struct(
         (Struct("a" / Ref("odd.x")), "every value contains another one without end: odd.x"),
     ],
 )
-def test_what_makes_no_sense_is_refused(node: Node, problem: str) -> None:
+def test_a_contradictory_layout_is_refused(node: Node, problem: str) -> None:
     with pytest.raises(wirekit.Misuse, match=problem):
         Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
 
@@ -120,12 +120,12 @@ def test_a_field_stands_behind_one_that_a_length_bounds() -> None:
         assert wirekit.decode(data, key).clean
 
 
-def test_what_may_end_may_contain_itself() -> None:
+def test_a_layout_that_may_end_may_contain_itself() -> None:
     protocol = Protocol("tree", "a test", {"x": Layout(Struct("a" / IfMore(Ref("tree.x"))))})
     assert Registry().register(protocol)
 
 
-def test_what_reads_a_length_inside_of_what_it_covers_is_read_and_not_written() -> None:
+def test_a_field_that_reads_the_length_around_it_is_read_and_not_written() -> None:
     """Bytes tell the number; of a value it is known when all that it covers is written."""
     with own(Struct("n" / Length(int8), "a" / Bytes(this.n - 1), "b" / rest())) as key:
         decoded = wirekit.decode(b"\x03abc", key)
@@ -134,6 +134,6 @@ def test_what_reads_a_length_inside_of_what_it_covers_is_read_and_not_written() 
             wirekit.encode(key, decoded.value)
 
 
-def test_a_length_may_be_read_behind_what_it_covers() -> None:
+def test_a_length_may_be_read_behind_the_fields_that_it_covers() -> None:
     with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / Bytes(this.n))) as key:
         assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"

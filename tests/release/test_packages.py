@@ -60,7 +60,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_has_what_the_repository_has(built: Path) -> None:
+def test_the_wheel_has_the_files_of_the_repository(built: Path) -> None:
     wheel = built / "wheel"
     for place, package in (("src/wirekit", "wirekit"), ("schemas", "wirekit/schemas"), ("proto", "wirekit/proto")):
         for path in (ROOT / place).rglob("*"):

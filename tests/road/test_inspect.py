@@ -93,7 +93,7 @@ def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]
     assert rode == [True] * (2 + 4)
 
 
-def test_what_objects_count(tmp_path: Path, rode: list[bool]) -> None:
+def test_objects_count_damaged_files_selected_frames_and_pages(tmp_path: Path, rode: list[bool]) -> None:
     """A file that is cut or no capture, frames that are selected, and frames for a page."""
     cut, other = tmp_path / "cut.pcap", tmp_path / "other.pcap"
     cut.write_bytes(FEW[0].read_bytes()[:-10])

@@ -242,7 +242,7 @@ def test_a_compressed_file_without_its_end(tmp_path: Path) -> None:
     assert "gzip" in str(objects[-1])
 
 
-def test_progress_is_said_by_bytes() -> None:
+def test_progress_is_reported_in_bytes() -> None:
     path = FIXTURES / "pcap" / "pulsar-consume.pcap"
     job = Job(find_inputs([path]))
     reached: list[int] = []

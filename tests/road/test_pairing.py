@@ -105,7 +105,7 @@ def test_a_protocol_of_somebody_else_is_indexed(tmp_path: Path) -> None:
     ],
     ids=["a kind that is not declared", "a response without request", "a number that is in use"],
 )
-def test_what_is_unusual_is_left_to_the_dialogue(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
+def test_unusual_frames_are_left_to_the_dialogue(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
     path = capture(tmp_path / "notes.pcap", *pieces)
     plain, not_indexed = odd_packets(path)
     assert not plain

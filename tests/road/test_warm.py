@@ -32,7 +32,7 @@ def test_the_sample_is_read_by_columns(tmp_path: Path) -> None:
     assert_same(path)
 
 
-def test_what_is_compiled_is_said_once_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiling_a_function_is_reported_once_a_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     names: list[str] = []
     for _ in range(2):

@@ -38,6 +38,6 @@ def test_damaged_frames(path: Path) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["kafka", "pulsar", "joyqueue"])
-def test_damaged_frames_of_made_up_conversations(protocol: str) -> None:
+def test_generated_conversations_have_damaged_frames(protocol: str) -> None:
     for seed in range(8):
         assert damaged_conversation(protocol, seed=seed, length=6, kinds=["damaged frame"]).faults()

@@ -56,7 +56,7 @@ def test_recorded_conversations_keep_the_rules(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_made_conversations_break_what_they_break(name: str) -> None:
+def test_composed_conversations_break_exactly_the_listed_rules(name: str) -> None:
     found = {each for link, said in captured(FIXTURES / name) for each in names(breaches(link.protocol, said))}
     assert found == MADE[name]
 

@@ -72,7 +72,7 @@ def test_states_and_counters() -> None:
     assert story.tell("leave", number=1).tell("enter", number=2).end() == ["empty 4", "closed 5"]
 
 
-def test_what_was_not_seen_from_the_start_is_unknown_until_it_is_seen() -> None:
+def test_in_a_conversation_joined_late_state_is_unknown_until_it_is_seen() -> None:
     story = Story(DOORS, started=False).tell("enter", number=1).tell("leave", number=1).tell("leave", number=1)
     assert story.tell("close", number=1).tell("enter", number=1).end() == ["closed 5"]
 
@@ -102,13 +102,13 @@ def test_a_server_that_speaks_first_means_that_the_client_is_not_in_the_capture(
     assert Story(DOORS).tell("enter", side="server", number=1).end() == []
 
 
-def test_a_frame_that_comes_late_withdraws_what_was_found_after_its_time() -> None:
+def test_a_late_frame_withdraws_breaches_after_its_time() -> None:
     story = Story(DOORS).tell("enter", at=10, number=1).tell("enter", at=30, number=2)
     story.tell("close", at=20, number=2).tell("enter", at=40, number=2).tell("enter", at=50, number=3)
     assert story.end() == ["closed 1"]
 
 
-def test_bytes_that_turn_out_to_be_missing_withdraw_what_they_may_have_excused() -> None:
+def test_bytes_missed_later_withdraw_breaches_that_they_may_excuse() -> None:
     story = Story(DOORS).tell("enter", number=1).tell("other", side="server").tell("enter", number=2)
     story.checker.lose("server")
     assert story.end() == ["closed 1"]
@@ -117,7 +117,7 @@ def test_bytes_that_turn_out_to_be_missing_withdraw_what_they_may_have_excused()
     assert story.end() == ["closed 1", "closed 3"]
 
 
-def test_the_oldest_key_and_what_an_answer_passes() -> None:
+def test_an_answer_removes_the_older_keys_that_it_passes() -> None:
     queue = RuleSet(
         nothing,
         steps=(Step("ask", "waiting", this.number, "yes"), Step("answer", "waiting", this.number, ABSENT, passed=True)),

@@ -46,7 +46,7 @@ def test_settings_of_an_archive(tmp_path: Path) -> None:
         ("{}", "other", "is not an archive of `wirekit archive`"),
     ],
 )
-def test_what_workers_cannot_use_is_refused(text: str, name: str, reason: str, tmp_path: Path) -> None:
+def test_an_archive_that_workers_cannot_use_is_refused(text: str, name: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(Misuse, match=reason):
         archive.settings(_archive(tmp_path / "a.tar.gz", text, name))
 

@@ -139,7 +139,7 @@ def test_messages_are_those_of_the_columns_engine() -> None:
     assert [len(cell or []) for cell in cells] == [2, 1, 2]
 
 
-def test_check_tells_errors_and_bad_verdicts_apart() -> None:
+def test_check_distinguishes_errors_from_bad_verdicts() -> None:
     damaged = ENTRIES[:-1] + b"?"
     compressed = wirekit.build_columns(
         SET, pa.RecordBatch.from_pydict({"offset": [1], "message.magic": [0], "message.value": [b"v"]}), codec="gzip"

@@ -148,7 +148,7 @@ def test_shim_opens_the_package_only_where_it_exists(tmp_path: Path) -> None:
     assert arguments_through(shimmed(echoing_java(tmp_path / "old", "17.0.15")), option, "Main") == [option, "Main"]
 
 
-def test_shim_is_made_once_and_repaired(tmp_path: Path) -> None:
+def test_shim_is_written_once_and_repaired(tmp_path: Path) -> None:
     java = echoing_java(tmp_path / "home")
     first = shimmed(java).path / "bin" / "java"
     made = first.stat()
@@ -158,7 +158,7 @@ def test_shim_is_made_once_and_repaired(tmp_path: Path) -> None:
     assert arguments_through(shimmed(java), "Main") == ["Main"]
 
 
-def test_shim_made_by_several_at_once(tmp_path: Path) -> None:
+def test_several_processes_may_write_the_shim_at_once(tmp_path: Path) -> None:
     java = echoing_java(tmp_path / "home")
     code = (
         "import sys; from pathlib import Path; from wirekit.spark.java import JavaHome, shimmed;"

@@ -62,7 +62,7 @@ def test_another_master_than_that_of_the_active_session_is_refused(spark: SparkS
 
 
 @pytest.mark.spark
-def test_what_a_task_raises_is_said_in_one_line(spark: SparkSession) -> None:
+def test_an_error_of_a_task_is_reported_in_one_line(spark: SparkSession) -> None:
     def full(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         error = OSError(28, "No space left on device")
         error.add_note("in a.pcap, between x and y")
@@ -142,7 +142,7 @@ def test_environment_of_a_local_session(monkeypatch: pytest.MonkeyPatch) -> None
         ("yarn", "needs HADOOP_CONF_DIR or YARN_CONF_DIR"),
     ],
 )
-def test_what_is_no_master_is_refused_before_java_starts(
+def test_an_invalid_master_is_refused_before_java_starts(
     master: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "JAVA_HOME", "PATH"):

@@ -97,7 +97,7 @@ def test_a_file_that_was_gone_is_a_new_one(folder: Path) -> None:
     assert steps(source, second) == [["a.pcap"]]
 
 
-def test_available_now_ends_with_what_there_was(folder: Path) -> None:
+def test_available_now_ends_with_the_files_present_at_the_start(folder: Path) -> None:
     source = stream(folder, maxFilesPerTrigger="2")
     source.prepareForTriggerAvailableNow()
     put(PULSAR, folder / "d.pcap", 4)

@@ -109,7 +109,7 @@ def test_given_fields_are_in_every_turn() -> None:
     assert text.count("topic=") == text.count("topic='t'")
 
 
-def test_what_no_protocol_offers() -> None:
+def test_a_kind_or_pairing_that_the_protocol_lacks_is_misuse() -> None:
     with pytest.raises(Misuse, match="pulsar has no kind 'answers out of order'; choose from answer twice"):
         damaged_conversation("pulsar", kinds=["answers out of order"])
     with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no Pairing"):

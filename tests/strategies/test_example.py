@@ -26,7 +26,7 @@ def test_every_layout_has_a_valid_example(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(WITHOUT))
-def test_where_there_is_none_the_error_says_what_helps(key: str) -> None:
+def test_a_schema_without_an_example_points_to_strategies(key: str) -> None:
     with pytest.raises(wirekit.Misuse, match="strategies"):
         wirekit.example(key)
 
@@ -36,7 +36,7 @@ def test_context_chooses_the_layout() -> None:
     assert [broker["rack"] for broker in value["body"]["brokers"]] == ["text"]
 
 
-def test_the_command_prints_what_encode_takes() -> None:
+def test_encode_accepts_the_output_of_example() -> None:
     command = [sys.executable, "-m", "wirekit"]
     shown = subprocess.run([*command, "example", "joyqueue.frame"], capture_output=True, check=True)
     built = subprocess.run([*command, "encode", "joyqueue.frame"], input=shown.stdout, capture_output=True, check=True)

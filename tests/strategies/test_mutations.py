@@ -51,7 +51,7 @@ SIZES = ("too small", "too large", "negative", "huge")
         ),
     ],
 )
-def test_kinds_are_what_the_layout_has_room_for(key: str, offered: set[str]) -> None:
+def test_kinds_are_those_that_the_layout_allows(key: str, offered: set[str]) -> None:
     assert set(kinds(key)) == offered
     assert len(kinds(key)) == len(offered)
 
@@ -60,7 +60,7 @@ def test_every_kind_occurs_somewhere() -> None:
     assert {kind for key in KEYS for kind in kinds(key)} == set(KINDS)
 
 
-def test_what_a_schema_does_not_offer_gives_nothing() -> None:
+def test_a_kind_that_a_schema_does_not_offer_gives_no_mutations() -> None:
     assert mutations("kafka.sasl_token", kinds=["checksum"]).is_empty
 
 

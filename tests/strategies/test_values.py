@@ -47,7 +47,7 @@ def test_clean_values_decode_clean(key: str, data: st.DataObject) -> None:
     assert wirekit.encode(key, value, context=context, strict=True) == decoded.data
 
 
-def test_what_no_value_reaches_is_listed_with_the_reason() -> None:
+def test_branches_that_no_value_reaches_are_listed_with_the_reason() -> None:
     """Three rules, and no more: what is inside constants, what looks behind the value, what no bytes contradict."""
     listed = {(key, name): reason for key in KEYS for name, reason in unreachable(key).items()}
     assert set(listed.values()) == {
@@ -70,7 +70,7 @@ def test_no_health_check_complains() -> None:
         strict(given(values(key))(lambda value: None))()
 
 
-def test_values_shrink_to_what_matters() -> None:
+def test_values_shrink_to_the_fields_that_matter() -> None:
     value = find(values("kafka.message_set"), lambda value: len(value["messages"]) > 1)
     message = {"magic": 0, "attributes": {"codec": 0, "timestamp_type": 0, "reserved": 0}, "timestamp": None}
     assert len(value["messages"]) == 2
@@ -147,7 +147,7 @@ def test_a_protocol_stands_for_its_frames() -> None:
     assert wirekit.decode(data, "pulsar.frame").error is None
 
 
-def test_what_does_not_exist_is_misuse() -> None:
+def test_an_unknown_schema_or_branch_is_misuse() -> None:
     with pytest.raises(wirekit.Misuse, match="no schema"):
         values("kafka.nothing")
     with pytest.raises(wirekit.Misuse, match="has no branch nowhere=1"):

@@ -343,7 +343,7 @@ def test_a_protocol_that_declares_nothing_has_its_generic_rows() -> None:
 
 
 @pytest.mark.parametrize("table", FROM_INPUTS)
-def test_read_gives_what_a_run_writes(table: str) -> None:
+def test_read_gives_the_rows_that_a_run_writes(table: str) -> None:
     path = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
     found = wirekit.read(path, table).read_all()
     assert found.schema == FROM_INPUTS[table].schema
@@ -390,7 +390,7 @@ def test_other_libraries_take_the_reader() -> None:
         (("x", "calls", ["latency"]), "the table calls has no column 'latency'"),
     ],
 )
-def test_what_there_is_not_is_misuse(arguments: tuple[Any, ...], text: str) -> None:
+def test_an_unknown_table_or_column_is_misuse(arguments: tuple[Any, ...], text: str) -> None:
     with pytest.raises(Misuse) as caught:
         wirekit.read(*arguments)
     assert text in str(caught.value)

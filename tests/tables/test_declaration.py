@@ -65,7 +65,7 @@ def test_a_declaration_that_holds_is_registered() -> None:
         (Rows("calls", "frame", {"topic": Inside("blob", "item", "goods")}), "item has no 'goods'"),
     ],
 )
-def test_what_is_not_there_is_named_with_what_there_is(rows: Rows, text: str) -> None:
+def test_an_unknown_name_is_reported_with_the_names_that_exist(rows: Rows, text: str) -> None:
     with pytest.raises(Misuse) as caught:
         Registry().register(declared(rows))
     assert str(caught.value).startswith("the tables of shop: ")

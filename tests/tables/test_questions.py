@@ -135,7 +135,7 @@ def test_no_name_needs_quoting_in_spark(lake: Path, spark: SparkSession) -> None
 
 @pytest.mark.spark
 @pytest.mark.parametrize("table", FROM_INPUTS)
-def test_spark_takes_what_read_gives(files: Path, lake: Path, spark: SparkSession, table: str) -> None:
+def test_spark_accepts_the_rows_of_read(files: Path, lake: Path, spark: SparkSession, table: str) -> None:
     found = spark.createDataFrame(wirekit.read(files, table).read_all())
     assert found.count() == spark.read.parquet(str(lake / table)).count()
 
@@ -191,7 +191,7 @@ def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]
     assert found == expected
 
 
-def test_what_was_produced_and_never_delivered(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
+def test_produced_messages_never_delivered_are_counted(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
     by_direction: dict[str, Counter[tuple[Any, ...]]] = {"client": Counter(), "server": Counter()}
     for frame in frames:
         body = frame.request.value.get("body") if frame.request is not None and frame.protocol == "kafka" else None

@@ -169,7 +169,7 @@ def test_opened_data_is_a_source_of_its_own(key: Layouter) -> None:
     ]
 
 
-def test_what_does_not_decompress_is_a_gap(key: Layouter) -> None:
+def test_data_that_does_not_decompress_is_a_gap(key: Layouter) -> None:
     assert spans(key(NESTED), b"\1\2ab") == [
         "codec number 0-1",
         "data.$length length 1-2",
@@ -190,7 +190,7 @@ def test_gaps_are_spans(key: Layouter, node: Any, data: str, gap: str) -> None:
     assert gap in spans(key(node), bytes.fromhex(data))
 
 
-def test_what_was_decoded_before_an_error_keeps_its_spans(key: Layouter) -> None:
+def test_fields_decoded_before_an_error_keep_their_spans(key: Layouter) -> None:
     node = Struct("a" / int8, "l" / Array(int8, Struct("x" / int8, "t" / String(int8))))
     assert spans(key(node), bytes.fromhex("07 02 01 01 61 02 05 61")) == [
         "a number 0-1",
@@ -221,7 +221,7 @@ def test_protobuf() -> None:
     ]
 
 
-def test_generated_code_makes_the_spans_of_what_is_decoded_often() -> None:
+def test_generated_code_gives_the_spans_of_the_trace() -> None:
     data = wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}})
     decoded = wirekit.decode(data, "kafka.heartbeat.response.v0", engine="rows")
     assert decoded.spans == wirekit.decode(data, "kafka.heartbeat.response.v0", engine="trace").spans

@@ -49,7 +49,7 @@ def test_a_text_has_its_bytes_on_every_engine(node: String, value: str | None, d
         ("utf-16-be", "dc00", "\ufffd"),
     ],
 )
-def test_what_is_no_text_is_a_bad_check_and_comes_back(encoding: str, data: str, shown: str) -> None:
+def test_bytes_that_are_no_text_are_a_bad_check_and_round_trip(encoding: str, data: str, shown: str) -> None:
     with own(Struct("text" / String(uint8, encoding=encoding), "behind" / uint8)) as key:
         whole = bytes([len(data) // 2]) + bytes.fromhex(data) + b"\x07"
         decoded = agree(key, whole, {})

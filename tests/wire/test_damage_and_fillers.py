@@ -64,7 +64,7 @@ class TestOrBytes:
         assert wirekit.encode(name, decoded.value) == data
         assert wirekit.encode(name, decoded.to_json()["value"]) == data
 
-    def test_what_was_noted_before_the_damage_is_forgotten(self, key: Layouter) -> None:
+    def test_checks_and_spans_before_the_damage_are_dropped(self, key: Layouter) -> None:
         inner = Struct("crc" / Checked(uint16, "internet", "a"), "a" / Bytes(2), "rest" / Bytes(4))
         decoded = wirekit.decode(bytes.fromhex("0000 1111 22"), key(Struct("a" / OrBytes(inner))))
         assert [check.kind for check in decoded.checks] == ["layout"]
@@ -74,7 +74,7 @@ class TestOrBytes:
         node = Struct("a" / OrBytes(Struct("size" / Length(int8, frame=True), "x" / rest())))
         assert isinstance(wirekit.decode(b"\x05abcde", key(node), limits=Limits(frame=4)).error, wirekit.Limit)
 
-    def test_cut_by_the_data_is_an_error_of_what_encloses_it(self, key: Layouter) -> None:
+    def test_cut_by_the_data_is_an_error_of_the_enclosing_structure(self, key: Layouter) -> None:
         decoded = wirekit.decode(bytes.fromhex("03 0100"), key(self.NODE))
         assert isinstance(decoded.error, wirekit.Short)
         assert decoded.value.a == b"\1\0"
@@ -132,7 +132,7 @@ def test_a_length_of_zero_for_the_rest_is_kept(key: Layouter) -> None:
         assert wirekit.encode(name, wirekit.decode(data, name).value) == data
 
 
-def test_a_checksum_among_what_it_covers_counts_as_zeros(key: Layouter) -> None:
+def test_a_checksum_among_the_fields_that_it_covers_counts_as_zeros(key: Layouter) -> None:
     name = key(Struct("a" / uint16, "sum" / Checked(uint16, "internet", ("a", "b")), "b" / uint16))
     data = wirekit.encode(name, {"a": 0x1234, "b": 0xFFFE})
     assert data.hex() == "1234edccfffe"
@@ -148,7 +148,7 @@ def test_a_choice_by_a_field_that_was_left_out(key: Layouter) -> None:
     assert wirekit.encode(key(node), {"a": "0102"}) == b"\x10\1\2"
 
 
-def test_what_fills_up_to_a_boundary_is_an_expression() -> None:
+def test_padding_to_a_boundary_is_an_expression() -> None:
     node = Struct("name" / Bytes(uint8), "fill" / Padding(-(1 + len_(this.name)) % 4), "number" / uint32)
     with own(node) as key:
         for size in range(6):

@@ -74,7 +74,7 @@ def test_a_length_behind_is_verified_before_one_around_it_ends() -> None:
         assert [(check.path, check.status) for check in checks] == [("m", "ok"), ("n", "bad")]
 
 
-def test_what_is_left_over_in_a_length_belongs_to_no_field_of_a_checksum() -> None:
+def test_bytes_left_over_in_a_length_are_outside_its_checksum() -> None:
     node = Struct("n" / Length(uint8), "crc" / Checked(uint32, "crc32"), "a" / int8)
     with own(node) as key:
         data = wirekit.encode(key, {"a": 7})

@@ -44,7 +44,7 @@ def test_numbers_follow_the_value(protocol: str, engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_is_absent_or_wrong_stays(protocol: str, engine: str) -> None:
+def test_an_absent_or_wrong_derived_field_is_rebuilt_as_it_was(protocol: str, engine: str) -> None:
     key = f"{protocol}.listed"
     absent = bytes.fromhex("000210010161")
     decoded = wirekit.decode(absent, key, engine=engine)
@@ -74,6 +74,6 @@ def test_a_piece_does_not_tell_the_size_of_the_whole(protocol: str, engine: str)
 @pytest.mark.parametrize(
     "derived", [{"hours": SizeOf("data")}, {"seconds": SizeOf("body")}, {"seconds": SizeOf("size")}]
 )
-def test_what_does_not_exist_is_misuse(derived: dict[str, SizeOf]) -> None:
+def test_a_derived_field_that_does_not_exist_is_misuse(derived: dict[str, SizeOf]) -> None:
     with pytest.raises(wirekit.Misuse, match=r"is not a later field|has no field "):
         lower(Struct("size" / uint16, "head" / Protobuf(DURATION, derived=derived), "data" / rest()))

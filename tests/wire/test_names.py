@@ -28,7 +28,7 @@ def test_engines_agree_on_fields_called_as_methods_are() -> None:
         assert wirekit.encode(key, wirekit.to_json(decoded.value)) == data
 
 
-def test_their_damage_is_found_and_kept() -> None:
+def test_damaged_named_fields_are_reported_and_kept() -> None:
     with own(NAMED) as key:
         data = wirekit.encode(key, VALUE)
         wrong = {mutation.name: mutation.data for mutation in damage(key, data)}

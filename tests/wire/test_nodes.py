@@ -174,7 +174,7 @@ class TestLength:
         value = {"a": 1, "b": "0203", "size": 99, "$keep": ["size"]}
         assert wirekit.encode(key(self.NODE), value).hex() == "00000063010203"
 
-    def test_bounds_what_is_inside(self, key: Layouter) -> None:
+    def test_a_length_bounds_the_fields_inside(self, key: Layouter) -> None:
         node = Struct("size" / Length(int8), "text" / Bytes(int8))
         decoded = fails(key(Struct("f" / node, "more" / rest())), "0205aaaaaaaa", wirekit.Short, "f.text", 2)
         assert (decoded.error.needed, decoded.error.available) == (5, 1)
@@ -289,7 +289,7 @@ def test_conditions_and_choices(key: Layouter) -> None:
     assert wirekit.decode(bytes.fromhex("0109030000"), key(node)).value.only == 9
 
 
-def test_switch_without_a_case_says_what_there_is(key: Layouter) -> None:
+def test_switch_without_a_case_lists_the_cases(key: Layouter) -> None:
     node = Struct("v" / int8, "x" / Switch(this.v, {1: int8, 2: int16}))
     decoded = fails(key(node), "0300", wirekit.Wrong, "x", 1)
     assert "1, 2" in str(decoded.error)
@@ -377,7 +377,7 @@ class TestCompressed:
     def test_no_codec_is_plain_bytes(self, key: Layouter) -> None:
         assert wirekit.decode(bytes.fromhex("00000000016103"), self.node(key)).value.value == b"a"
 
-    def test_damage_is_a_check_and_what_follows_is_read(self, key: Layouter) -> None:
+    def test_damage_is_a_check_and_the_next_field_is_read(self, key: Layouter) -> None:
         name = self.node(key)
         data = bytes.fromhex("0100000003aabbcc07")
         decoded = wirekit.decode(data, name)

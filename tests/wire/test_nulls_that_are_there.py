@@ -36,7 +36,7 @@ def test_null_comes_back(node: Node, data: str, keep: list[str] | None) -> None:
         assert wirekit.encode(key, wirekit.to_json(decoded.value)).hex() == data
 
 
-def test_what_is_left_over_in_one_length_inside_another_is_kept_for_both() -> None:
+def test_bytes_left_over_in_nested_lengths_are_kept_for_both() -> None:
     with own(Struct("a" / Sized(int16, Sized(int8, int8)))) as key:
         decoded = agree(key, bytes.fromhex("00050201aabbcc"), {}, columns=False)
         assert decoded.value.extra["trailing"] == {"a": b"\xbb\xcc", "a.$within": b"\xaa"}

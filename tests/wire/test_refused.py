@@ -94,7 +94,7 @@ def test_a_number_without_a_name(table: dict[int, str]) -> None:
     assert [n for n in range(-128, 128) if not expression({"kind": n})] == sorted(table)
 
 
-def test_strict_building_refuses_what_strict_reading_refuses() -> None:
+def test_strict_building_and_strict_reading_refuse_alike() -> None:
     value = {"partition": 0, "send_time": 1, "body": b"body", "business_id": None, "attributes": None, "app": "a"}
     wirekit.encode("joyqueue.message", {**value, "extension": None}, strict=True)
     for wrong in ({"body_crc": 7, "$keep": ["body_crc"]}, {"magic": 7, "$keep": ["magic"]}):
@@ -104,14 +104,14 @@ def test_strict_building_refuses_what_strict_reading_refuses() -> None:
             wirekit.encode("joyqueue.message", odd, strict=True)
 
 
-def test_a_layout_says_what_is_refused(key: str) -> None:
+def test_a_layout_describes_its_refusals(key: str) -> None:
     notes = {line.name: line.note for line in describe(wirekit.registry[key].node)}
     assert notes["kind"] == "what it is; brokers drop it [Kind.java]"
     assert notes["level"] == "brokers stop [Flags.java]"
     assert notes["name"] == "brokers close the connection [Name.java]"
 
 
-def test_what_the_command_says() -> None:
+def test_strict_commands_report_the_refusal() -> None:
     value = '{"subscriptions": [{"topic": "t", "app": "a", "type": 3}]}'
     key = "joyqueue.unsubscribe.request"
     written = CliRunner().invoke(group, ["encode", key, "--output", "hex"], input=value)

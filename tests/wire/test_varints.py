@@ -104,7 +104,7 @@ def test_a_varint_is_bounded(node: Node, data: str, kind: type) -> None:
 @pytest.mark.parametrize(
     ("node", "low", "high"), [(varint32, 0, 2**32 - 1), (zigzag32, -(2**31), 2**31 - 1), (int24, -(2**23), 2**23 - 1)]
 )
-def test_what_does_not_fit_is_not_built(node: Node, low: int, high: int) -> None:
+def test_a_number_out_of_range_is_not_built(node: Node, low: int, high: int) -> None:
     with own(Struct("n" / node)) as key:
         for number in (low - 1, high + 1):
             with pytest.raises(Wrong, match=r"n: expected an integer in"):
@@ -187,7 +187,7 @@ def test_a_length_is_held_against_the_limit_of_a_frame() -> None:
         (lambda: Integer(">", "i", 4), "3, 5, 6 or 7 bytes"),
     ],
 )
-def test_what_needs_a_fixed_size_takes_no_varint(make: Any, text: str) -> None:
+def test_nodes_that_need_a_fixed_size_refuse_varints(make: Any, text: str) -> None:
     with pytest.raises(Misuse, match=text):
         make()
 

@@ -1,4 +1,7 @@
-"""Every example of the tutorial, the how-to guides and the reference runs, and prints what the page says."""
+"""Every example of the documentation runs, and prints what the page says.
+
+Pages of ``docs`` itself are here if they have commands; tests/registry/test_docstrings.py runs the others.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from wirekit.registry import BUILT_IN, registry
 ROOT = Path(__file__).parents[2]
 PLACES = ("tutorial", "how-to", "reference", "explanation")
 PAGES = [page for place in PLACES for page in sorted((ROOT / "docs" / place).glob("*.md"))]
+PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if "```console\n" in page.read_text(encoding="utf-8")]
 TOOLS = {"show-frames-in-wireshark": "tshark"}
 """What a page needs that is no Python package."""
 
@@ -22,6 +26,11 @@ TOOLS = {"show-frames-in-wireshark": "tshark"}
 def uses_spark(page: Path) -> bool:
     """Whether the examples of a page name a Spark session; these are run by tests/spark/test_pages.py."""
     return ">>> spark." in page.read_text(encoding="utf-8") or "= spark." in page.read_text(encoding="utf-8")
+
+
+def uses_object_store(page: Path) -> bool:
+    """Whether the examples of a page read from buckets; these are run by tests/pipeline/test_pages.py."""
+    return "$ wirekit inspect s3://" in page.read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -50,7 +59,9 @@ def place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.mark.usefixtures("_a_place_of_its_own")
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if not uses_spark(page)], ids=lambda page: f"{page.parent.name}/{page.stem}"
+    "page",
+    [page for page in PAGES if not uses_spark(page) and not uses_object_store(page)],
+    ids=lambda page: f"{page.parent.name}/{page.stem}",
 )
 def test_the_examples_of_a_page(page: Path) -> None:
     tool = TOOLS.get(page.stem)

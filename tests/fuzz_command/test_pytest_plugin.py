@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import FIXTURES
 
 TESTS = """
 import os, struct
@@ -73,6 +76,14 @@ def test_cases_are_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert any("length negative" in name for name in verdicts)
     assert len([name for name in outcomes if name.startswith("test_kinds")]) == 3
     assert outcomes["test_much"] == "skipped"
+
+
+def test_the_page_shows_a_test_that_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (FIXTURES.parent / "docs" / "fuzzing.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```python\n(import struct\n.*?)^```$", page, re.M | re.S)
+    status, outcomes = run(tmp_path, text=text)
+    assert status == 0, capsys.readouterr().out
+    assert list(outcomes.values()) == ["passed"] * 100
 
 
 def test_profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

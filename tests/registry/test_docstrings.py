@@ -1,4 +1,7 @@
-"""The examples in docstrings, in docs/*.md and in the READMEs run and print what they say."""
+"""The examples in docstrings, in docs/*.md and in the READMEs run and print what they say.
+
+Pages with commands are run by tests/docs/test_examples.py, in a directory of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.test_examples import PAGES
 from wirekit.registry import BUILT_IN, registry
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +49,7 @@ def test_examples_of_a_module(name: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))],
+    [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {*PAGES})],
     ids=lambda path: f"{path.parent.name}/{path.name}",
 )
 def test_examples_of_a_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

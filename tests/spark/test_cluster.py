@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -36,6 +37,9 @@ def test_settings_of_an_archive(tmp_path: Path) -> None:
     found = archive.settings(_archive(tmp_path / "a.tar.gz", here))
     assert found["spark.archives"] == f"{tmp_path}/a.tar.gz#wirekit-archive"
     assert found["spark.executorEnv.PYTHONPATH"] == "wirekit-archive/site"
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "run-on-a-cluster.md").read_text(encoding="utf-8")
+    submitted = dict(re.findall(r"^ +--conf (\S+?)=(\S+) \\$", page, re.M))
+    assert submitted == found | {"spark.archives": "worker.tar.gz#wirekit-archive"}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages_run import run_page
-from tests.docs.test_examples import PAGES, place_of_its_own, uses_spark
+from tests.docs.test_examples import PAGES, place_of_its_own, uses_object_store, uses_spark
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,11 @@ def _a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.usefixtures("_a_place_of_its_own")
-@pytest.mark.parametrize("page", [page for page in PAGES if uses_spark(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if uses_spark(page) and not uses_object_store(page)],
+    ids=lambda page: page.stem,
+)
 def test_the_examples_of_a_page(page: Path, spark: object) -> None:
     wrong = list(run_page(page, {"spark": spark}))
     assert not wrong, "\n\n".join(map(str, wrong))

@@ -32,7 +32,7 @@ def run(script: str, *arguments: str, **environment: str) -> str:
 
 SOURCE = "from numba import njit\n@njit(cache=True)\ndef scan(x): return x + 1\n"
 IN_THE_PROCESS, FROM_THE_CACHE = "2 compiled", "2 from the cache"
-ANEW = "kernels are compiled in each process anew"
+ANEW = "each process compiles the kernels again"
 
 
 class Adding:

@@ -261,9 +261,11 @@ def test_spark_reads_objects_and_writes_them(
     for name, value in store.environment.items():  # the workers' environment is else that of the session's begin
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
     from wirekit.spark import pipeline
+    from wirekit.spark.source import register
 
     pipeline.run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), f"s3://{BUCKET}/spark/lake", spark)
     run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "serial")
     assert tables(store.fetched("spark/lake", tmp_path / "spark")) == tables(tmp_path / "serial")
+    register(spark)  # with this environment
     source = spark.read.format("wirekit").option("table", "messages")
     assert source.load(f"s3://{BUCKET}/some/captures/*batch.pcap").count() == 10

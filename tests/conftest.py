@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
+    from xdist.workermanage import WorkerController
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -48,8 +49,11 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
         yield folder
 
 
-TOGETHER = ("tests/pipeline/", "tests/spark/")
+TOGETHER = ("tests/pipeline/", "tests/spark/", "tests/tables/test_questions.py")
 """Files of tests that one process runs all of: a session of Spark is a JVM that takes seconds to start."""
+
+FIRST = ("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py")
+"""What the processes begin with. Only the first needs kernels early; the others find them compiled."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,6 +66,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return "spark" if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+        def _assign_work_unit(self, node: WorkerController) -> None:
+            if not any(self.assigned_work.values()):
+                for scope in reversed(FIRST):
+                    if scope in self.workqueue:
+                        self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return Scheduling(config, log)
 

@@ -142,10 +142,16 @@ def test_spark_makes_the_same_tables(
 @pytest.mark.spark
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_tasks_that_fail_or_leave_files_behind_change_nothing(
-    shuffled: bool, captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+    shuffled: bool,
+    captures: Path,
+    by_serial: tuple[Path, Result],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from wirekit.spark import pipeline
 
+    monkeypatch.setattr(pipeline, "WAVES", 1)  # a killed process takes seconds to replace
     marks = tmp_path / "marks"
     marks.mkdir()
 

@@ -154,10 +154,10 @@ def _files(distributions: dict[str, metadata.Distribution]) -> Iterator[tuple[st
             if file.is_file() and _usable(file) and name not in seen:
                 seen.add(name)
                 yield name, file
-    for distribution in distributions.values():
+    for owner, distribution in distributions.items():
         for each in distribution.files or ():
             name = each.as_posix()
-            ours = distribution.name == "wirekit" and ".dist-info/" not in name
+            ours = owner == "wirekit" and ".dist-info/" not in name
             if ours or each.parts[0] == ".." or each.is_absolute():
                 continue
             file = Path(str(distribution.locate_file(each)))

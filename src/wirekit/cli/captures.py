@@ -98,7 +98,7 @@ road_option = click.option(
     "--road",
     type=click.Choice(["auto", "columns", "objects"]),
     default="auto",
-    help="How captures are read; the result is the same. columns: plain connections by columns; objects: all "
+    help="How captures are read. columns: plain connections by columns; objects: all "
     "connections by objects; auto: by columns if the capture is large (default).",
 )
 

@@ -36,7 +36,17 @@ from tests.net.building import (
     tcp,
 )
 from wirekit.capture import files
-from wirekit.capture.files import Damaged, Packet, Place, Skipped, dissect, is_capture, open_capture, segments
+from wirekit.capture.files import (
+    Damaged,
+    Packet,
+    Place,
+    Skipped,
+    check_capture,
+    dissect,
+    is_capture,
+    open_capture,
+    segments,
+)
 from wirekit.capture.tcp import ACK, PSH, Segment
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.wire import Limits
@@ -636,3 +646,20 @@ def test_real_captures(fixtures: Path) -> None:
             assert isinstance(each, Segment)
             assert each.length == len(each.payload)
             assert data[each.offset : each.offset + each.length] == each.payload
+
+
+def test_checking_a_compressed_capture_does_not_decompress_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good, other = tmp_path / "good.pcap.gz", tmp_path / "other.gz"
+    good.write_bytes(gzip.compress(whole("le", "pcap")[0]))
+    other.write_bytes(gzip.compress(b"hello world"))
+    with pytest.raises(Wrong) as opened:
+        open_capture(other)
+    with pytest.raises(Wrong) as checked:
+        check_capture(other)
+    assert str(checked.value) == str(opened.value)
+
+    def copied(*_: object) -> Any:
+        raise AssertionError("it is decompressed")
+
+    monkeypatch.setattr("wirekit.capture.files.opening._copied", copied)
+    check_capture(good)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from wirekit.capture.files import is_capture, open_capture
+from wirekit.capture.files import check_capture, is_capture
 from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import Parts
@@ -304,7 +304,7 @@ def _is_capture(path: str) -> bool:
         head = source.peek(_HEAD)[:_HEAD]
         return packing_of(head) is not None or is_capture(head)  # nothing else is read compressed
     try:
-        open_capture(STANDARD_INPUT_FILE if path == STANDARD_INPUT else path).close()
+        check_capture(STANDARD_INPUT_FILE if path == STANDARD_INPUT else path)
     except WireError:
         return False
     return True

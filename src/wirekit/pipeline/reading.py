@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from wirekit.capture.files import open_capture
+from wirekit.capture.files import check_capture
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs
@@ -100,7 +100,7 @@ def refusal_of(inputs: Iterable[Input]) -> str:
         if each.kind != CAPTURE:
             return ""
         try:
-            open_capture(each.path).close()
+            check_capture(each.path)
         except WireError as error:
             refusal = refusal or f"{each.name}: {error}"
         except OSError as error:

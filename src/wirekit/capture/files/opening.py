@@ -24,6 +24,7 @@ from wirekit.storage import is_remote, open_binary
 from wirekit.wire import Limits
 
 _HEAD = 64  # bytes; enough to recognise a format
+_LONGEST_HEAD = 1024  # bytes; enough of a compressed capture for its first ones
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
 
 
@@ -205,6 +206,14 @@ def is_capture(data: bytes) -> bool:
         return True
     start = decode(data[:_HEAD], "net.pcapng.start")
     return start.error is None and start.value.byte_order is not None
+
+
+def check_capture(path: str | os.PathLike[str]) -> None:
+    """Raises what ``open_capture`` raises for a file that is not a capture; one that is compressed is not copied."""
+    with open_binary(path) as source:
+        if is_capture(source.read(_LONGEST_HEAD)):
+            return
+    open_capture(path).close()
 
 
 def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, name: str = "") -> Capture:

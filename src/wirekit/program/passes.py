@@ -26,7 +26,6 @@ from wirekit.program.steps import (
     Try,
     Varint,
 )
-from wirekit.program.write_steps import Each
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -49,15 +48,15 @@ def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> B
 def without_needless(body: Body, zero: int | None) -> Body:
     """Steps without those whose result nobody reads; ``zero`` is the register of 0."""
     body = _compared(body, zero)
-    fewer = _needed(body)
-    while sum(1 for _ in every(fewer)) < sum(1 for _ in every(body)):
-        body, fewer = fewer, _needed(fewer)
-    return fewer
+    steps, before = [*every(body)], 0
+    while len(steps) != before:
+        body = _needed(body, {register for step in steps for register in step.reads()})
+        steps, before = [*every(body)], len(steps)
+    return body
 
 
-def _needed(body: Body) -> Body:
+def _needed(body: Body, needed: set[int]) -> Body:
     """Steps without those whose result nobody reads."""
-    needed = {register for step in every(body) for register in step.reads()}
     return _mapped(body, lambda step: _useful(step, needed))
 
 
@@ -71,25 +70,12 @@ def every(body: Body) -> Iterator[Step]:
 
 def _mapped(body: Body, work: Callable[[Step], Step | None]) -> Body:
     """Steps with what a function makes of each, without those of which it makes nothing; inner ones first."""
-    steps = (work(step) for step in _with_inner(body, lambda inner: _mapped(inner, work)))
+
+    def mapped(inner: Body) -> Body:
+        return _mapped(inner, work)
+
+    steps = (work(step.with_bodies(mapped)) for step in body)
     return [step for step in steps if step is not None]
-
-
-def _with_inner(body: Body, work: Callable[[Body], Body]) -> Iterator[Step]:
-    """Steps with what a function makes of the bodies in them."""
-    for step in body:
-        match step:
-            case Test():
-                yield replace(step, then=work(step.then), otherwise=work(step.otherwise))
-            case Switch():
-                cases = [(rows, work(inner)) for rows, inner in step.cases]
-                yield replace(step, cases=cases, otherwise=work(step.otherwise))
-            case Loop() | Each():
-                yield replace(step, body=work(step.body))
-            case Try():
-                yield replace(step, body=work(step.body), otherwise=work(step.otherwise))
-            case _:
-                yield step
 
 
 def _selected(body: Body, wanted: Callable[[Column], bool]) -> Body:
@@ -179,7 +165,8 @@ def _unset(body: Body) -> set[int]:
 def _joined(body: Body) -> Body:
     """Steps with numbers that follow each other in runs."""
     steps: Body = []
-    for step in _with_inner(body, _joined):
+    for inner in body:
+        step = inner.with_bodies(_joined)
         last = steps[-1] if steps else None
         if not isinstance(step, Load):
             steps.append(step)

@@ -4,15 +4,19 @@ A program reads one record. It works on a position in the buffer and on register
 by their number: constants, limits (positions), sizes, values of fields, flags. Floats and unsigned numbers of 64 bits
 are in a register as their bits are. The first registers have a meaning of their own, see ``RANGE`` and the others.
 
+The class of a step is its only description: the types of its fields tell which registers it reads and writes and
+which steps are inside, ``TEXT`` how it is shown. Passes, ``show`` and the encoders of ``runtime`` go by these.
+
 A step that finds something wrong ends the record with the number of a reason, unless it stands in a ``Try``, or its
 ``Fault`` is a cut in a ``Loop`` that leaves a cut element alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
@@ -23,7 +27,18 @@ RANGE, FRAME, ROW, AFTER, EXTRA, FAULT, HANDLING = range(7)
 many bytes no field explains; what is wrong with the record, and where that leads."""
 FIRST_FREE = 7
 
-Body = list["Step"]
+In = Annotated[int, "read"]
+"""A register that a step reads."""
+Out = Annotated[int, "written"]
+"""A register that a step always writes to."""
+InOut = Annotated[int, "read", "written"]
+Unset = Annotated[int, "used"]
+"""A register of a step of which the passes need not know."""
+MessageNumber = Annotated[int, "message"]
+"""The number of a protobuf message of a record."""
+Body = Annotated[list["Step"], "steps"]
+"""Steps inside of a step."""
+S = TypeVar("S", bound="Step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,51 +49,72 @@ class Fault:
     cut: bool = False
 
 
+def _fields_of(kind: type[Any], use: str) -> tuple[str, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(name for name, hint in hints.items() if any(use in _uses(each) for each in (hint, *get_args(hint))))
+
+
+def _uses(hint: object) -> tuple[str, ...]:
+    return getattr(hint, "__metadata__", ())
+
+
+fields_of = cast("Callable[[type[Any], str], tuple[str, ...]]", cache(_fields_of))
+"""The names of a step's fields of one use, as their types tell."""
+
+
 @dataclass(slots=True)
 class Step:
     """One step.
 
     Attributes:
         PURE: whether it does nothing but write to registers: without a reader of them it is not needed.
+        TEXT: the step in words, see ``program.show``.
     """
 
     PURE: ClassVar[bool] = False
+    TEXT: ClassVar[str] = ""
 
-    def reads(self) -> Iterator[int]:
+    def reads(self) -> Iterable[int]:
         """Registers that the step itself reads."""
-        return iter(())
+        names = fields_of(type(self), "read")
+        return [register for name in names if (register := getattr(self, name)) is not None]
 
-    def writes(self) -> Iterator[int]:
+    def writes(self) -> Iterable[int]:
         """Registers that it always writes to."""
-        return iter(())
+        names = fields_of(type(self), "written")
+        return [register for name in names if (register := getattr(self, name)) is not None]
 
-    def bodies(self) -> Iterator[Body]:
+    def bodies(self) -> Iterable[Body]:
         """Steps inside."""
-        return iter(())
+        names = fields_of(type(self), "steps")
+        return [getattr(self, name) for name in names] if names else ()
+
+    def with_bodies(self: S, work: Callable[[Body], Body]) -> S:
+        """The step with what a function makes of the steps inside."""
+        names = fields_of(type(self), "steps")
+        return replace(self, **{name: work(getattr(self, name)) for name in names}) if names else self
 
 
 @dataclass(slots=True)
 class Need(Step):
     """So many bytes are left before a limit."""
 
-    size: int
-    limit: int
-    fault: Fault
+    TEXT = "need {size} before {limit} else {fault}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.limit
+    size: int
+    limit: In
+    fault: Fault
 
 
 @dataclass(slots=True)
 class Load(Step):
     """Reads a number, moves on, and adds it to a column if there is one."""
 
-    number: ir.Number
-    to: int
-    column: Column | None = None
+    TEXT = "load {to} = {number}[ -> {column}]"
 
-    def writes(self) -> Iterator[int]:
-        yield self.to
+    number: ir.Number
+    to: Out
+    column: Column | None = None
 
 
 @dataclass(slots=True)
@@ -89,18 +125,14 @@ class Varint(Step):
         short, wrong: faults for one that the limit cuts, and for one of too many bytes or bits.
     """
 
+    TEXT = "load {to} = {number} before {limit}[ -> {column}] else {short}"
+
     number: ir.Number
-    to: int
-    limit: int
+    to: Out
+    limit: In
     short: Fault
     wrong: Fault
     column: Column | None = None
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
 
 
 @dataclass(slots=True)
@@ -122,11 +154,8 @@ class Run(Step):
 class Split(Step):
     """Takes bit fields out of a number: (shift, mask, register, column) of each."""
 
-    source: int
+    source: In
     parts: list[tuple[int, int, int, Column | None]]
-
-    def reads(self) -> Iterator[int]:
-        yield self.source
 
     def writes(self) -> Iterator[int]:
         yield from (to for _, _, to, _ in self.parts)
@@ -136,19 +165,13 @@ class Split(Step):
 class Let(Step):
     """Computes: an operator of Python, ``min``, ``and``, ``or``, or ``=`` for a copy, and its operands."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "let {to} = {left} {symbol} {right}"
 
-    to: int
+    to: Out
     symbol: str
-    left: int
-    right: int = 0
-
-    def reads(self) -> Iterator[int]:
-        yield self.left
-        yield self.right
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
+    left: In
+    right: In = 0
 
 
 @dataclass(slots=True)
@@ -162,42 +185,33 @@ class Clear(Step):
 class Mark(Step):
     """Notes the position."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "mark {to}"
 
-    to: int
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
+    to: Out
 
 
 @dataclass(slots=True)
 class Seek(Step):
     """Goes to a position that was noted, or ``by`` bytes on from there."""
 
-    at: int
-    by: int = 0
+    TEXT = "seek {at}[{by?} + {by}]"
 
-    def reads(self) -> Iterator[int]:
-        yield self.at
+    at: In
+    by: int = 0
 
 
 @dataclass(slots=True)
 class Test(Step):
     """Branches on a comparison."""
 
+    TEXT = "if {left} {symbol} {right}:"
+
     symbol: str
-    left: int
-    right: int
+    left: In
+    right: In
     then: Body
     otherwise: Body = field(default_factory=list)
-
-    def reads(self) -> Iterator[int]:
-        yield self.left
-        yield self.right
-
-    def bodies(self) -> Iterator[Body]:
-        yield self.then
-        yield self.otherwise
 
 
 @dataclass(slots=True)
@@ -223,45 +237,44 @@ class Switch(Step):
         yield from (body for _, body in self.cases)
         yield self.otherwise
 
+    def with_bodies(self, work: Callable[[Body], Body]) -> Switch:
+        cases = [(rows, work(body)) for rows, body in self.cases]
+        return Switch(self.on, cases, work(self.otherwise))
+
 
 @dataclass(slots=True)
 class Refuse(Step):
     """Ends the record if a comparison holds."""
 
-    symbol: str
-    left: int
-    right: int
-    fault: Fault
+    TEXT = "fail if {left} {symbol} {right}: {fault}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.left
-        yield self.right
+    symbol: str
+    left: In
+    right: In
+    fault: Fault
 
 
 @dataclass(slots=True)
 class OneOf(Step):
     """Ends the record unless a number lies in one of some ranges."""
 
-    source: int
+    TEXT = "one of {source}: {ranges} else {fault}"
+
+    source: In
     ranges: list[tuple[int, int]]
     fault: Fault
-
-    def reads(self) -> Iterator[int]:
-        yield self.source
 
 
 @dataclass(slots=True)
 class Fit(Step):
     """Ends the record unless so many elements of ``least`` bytes fit before a limit."""
 
-    count: int
-    least: int
-    limit: int
-    fault: Fault
+    TEXT = "fit {count} * {least} before {limit} else {fault}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.count
-        yield self.limit
+    count: In
+    least: int
+    limit: In
+    fault: Fault
 
 
 @dataclass(slots=True)
@@ -277,33 +290,28 @@ class Bound(Step):
         record: whether the record ends there.
     """
 
-    limit: int
-    outer: int
-    size: int
+    TEXT = (
+        "push {limit} = here + {size}[{less?} - {less}] before {outer}[{rest?}, 0 is the rest]"
+        "[{record?}, ends the record][{fault!}, clipped][ else {fault}]"
+    )
+
+    limit: Out
+    outer: In
+    size: In
     less: int
     fault: Fault | None
     rest: bool
     record: bool
-
-    def reads(self) -> Iterator[int]:
-        yield self.outer
-        yield self.size
-
-    def writes(self) -> Iterator[int]:
-        yield self.limit
 
 
 @dataclass(slots=True)
 class Close(Step):
     """Ends a bounded part: bytes left before its limit are a gap. ``unless`` is a length that may be 0 for none."""
 
-    limit: int
-    unless: int | None = None
+    TEXT = "pop {limit}[ if {unless}]"
 
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-        if self.unless is not None:
-            yield self.unless
+    limit: In
+    unless: In | None = None
 
 
 @dataclass(slots=True)
@@ -316,34 +324,29 @@ class Prefixed(Step):
         present: register for whether they are there, or None.
     """
 
+    TEXT = "slice {start}, {length} before {limit}: length {number}[, {null} is null][ -> {column}] else {short}"
+
     number: ir.Number
-    limit: int
+    limit: In
     null: int | None
     need: Fault
     negative: Fault | None
     short: Fault
-    start: int
-    length: int
-    present: int | None
+    start: Out
+    length: Out
+    present: Out | None
     column: Column | None = None
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-
-    def writes(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-        if self.present is not None:
-            yield self.present
 
 
 @dataclass(slots=True)
 class Slice(Step):
     """Notes where bytes begin, and passes them: a number of them, or all up to a limit (which gives the number)."""
 
-    start: int
-    length: int
-    limit: int | None
+    TEXT = "slice {start}[{limit!}: length {length}][, {length}: up to {limit}]"
+
+    start: Out
+    length: Unset
+    limit: In | None
 
     def reads(self) -> Iterator[int]:
         yield self.length if self.limit is None else self.limit
@@ -363,118 +366,87 @@ class Find(Step):
         value: register for the integer.
     """
 
+    TEXT = "find {end}: [{decimal?}decimal {value}][{decimal!}text] {start}, {length} else {short}"
+
     end: bytes
     decimal: bool
-    limit: int
-    start: int
-    length: int
-    value: int
+    limit: In
+    start: Out
+    length: Out
+    value: Out
     short: Fault
     line: Fault | None
     wrong: Fault
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-
-    def writes(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-        yield self.value
 
 
 @dataclass(slots=True)
 class Peek(Step):
     """Whether these bytes are next."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "peek {to} = {magic}"
 
-    to: int
+    to: Out
     magic: bytes
-    limit: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
+    limit: In
 
 
 @dataclass(slots=True)
 class Same(Step):
     """Whether bytes are these."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "verify {to} = bytes {start}, {length} are {value}"
 
-    to: int
-    start: int
-    length: int
+    to: Out
+    start: In
+    length: In
     value: bytes
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
 
 
 @dataclass(slots=True)
 class Gap(Step):
     """So many bytes are explained by no field."""
 
-    size: int
+    TEXT = "gap {size}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.size
+    size: In
 
 
 @dataclass(slots=True)
 class Emit(Step):
     """Adds a value to a column, or null where ``present`` is 0."""
 
-    column: Column
-    value: int
-    present: int | None = None
+    TEXT = "emit {value}[ if {present}] -> {column}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.value
-        if self.present is not None:
-            yield self.present
+    column: Column
+    value: In
+    present: In | None = None
 
 
 @dataclass(slots=True)
 class Copy(Step):
     """Adds bytes to a column, or null."""
 
-    column: Column
-    start: int
-    length: int
-    present: int | None = None
+    TEXT = "copy {start}, {length}[ if {present}] -> {column}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-        if self.present is not None:
-            yield self.present
+    column: Column
+    start: In
+    length: In
+    present: In | None = None
 
 
 @dataclass(slots=True)
 class IsText(Step):
     """Whether bytes are text in an encoding."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "verify {to} = {encoding} {start}, {length}"
 
-    to: int
-    start: int
-    length: int
+    to: Out
+    start: In
+    length: In
     encoding: str = "utf-8"
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
 
 
 @dataclass(slots=True)
@@ -486,26 +458,17 @@ class Checksum(Step):
         mask: of the bits that are stored.
     """
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "verify {to} = {algorithm} {start} to {end} is {stored}"
 
-    to: int
+    to: Out
     algorithm: str
     form: Form
-    start: int
-    end: int
-    hole: int | None
-    stored: int
+    start: In
+    end: In
+    hole: In | None
+    stored: In
     mask: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.end
-        yield self.stored
-        if self.hole is not None:
-            yield self.hole
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
 
 
 @dataclass(slots=True)
@@ -524,32 +487,23 @@ class Loop(Step):
         undo: lists and columns of which a cut element takes back what it added.
     """
 
+    TEXT = (
+        "loop {group}[ if {present}]: [{count} times][{count!}before {limit}][{until?}, until {until}]"
+        "[{gap?}, a cut one is left]"
+    )
+
     group: Repeated
-    index: int
-    turn: int
-    count: int | None
-    limit: int
-    present: int | None
+    index: In
+    turn: Out
+    count: In | None
+    limit: In
+    present: In | None
     until: bytes
     empty: Fault | None
-    start: int
-    gap: int | None
+    start: Unset
+    gap: Unset | None
     undo: list[Repeated | Column]
     body: Body
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-        yield self.index
-        if self.count is not None:
-            yield self.count
-        if self.present is not None:
-            yield self.present
-
-    def bodies(self) -> Iterator[Body]:
-        yield self.body
-
-    def writes(self) -> Iterator[int]:
-        yield self.turn
 
 
 @dataclass(slots=True)
@@ -561,15 +515,13 @@ class Try(Step):
         undo: lists and columns that get back what they were.
     """
 
-    start: int
-    gap: int
+    TEXT = "try:"
+
+    start: Unset
+    gap: Unset
     undo: list[Repeated | Column]
     body: Body
     otherwise: Body
-
-    def bodies(self) -> Iterator[Body]:
-        yield self.body
-        yield self.otherwise
 
 
 @dataclass(slots=True)
@@ -583,34 +535,26 @@ class Walk(Step):
         first: the reasons before those of the message.
     """
 
-    message: int
-    limit: int
-    there: int
-    good: int
+    TEXT = "walk message {message} before {limit}: {good}"
+
+    message: MessageNumber
+    limit: In
+    there: Out
+    good: Out
     first: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.limit
-
-    def writes(self) -> Iterator[int]:
-        yield self.there
-        yield self.good
 
 
 @dataclass(slots=True)
 class Pick(Step):
     """A field of a message that was walked, and whether it is there; of a list the number of elements."""
 
-    PURE: ClassVar[bool] = True
+    PURE = True
+    TEXT = "pick {to}, {present} = field {slot} of {message}"
 
-    message: int
+    message: MessageNumber
     slot: int
-    to: int
-    present: int
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-        yield self.present
+    to: Out
+    present: Out
 
 
 @dataclass(slots=True)

@@ -7,39 +7,20 @@ is meant: that of a row, or of an element of a list. ``GIVEN`` columns are those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
 from wirekit.program.columns import Column
-from wirekit.program.steps import Body, Fault, Step
+from wirekit.program.steps import Body, Fault, In, InOut, Out, Step
 
 CHOOSING = 1
 """Register: whether only the content of a field is asked for; ``ROW`` and ``EXTRA`` are those of read programs."""
 
 
-class WriteStep(Step):
-    """A step that only write programs have."""
-
-    __slots__ = ()
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        """The step in words; ``name`` gives the name of a register."""
-        raise NotImplementedError
-
-
-def _kind(number: ir.Number) -> str:
-    kind = "float" if number.real else "int" if number.signed else "uint"
-    return f"{kind}{8 * number.size}{' little' if number.little else ''}"
-
-
-def _path(column: Column) -> str:
-    return column.path or "(value)"
-
-
 @dataclass(slots=True)
-class Take(WriteStep):
+class Take(Step):
     """Takes the number of a column, looks whether it fits, and writes it if ``number`` says how.
 
     Attributes:
@@ -49,10 +30,12 @@ class Take(WriteStep):
         low, high, wrong: what the number must lie between, and the fault for another one; None where any will do.
     """
 
+    TEXT = "take {to} = {column}[{wrong?} in {low}..{high}][, by default {default}][ as {number}]"
+
     column: Column
-    index: int
-    to: int
-    default: int | None
+    index: In
+    to: Out
+    default: In | None
     absent: Fault
     null: Fault
     low: int = 0
@@ -60,90 +43,50 @@ class Take(WriteStep):
     wrong: Fault | None = None
     number: ir.Number | None = None
 
-    def reads(self) -> Iterator[int]:
-        yield self.index
-        if self.default is not None:
-            yield self.default
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        bounds = f" in {self.low}..{self.high}" if self.wrong is not None else ""
-        default = f", by default {name(self.default)}" if self.default is not None else ""
-        how = f" as {_kind(self.number)}" if self.number is not None else ""
-        return f"take {name(self.to)} = {_path(self.column)}{bounds}{default}{how}"
-
 
 @dataclass(slots=True)
-class Look(WriteStep):
+class Look(Step):
     """The value that a column has, 0 for none, and whether there is one."""
 
     PURE = True
+    TEXT = "look {to}, {there} = {column}"
 
     column: Column
-    index: int
-    to: int
-    there: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.index
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-        yield self.there
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"look {name(self.to)}, {name(self.there)} = {_path(self.column)}"
+    index: In
+    to: Out
+    there: Out
 
 
 @dataclass(slots=True)
-class AnyOf(WriteStep):
+class AnyOf(Step):
     """Whether one of some columns has a value; with ``given``, whether one of them is given at all."""
 
     PURE = True
+    TEXT = "look {to} = [{given?}given][{given!}any of] {columns}"
 
-    to: int
+    to: Out
     columns: list[Column]
-    index: int
+    index: In
     given: bool = False
-
-    def reads(self) -> Iterator[int]:
-        yield self.index
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        paths = ", ".join(_path(column) for column in self.columns)
-        return f"look {name(self.to)} = {'given' if self.given else 'any of'} {paths}"
 
 
 @dataclass(slots=True)
-class Was(WriteStep):
+class Was(Step):
     """Replaces a number by the one that was read, where a verdict says that it was wrong."""
 
-    to: int
+    TEXT = "let {to} = {column} if not {verdict}"
+
+    to: InOut
     verdict: Column
     column: Column
-    index: int
+    index: In
     low: int = 0
     high: int = 0
     wrong: Fault | None = None
 
-    def reads(self) -> Iterator[int]:
-        yield self.to
-        yield self.index
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"let {name(self.to)} = {_path(self.column)} if not {_path(self.verdict)}"
-
 
 @dataclass(slots=True)
-class Bytes(WriteStep):
+class Bytes(Step):
     """Takes the bytes of a column, and writes them if ``copy``; their length first, if ``number`` says how.
 
     Attributes:
@@ -155,10 +98,12 @@ class Bytes(WriteStep):
         most, over: the greatest length, and the fault for a greater one.
     """
 
+    TEXT = "[{copy?}copy][{copy!}find] {start}, {length} = {column}[, length {number}][, {nothing} is null]"
+
     column: Column
-    index: int
-    start: int
-    length: int
+    index: In
+    start: Out
+    length: Out
     absent: Fault | None
     null: Fault | None
     outside: Fault
@@ -170,98 +115,63 @@ class Bytes(WriteStep):
     over: Fault | None = None
     copy: bool = True
 
-    def reads(self) -> Iterator[int]:
-        yield self.index
-
-    def writes(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        prefix = f", length {_kind(self.number)}" if self.number is not None else ""
-        null = f", {self.nothing} is null" if self.nothing is not None else ""
-        what = "copy" if self.copy else "find"
-        return f"{what} {name(self.start)}, {name(self.length)} = {_path(self.column)}{prefix}{null}"
-
 
 @dataclass(slots=True)
-class CopyBytes(WriteStep):
+class CopyBytes(Step):
     """Writes bytes that were taken."""
 
+    TEXT = "copy {start}, {length} of {column}"
+
     column: Column
-    start: int
-    length: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"copy {name(self.start)}, {name(self.length)} of {_path(self.column)}"
+    start: In
+    length: In
 
 
 @dataclass(slots=True)
-class OneLine(WriteStep):
+class OneLine(Step):
     """Refuses bytes of a column that hold a delimiter, a part of it at their end, or if ``lines`` another line."""
 
+    TEXT = "fail if {start}, {length} of {column} have {end}"
+
     column: Column
-    start: int
-    length: int
+    start: In
+    length: In
     end: bytes
     lines: bool
     fault: Fault
 
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.length
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"fail if {name(self.start)}, {name(self.length)} of {_path(self.column)} have {self.end!r}"
-
 
 @dataclass(slots=True)
-class Text(WriteStep):
+class Text(Step):
     """Writes these bytes."""
+
+    TEXT = "store {value}"
 
     value: bytes
 
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"store {self.value!r}"
-
 
 @dataclass(slots=True)
-class Digits(WriteStep):
+class Digits(Step):
     """Writes an integer in decimal."""
 
-    source: int
+    TEXT = "store {source} in decimal"
 
-    def reads(self) -> Iterator[int]:
-        yield self.source
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"store {name(self.source)} in decimal"
+    source: In
 
 
 @dataclass(slots=True)
-class Store(WriteStep):
+class Store(Step):
     """Writes a number that fits: at the position, or ``at`` where room was left for it."""
 
+    TEXT = "[{at!}store][patch {at} =] {number} {source}"
+
     number: ir.Number
-    source: int
-    at: int | None = None
-
-    def reads(self) -> Iterator[int]:
-        yield self.source
-        if self.at is not None:
-            yield self.at
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        what = f"{_kind(self.number)} {name(self.source)}"
-        return f"store {what}" if self.at is None else f"patch {name(self.at)} = {what}"
+    source: In
+    at: In | None = None
 
 
 @dataclass(slots=True)
-class Join(WriteStep):
+class Join(Step):
     """Writes bit fields as one number: (register, shift) of each."""
 
     number: ir.Number
@@ -270,68 +180,44 @@ class Join(WriteStep):
     def reads(self) -> Iterator[int]:
         yield from (register for register, _ in self.parts)
 
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"store {_kind(self.number)} {' | '.join(f'{name(part)} << {shift}' for part, shift in self.parts)}"
-
 
 @dataclass(slots=True)
-class Reserve(WriteStep):
+class Reserve(Step):
     """Writes zeros: room for a number, or so many bytes that only fill up."""
 
-    size: int
+    TEXT = "reserve {size}"
 
-    def reads(self) -> Iterator[int]:
-        yield self.size
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"reserve {name(self.size)}"
+    size: In
 
 
 @dataclass(slots=True)
-class Sum(WriteStep):
+class Sum(Step):
     """The checksum of the bytes between two positions."""
 
     PURE = True
+    TEXT = "let {to} = {algorithm} {start} to {end}"
 
-    to: int
+    to: Out
     algorithm: str
     form: Form
-    start: int
-    end: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-        yield self.end
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"let {name(self.to)} = {self.algorithm} {name(self.start)} to {name(self.end)}"
+    start: In
+    end: In
 
 
 @dataclass(slots=True)
-class Begins(WriteStep):
+class Begins(Step):
     """Whether what was written from a position on begins with these bytes."""
 
     PURE = True
+    TEXT = "look {to} = {value} at {start}"
 
-    to: int
-    start: int
+    to: Out
+    start: In
     value: bytes
-
-    def reads(self) -> Iterator[int]:
-        yield self.start
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"look {name(self.to)} = {self.value!r} at {name(self.start)}"
 
 
 @dataclass(slots=True)
-class Elements(WriteStep):
+class Elements(Step):
     """Where the elements of a list begin and end, and whether there is a list.
 
     Attributes:
@@ -339,47 +225,30 @@ class Elements(WriteStep):
         absent, null: faults for a list that is not given, and for a null; None where that has no elements.
     """
 
+    TEXT = "look {at} to {end}, {there} = elements of {column}"
+
     column: Column
-    index: int
-    at: int
-    end: int
-    there: int
+    index: In
+    at: Out
+    end: Out
+    there: Out
     absent: Fault | None
     null: Fault | None
 
-    def reads(self) -> Iterator[int]:
-        yield self.index
-
-    def writes(self) -> Iterator[int]:
-        yield self.at
-        yield self.end
-        yield self.there
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"look {name(self.at)} to {name(self.end)}, {name(self.there)} = elements of {_path(self.column)}"
-
 
 @dataclass(slots=True)
-class Each(WriteStep):
+class Each(Step):
     """For each element of a list: ``at`` is its index."""
 
-    at: int
-    end: int
+    TEXT = "each {at} to {end}:"
+
+    at: In
+    end: In
     body: Body
-
-    def reads(self) -> Iterator[int]:
-        yield self.at
-        yield self.end
-
-    def bodies(self) -> Iterator[Body]:
-        yield self.body
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"each {name(self.at)} to {name(self.end)}:"
 
 
 @dataclass(slots=True)
-class Unread(WriteStep):
+class Unread(Step):
     """Refuses a value that nothing has read: in the record, or in the element of a list.
 
     Attributes:
@@ -387,83 +256,65 @@ class Unread(WriteStep):
         stamps: registers with the index of the value of a column that was read last.
     """
 
+    TEXT = "fail if a value was not read"
+
     group: int
     stamps: list[int]
 
     def reads(self) -> Iterator[int]:
         yield from self.stamps
 
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return "fail if a value was not read"
-
 
 @dataclass(slots=True)
-class Note(WriteStep):
+class Note(Step):
     """Records a fact of a row: fills a column of the run itself."""
 
+    TEXT = "note {source} -> {column}"
+
     column: Column
-    source: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.source
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"note {name(self.source)} -> {_path(self.column)}"
+    source: In
 
 
 @dataclass(slots=True)
-class Finish(WriteStep):
+class Finish(Step):
     """Ends the record."""
 
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return "end"
+    TEXT = "end"
 
 
 @dataclass(slots=True)
-class Message(WriteStep):
+class Message(Step):
     """Writes a message by the table of its fields."""
+
+    TEXT = "write message {message}"
 
     message: int
 
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"write message {self.message}"
-
 
 @dataclass(slots=True)
-class Tell(WriteStep):
+class Tell(Step):
     """A field of a message follows from others: if ``known``, it has this number where it is there, or ``always``."""
+
+    TEXT = "let field {slot} of message {message} = {value} if {known}"
 
     message: int
     slot: int
-    known: int
-    always: int
-    value: int
-
-    def reads(self) -> Iterator[int]:
-        yield self.known
-        yield self.always
-        yield self.value
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"let field {self.slot} of message {self.message} = {name(self.value)} if {name(self.known)}"
+    known: In
+    always: In
+    value: In
 
 
 @dataclass(slots=True)
-class Ask(WriteStep):
+class Ask(Step):
     """Something of a message: ``value``, ``there`` or ``count`` of a field, ``stored`` (in its column), ``filled``."""
 
     PURE = True
+    TEXT = "pick {to} = {aspect} of field {slot} of message {message}"
 
-    to: int
+    to: Out
     message: int
     slot: int
     aspect: str
-
-    def writes(self) -> Iterator[int]:
-        yield self.to
-
-    def shown(self, name: Callable[[int | None], str]) -> str:
-        return f"pick {name(self.to)} = {self.aspect} of field {self.slot} of message {self.message}"
 
 
 ASPECTS = ("value", "there", "count", "stored", "filled")

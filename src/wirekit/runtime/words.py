@@ -15,6 +15,7 @@ from wirekit.program import steps
 from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step
+from wirekit.program.write_steps import ASPECTS
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import ALL, Field, Run, folded
 from wirekit.runtime.memory import DIRECT
@@ -23,6 +24,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NONE = -1
+Table = dict[type[Step], tuple[int, str]]
+"""Steps whose words are an opcode and some of their fields, in the order of the interpreter."""
+
+_PLAIN: Table = {
+    steps.Let: (op.LET, "symbol to left right"),
+    steps.Mark: (op.MARK, "to"),
+    steps.Seek: (op.SEEK, "at by"),
+    steps.Fit: (op.FIT, "count least limit fault"),
+    steps.Bound: (op.BOUND, "limit outer size less fault rest record"),
+    steps.Close: (op.CLOSE, "limit unless"),
+    steps.Slice: (op.SLICE, "start length limit"),
+    steps.Find: (op.FIND, "decimal limit start length value short line wrong end"),
+    steps.Peek: (op.PEEK, "to limit magic"),
+    steps.Same: (op.SAME, "to start length value"),
+    steps.Gap: (op.GAP, "size"),
+    steps.Copy: (op.COPY, "column start length present"),
+    steps.IsText: (op.IS_TEXT, "to start length encoding"),
+    steps.Walk: (op.WALK, "message limit there good first"),
+    steps.Pick: (op.PICK, "message slot to present"),
+}
+_NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS, ASPECTS) for at, name in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +101,8 @@ class Encoder:
         places: where entries stand in the table, by id.
     """
 
+    plain = _PLAIN
+
     def __init__(self, reasons: list[Reason], constants: dict[int, int], places: dict[int, int]) -> None:
         self.code: list[int] = []
         self.reasons = reasons
@@ -120,21 +144,40 @@ class Encoder:
         else:
             self.put(self.column(column), 0)
 
-    def text(self, value: bytes) -> None:
-        self.put(len(value), *value)
+    def operands(self, step: Step, names: str) -> None:
+        """The words of some fields of a step; None where there is nothing."""
+        for name in names.split():
+            value = getattr(step, name)
+            match value:
+                case int():
+                    self.put(int(value))
+                case None:
+                    self.put(0 if name == "number" else NONE)  # a number that is not written
+                case str():
+                    self.put(_NUMBERS[value])
+                case bytes():
+                    self.put(len(value), *value)
+                case Fault():
+                    self.put(self.fault(value))
+                case ir.Number():
+                    self.put(self.how(value))
+                case _:
+                    self.put(self.column(value))
+
+    def how(self, number: ir.Number) -> int:
+        return how(number)
 
     def step(self, step: Step) -> None:
+        plain = self.plain.get(type(step))
+        if plain is not None:
+            self.put(plain[0])
+            self.operands(step, plain[1])
+            return
         match step:
-            case steps.Let():
-                self.put(op.LET, op.SYMBOLS.index(step.symbol), step.to, step.left, step.right)
             case steps.Clear():
                 self.put(op.CLEAR, len(step.values))
                 for register, value in step.values.items():
                     self.put(register, value)
-            case steps.Mark():
-                self.put(op.MARK, step.to)
-            case steps.Seek():
-                self.put(op.SEEK, step.at, step.by)
             case steps.Test():
                 self.test(step)
             case steps.Switch():
@@ -150,13 +193,6 @@ class Encoder:
                 self.put(op.ONE_OF, step.source, self.fault(step.fault), len(step.ranges))
                 for low, high in step.ranges:
                     self.put(low, high)
-            case steps.Fit():
-                self.put(op.FIT, step.count, step.least, step.limit, self.fault(step.fault))
-            case steps.Bound():
-                self.put(op.BOUND, step.limit, step.outer, step.size, step.less, self.fault(step.fault))
-                self.put(int(step.rest), int(step.record))
-            case steps.Close():
-                self.put(op.CLOSE, step.limit, NONE if step.unless is None else step.unless)
             case _:
                 self.more(step)
 
@@ -164,51 +200,28 @@ class Encoder:
         match step:
             case steps.Prefixed():
                 self.put(op.PREFIXED, how(step.number), step.number.size, step.limit)
-                self.put(int(step.null is not None), step.null or 0, self.fault(step.need), self.fault(step.negative))
-                self.put(self.fault(step.short), step.start, step.length)
-                self.put(NONE if step.present is None else step.present, self.column(step.column))
+                self.put(int(step.null is not None), step.null or 0)
+                self.operands(step, "need negative short start length present column")
             case steps.Varint():
                 number = step.number
                 self.put(op.VARINT, step.to, step.limit, number.groups, number.bits, int(number.signed))
-                self.put(self.column(step.column), self.fault(step.short), self.fault(step.wrong))
-            case steps.Slice():
-                self.put(op.SLICE, step.start, step.length, NONE if step.limit is None else step.limit)
-            case steps.Find():
-                self.put(op.FIND, int(step.decimal), step.limit, step.start, step.length, step.value)
-                self.put(self.fault(step.short), self.fault(step.line), self.fault(step.wrong))
-                self.text(step.end)
-            case steps.Peek():
-                self.put(op.PEEK, step.to, step.limit)
-                self.text(step.magic)
-            case steps.Same():
-                self.put(op.SAME, step.to, step.start, step.length)
-                self.text(step.value)
-            case steps.Gap():
-                self.put(op.GAP, step.size)
+                self.operands(step, "column short wrong")
             case steps.Emit(present=None):
                 self.put(op.EMIT)
                 self.number(step.column)
                 self.put(step.value)
-            case steps.Emit(present=int(present)):
-                self.put(op.EMIT_ABSENT, self.column(step.column), step.value, present)
-            case steps.Copy():
-                present = NONE if step.present is None else step.present
-                self.put(op.COPY, self.column(step.column), step.start, step.length, present)
-            case steps.IsText():
-                self.put(op.IS_TEXT, step.to, step.start, step.length, ENCODINGS.index(step.encoding))
+            case steps.Emit():
+                self.put(op.EMIT_ABSENT)
+                self.operands(step, "column value present")
             case steps.Checksum():
-                hole = NONE if step.hole is None else step.hole
                 which, parameters = checksum_words(step.form)
-                self.put(op.CHECKSUM, step.to, which, step.start, step.end, hole, step.stored, step.mask)
+                self.put(op.CHECKSUM, step.to, which)
+                self.operands(step, "start end hole stored mask")
                 self.put(len(parameters), *parameters)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
                 self.attempt(step)
-            case steps.Walk():
-                self.put(op.WALK, step.message, step.limit, step.there, step.good, step.first)
-            case steps.Pick():
-                self.put(op.PICK, step.message, step.slot, step.to, step.present)
             case steps.Keep():
                 self.put(op.KEEP, len(step.messages))
                 for message, there in step.messages:
@@ -304,7 +317,7 @@ class Encoder:
         else:
             self.put(op.LIMITED, step.turn, step.limit, step.start, gap)
             end = self.hole()
-            self.text(step.until)
+            self.operands(step, "until")
         self.body(step.body)
         self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
         if step.gap is not None:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("numba")
 
 import wirekit
+from tests.capture.second_parser import packets, write
 from tests.pulsar.commands import connect, consumer, entry, lookup, message, producer, receipt, s, send
 from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
@@ -346,6 +347,59 @@ def test_connections_with_a_request_that_waits_always_go_by_columns(tmp_path: Pa
     by_columns(path, window=2500)
     assert pairs[1][1] not in received
     assert len(received) < len(pairs) // 2
+
+
+def joined(path: Path, *pieces: tuple[int, bytes]) -> Path:
+    """A capture of one connection that began when its handshake was over; its packets are seconds apart."""
+    found = packets(capture(path, *pieces))[2:]
+    return write(path, [each._replace(time_us=3_000_000 * number) for number, each in enumerate(found)])
+
+
+PARTITION = {"partition": 0, "error_code": 0, "high_watermark": 0, "record_set": {"messages": []}}
+FETCHED = wirekit.encode(
+    "kafka.fetch.response.v0",
+    {"correlation_id": 500, "body": {"responses": [{"topic": "t", "partition_responses": [PARTITION]}]}},
+)
+
+
+def test_connections_that_are_joined_in_the_middle_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
+    """Objects get what answers a request that nobody has seen, and nothing else."""
+    calls = [piece for number in range(6) for piece in list_groups(number)]
+    for number, first in enumerate(([], [(1, FETCHED)])):
+        path = joined(tmp_path / f"{number}.pcap", *first, *calls)
+        received.clear()
+        by_columns(path, window=1 << 26)
+        assert received == [data for _, data in first]
+        assert_same(path, windows=(1, 300, 1 << 26))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(0, list_groups(0)[0][1][9:]), *list_groups(1), *list_groups(2)],
+        [(0, list_groups(0)[0][1][:9]), (0, list_groups(0)[0][1][9:]), *list_groups(2)],
+        [list_groups(0)[0], (1, list_groups(0)[1][1][:7]), (1, list_groups(0)[1][1][7:]), *list_groups(2)],
+        [list_groups(0)[0], list_groups(7)[1], *list_groups(2)],
+        [(0, METADATA[0]), (1, METADATA[1]), *list_groups(2)],
+        [*list_groups(0), (0, METADATA[0]), (1, METADATA[1])],
+        [(1, FETCHED[:20]), (1, FETCHED[20:]), *list_groups(0), (1, FETCHED), *list_groups(1)],
+        [(0, b"PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n" + list_groups(0)[0][1]), *list_groups(0)[1:], *list_groups(1)],
+        [list_groups(0)[0], list_groups(1)[0], list_groups(1)[1], list_groups(2)[0]],
+    ],
+    ids=[
+        "inside a request",
+        "a request in pieces",
+        "a response in pieces",
+        "another number",
+        "not declared",
+        "not declared later",
+        "answers without request",
+        "a header of a proxy",
+        "a request that waits",
+    ],
+)
+def test_connections_that_are_joined_anywhere(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
+    assert_same(joined(tmp_path / "joined.pcap", *pieces), windows=(1, 300, 1 << 26))
 
 
 READY, READY_AGAIN = (

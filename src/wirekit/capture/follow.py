@@ -136,6 +136,22 @@ class Follower:
         return self._conversation is not None and self._sides is SAME_SIDES and self._conversation.quiet
 
     @property
+    def unheard(self) -> list[str]:
+        """The sides of which nothing has come so far; none while the protocol is not known."""
+        return [] if self._conversation is None else self._conversation.unheard
+
+    def begins_whole(self, side: str, data: bytes) -> bool:
+        """Whether a whole frame may begin with the first bytes of a side, without a header in front of it."""
+        return self._conversation is not None and self._conversation.begins_whole(side, data)
+
+    def foresees(self, event: tcp.Data) -> str:
+        """The protocol that ``take`` would find with an event, "" if none; the bytes are for recognition alone."""
+        link = self.link
+        sides = link.client, link.server
+        self._hold(event)
+        return link.protocol if self._decided(last=False) and (link.client, link.server) == sides else ""
+
+    @property
     def resumable(self) -> bool:
         """Whether the protocol is known, and somebody else may follow its frames from the first one on."""
         return self._conversation is not None and self._conversation.dialogue.resumable
@@ -184,11 +200,14 @@ class Follower:
             return self._feed(event)
         if self._hopeless:
             return self._count([_quarantined(event, self._hopeless)])
+        self._hold(event)
+        return self._recognise(last=False)
+
+    def _hold(self, event: tcp.Data) -> None:
         self._waiting.append(event)
         head = self._heads[event.direction]
         if len(head) < RECOGNISE_WITHIN:
             head += event.data
-        return self._recognise(last=False)
 
     def _gap(self, event: tcp.Gap) -> list[Item]:
         if self._conversation is None and not self._hopeless:
@@ -197,14 +216,24 @@ class Follower:
         return self._feed(event)
 
     def _recognise(self, *, last: bool) -> list[Item]:
+        if not self._decided(last=last):
+            return []
+        waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
+        items: list[Item] = []
+        for event in waiting:
+            items += self._feed(event)
+        return items
+
+    def _decided(self, *, last: bool) -> bool:
+        """Whether the bytes so far say which protocol it is, or that none is known."""
         size = sum(map(len, self._heads.values()))
         count = len(self._waiting)
         if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
-            return []
+            return False
         self._next_count, self._next_size = 2 * count, 2 * size
         known, over = self.link.known_start, last or size >= RECOGNISE_WITHIN
         if not (known or over or self._prospects.grown(self._heads)):
-            return []
+            return False
         heads = bytes(self._heads["client"]), bytes(self._heads["server"])
         found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
         if not found.protocol and not known:
@@ -216,12 +245,8 @@ class Follower:
         elif (found.certain and known) or over:
             self._hopeless = found.reason + self._hint()
         else:
-            return []
-        waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
-        items: list[Item] = []
-        for event in waiting:
-            items += self._feed(event)
-        return items
+            return False
+        return True
 
     def _hint(self) -> str:
         """Other evidence for the protocol."""

@@ -103,14 +103,38 @@ class Conversation:
 
     @property
     def quiet(self) -> bool:
-        """Whether somebody else may follow the next frames: both sides are at the begin of one, no request waits."""
-        pending = any(each.buffer or each.lost or not each.headed for each in self._directions.values())
+        """Whether somebody else may follow the next frames.
+
+        No request waits, and both sides are at the begin of a frame, or ``unheard``.
+        """
+        pending = any(
+            each.buffer or (each.offset and (each.lost or not each.headed)) for each in self._directions.values()
+        )
         return not pending and not self.dialogue.requests and self.dialogue.usual
+
+    @property
+    def unheard(self) -> list[str]:
+        """The sides of which nothing has come so far."""
+        return [side for side, each in self._directions.items() if not each.offset and not each.buffer]
+
+    def begins_whole(self, side: str, data: bytes) -> bool:
+        """Whether a whole frame may begin with the first bytes of a side, without a header in front of it.
+
+        Where it decodes cleanly, it is the first frame that is found in them.
+        """
+        from wirekit.compiler.heading import heading
+
+        begin = heading(self.dialogue.frame_key(side), self._framing().frame)
+        if begin.number is None or not begin.pattern.match(data) or header(data[:LARGEST_HEADER]) is not None:
+            return False
+        size = begin.frame_size(data, 0)
+        return size is not None and 0 < size <= min(len(data), LARGEST_SEARCH)
 
     def skip(self, side: str, size: int) -> None:
         """Says that the next ``size`` bytes of a direction were whole clean frames, followed by somebody else."""
         direction = self._direction(side)
         if size:
+            direction.lost = ""
             direction.offset += size
             direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
             direction.short = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,9 @@ class Connections:
             if known.state is not None and known.state[STATE.index("over")] >= 0:
                 self._ending[streams.between(flow)] = int(known.state[STATE.index("over")])
 
-    def begin(self, streams: Streams, flow: int, protocol: str = "") -> tuple[list[Followed], Begun | None]:
+    def begin(
+        self, streams: Streams, flow: int, protocol: str = "", *, particular: bool = False
+    ) -> tuple[list[Followed], Begun | None]:
         """The first frames of a plain connection in a window, up to a point at which nothing is pending, if any.
 
         ``followed`` goes on from there, or from where ``skip`` says.
@@ -134,21 +136,24 @@ class Connections:
         Args:
             streams, flow: the connection.
             protocol: what it is, where it begins in this window and columns may take its first frame; by default that
-                is found from its bytes, and objects take some.
+                is found from its bytes, and objects may take some.
+            particular: whether objects have to take the first frames of both sides.
         """
         known = self._flow(streams, flow)
         if known.link is None and known.count > 0:
             return [], None
         self._link_of(streams, flow, known)
-        places, items = list(map(int, streams.starts[flow])), list[Followed]()
+        places, items, final = list(map(int, streams.starts[flow])), list[Followed](), bool(streams.final[flow])
         if protocol and known.follower is None and known.link is not None:
             known.link.protocol = protocol
             known.follower = Follower(known.link)
             if known.follower.resumable:
                 self._places[flow] = places[0], places[1]
-                return items, Begun(protocol, known.link.ordinal, (places[0], places[1]))
+                return items, Begun(protocol, known.link.ordinal, (places[0], places[1]), final=final)
+        if known.follower is None and not particular:
+            self._foresee(streams, flow, known)
         for count, (_, event) in enumerate(_events(streams, flow)):
-            if known.follower is not None and known.follower.quiet:
+            if known.follower is not None and _may_leave(streams, flow, known.follower, event, particular=particular):
                 break
             if not isinstance(event, Data) or count >= MOST_BEGINNING:
                 self._places[flow] = places[0], places[1]
@@ -156,10 +161,30 @@ class Connections:
             items += self._told(known, [event])
             places[SIDES.index(event.direction)] += len(event.data)
         self._places[flow] = begun = places[0], places[1]
-        link = known.link
-        if link is None or known.follower is None or not known.follower.quiet:
+        link, follower = known.link, known.follower
+        if link is None or follower is None or not follower.quiet:
             return items, None
-        return items, Begun(link.protocol, link.ordinal, begun, most=known.follower.frame_limit)
+        unheard = tuple(SIDES.index(side) for side in follower.unheard)
+        if unheard and particular:
+            return items, None
+        most = follower.frame_limit
+        return items, Begun(link.protocol, link.ordinal, begun, most=most, final=final, unheard=unheard)
+
+    def _foresee(self, streams: Streams, flow: int, known: Flow) -> None:
+        """Finds the protocol of a connection in a window from its first bytes there, as a follower would."""
+        if known.link is None:
+            return
+        scout = Follower(replace(known.link))
+        protocol = known.link.protocol
+        for _, event in _events(streams, flow) if not protocol else ():
+            if not isinstance(event, Data):
+                return
+            protocol = scout.foresees(event)
+            if scout.link.protocol:
+                break
+        if protocol:
+            known.link.protocol = protocol
+            known.follower = Follower(known.link)
 
     def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
         """Says which frames of a begun connection others have told of; gives those between them that wait."""
@@ -351,6 +376,26 @@ class Connections:
         known.known, known.opened = plain["known"], plain["opened_us"]
         known.state, known.connection = np.array(words, np.int64), None
         known.gaps = (client["gaps"], server["gaps"])
+
+
+def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *, particular: bool) -> bool:
+    """Whether columns may take a connection from an event on.
+
+    Of a side of which nothing was heard so far, a whole frame has to come first; and the client has to speak first,
+    as what the server says may answer what nobody has seen.
+    """
+    if not follower.quiet:
+        return False
+    unheard = follower.unheard
+    if unheard and (particular or not isinstance(event, Data) or event.direction == "server"):
+        return False
+    for side in map(SIDES.index, unheard):
+        start, stop = int(streams.starts[flow, side]), int(streams.stops[flow, side])
+        if start < stop:
+            stop = int(streams.ends[streams.pieces[flow, side]])
+            if not follower.begins_whole(SIDES[side], streams.stream[start:stop].tobytes()):
+                return False
+    return True
 
 
 def _as_objects(known: Flow, addresses: list[str], settings: Settings) -> dict[str, Any]:

@@ -267,7 +267,7 @@ class _Reader:
         self._doubt(responses[~facts.answered[asked[responses]]])
 
     def _cut(self, facts: Facts, kept: NDArray[Any]) -> None:
-        """Leaves to objects the requests of begun connections that wait, and where these matter all behind them.
+        """Leaves to objects the requests that wait for a later window, and where these matter all behind them.
 
         They matter where they or later frames give names, where the protocol is in order and a later request is
         answered, and where their answers have to be looked at.
@@ -277,10 +277,10 @@ class _Reader:
         waits = facts.answered.copy()
         waits[index.request[answers]] = False
         particular = np.array([each.particular for each in index.kinds], bool)
-        for flow in self.begun:
+        for flow, each in self.begun.items():
             begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
             waiting = begin + np.flatnonzero(waits[begin:end])
-            if waiting.size:
+            if waiting.size and not each.final:
                 matters = particular[index.kind[waiting]].any() or self._naming[waiting[0] : end].any()
                 if _in_order(index.protocols[flow]):
                     matters |= index.request[begin:end].max() > waiting[0]

@@ -79,6 +79,9 @@ class Begun:
         places: of each side, where the next frame begins in ``Streams.stream``.
         names: what declared names stand for there.
         most: bytes that a frame may have there, as both sides have agreed; None where they have not.
+        final: whether the connection ends in this window, so that no answer comes later.
+        unheard: sides of which nothing came before. Where the handshake is missing, too, their first frame has to be
+            clean, and its layout to say all of it: objects would search for one.
     """
 
     protocol: str
@@ -86,6 +89,8 @@ class Begun:
     places: tuple[int, int]
     names: Names = field(default_factory=dict)
     most: int | None = None
+    final: bool = False
+    unheard: tuple[int, ...] = ()
 
 
 def index_frames(
@@ -130,8 +135,13 @@ def index_frames(
                 heads = _Heads(name, pairings[name], word, kinds, kind, numbers)
                 heads.read(streams.stream, rows, start[rows], stop[rows])
     odd[np.unique(connection[kind < 0])] = True
-    request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
     begins = np.searchsorted(connection, np.arange(odd.size + 1))
+    for flow, each in begun.items():
+        mine = slice(begins[flow], begins[flow + 1])
+        for which in each.unheard:
+            first = np.flatnonzero(side[mine] == which)[:1]
+            odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
+    request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
     return Index(
         protocols, kinds, connection, side, start, stop, time, kind, numbers["number"], numbers["version"], request,
         odd, begins, tails,

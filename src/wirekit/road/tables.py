@@ -115,9 +115,9 @@ def _of_window(
 ) -> Iterator[Batch]:
     """The tables of what the connections of a window carry."""
 
-    def begin(flow: int, protocol: str, begun: dict[int, Begun]) -> Iterator[Batch]:
+    def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
         """Follows the first frames of a connection, as far as objects have to."""
-        items, each = connections.begin(streams, flow, protocol)
+        items, each = connections.begin(streams, flow, protocol, particular=particular)
         yield from writer.items(name, items)
         if each is not None:
             begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
@@ -145,7 +145,7 @@ def _of_window(
     yield from by_columns(index, contents, begun)
     late: dict[int, Begun] = {}
     for flow in _unusual_beginnings(streams, index) if not job.values else ():
-        yield from begin(flow, "", late)
+        yield from begin(flow, "", late, particular=True)
     if late:
         behind = index_frames(streams, job.choice, address, late, whole=False)
         yield from by_columns(behind, read_contents(streams.stream, behind, late), late)

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 import wirekit
 from tests.cli.test_literals import netty
 from wirekit.cli import group
-from wirekit.cli.decode import MOST_ANSWERS
+from wirekit.cli.guesses import MOST_ANSWERS
 from wirekit.cli.input import Input, read_input
 from wirekit.errors import Misuse
 

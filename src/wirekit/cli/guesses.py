@@ -1,0 +1,83 @@
+"""What bytes may be, where no schema was named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wirekit.cli.common import say
+from wirekit.cli.verdicts import MOST_OTHERS, pairs
+from wirekit.engine import Decoded, decode, foreign, frames
+from wirekit.registry import registry
+
+MOST_ANSWERS = 500
+
+Answer = tuple[Decoded, list[dict[str, Any]]]
+"""A frame of a server, and the contexts under which it decodes cleanly; the last of them was used."""
+
+
+def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
+    """The protocol or record that the bytes fit, said on standard error; or the frames of a server that they are.
+
+    Args:
+        text: whether the bytes are text that could not be read as a dump, as was said already.
+    """
+    from wirekit.conversation import best_fit, recognise
+
+    found = recognise(data, b"")
+    if found.protocol:
+        say(f"decoded as {found.protocol}: {found.reason}")
+        return found.protocol, []
+    if _is_capture(data):
+        say("this is a capture file; `wirekit frames FILE` shows the frames in it")
+        return None, []
+    known = foreign(data)
+    if known:
+        say(f"no schema was given, and {known}")
+        return None, []
+    best = best_fit(data)
+    clean = bool(best) and all(each.clean for each in frames(best, data))
+    if not clean:
+        for protocol in registry.with_stream():
+            if protocol.client != protocol.server and (answers := _answers(data, protocol.stream("server"))):
+                return None, answers
+    if best:
+        how = "" if clean else ", though not cleanly"
+        say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
+    elif not text:
+        say("no schema was given and no known protocol fits the first bytes; `wirekit schemas` lists all protocols")
+    return best or None, []
+
+
+def _answers(data: bytes, key: str) -> list[Answer]:
+    """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not.
+
+    None either where there are more than ``MOST_ANSWERS``: each is tried under every context that its layout knows.
+    """
+    from wirekit.conversation import clean_contexts
+
+    found: list[Answer] = []
+    for frame in frames(key, data):
+        if len(found) == MOST_ANSWERS:
+            return []
+        contexts = clean_contexts(frame.data[: frame.consumed], key) if frame.error is None else []
+        if not contexts:
+            return []
+        found.append((decode(frame.data, key, context=contexts[-1], offset=frame.offset), contexts))
+    return found
+
+
+def with_contexts(answers: list[Answer]) -> Iterator[Decoded]:
+    """The frames, each behind a message that names its context and the others that fit."""
+    for decoded, contexts in answers:
+        others = "".join(f"; {pairs(each)} fits as well" for each in contexts[-2 : -MOST_OTHERS - 2 : -1])
+        more = len(contexts) - MOST_OTHERS - 1
+        counted = f"; {more} more {'fit' if more > 1 else 'fits'}" if more > 0 else ""
+        say(f"decoded as {decoded.schema} with {pairs(contexts[-1])}{others}{counted}")
+        yield decoded
+
+
+def _is_capture(data: bytes) -> bool:
+    from wirekit.capture.files import is_capture
+
+    return is_capture(data)

@@ -1,0 +1,76 @@
+"""What is not in order in decoded frames, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wirekit.cli.common import say
+from wirekit.engine import Decoded, decode
+from wirekit.registry import registry, variants
+from wirekit.values import Check
+
+MOST_OTHERS = 3
+"""Contexts that fit as well as the one taken, which are named."""
+
+Show = Callable[[Decoded], None]
+"""Prints a frame."""
+
+
+def show_all(values: Iterator[Decoded], show: Show, strict: bool) -> int:
+    status = 0
+    for decoded in values:
+        show(decoded)
+        status |= complain(decoded, strict)
+    return status
+
+
+def complain(decoded: Decoded, strict: bool) -> int:
+    """Reports errors, gaps and failed checks on standard error; 1 if any bytes were not decoded."""
+    status = 0
+    if decoded.error is not None:
+        say(f"{decoded.error}")
+        status = 1
+    if decoded.error is not None or decoded.gaps:
+        from wirekit.conversation import reading
+
+        said = reading(decoded)
+        if said:
+            say(f"{decoded.schema} decodes cleanly with {pairs(said)}")
+        for key in variants(decoded.schema):
+            if decode(decoded.data, key, context=decoded.context).clean:
+                say(f"the bytes decode cleanly as {key}")
+    if decoded.gaps and not registry.protocol(decoded.schema).readings:
+        from wirekit.compiler.contexts import contexts_of
+        from wirekit.conversation import clean_contexts
+
+        asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
+        fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if asked else []
+        if fitting:
+            say(f"{decoded.schema} decodes cleanly with {' or '.join(map(pairs, fitting[-1 : -MOST_OTHERS - 2 : -1]))}")
+        elif asked:
+            say(f"{decoded.schema} decodes more with {' '.join(f'--context {name}=…' for name in asked)}")
+    for gap in decoded.gaps:
+        where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
+        say(f"{decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}")
+        status = 1
+    for check in decoded.checks:
+        if check.status == "bad":
+            numbers = check.note if check.computed is None else _numbers(decoded.schema, check)
+            where = f"byte {check.offset}" if not check.source else f"byte {check.offset} of data #{check.source}"
+            say(f"{decoded.schema}: {check.path}: {check.kind} check failed at {where}: {numbers}")
+            status |= strict
+    return status
+
+
+def pairs(context: Mapping[str, Any]) -> str:
+    return " ".join(f"--context {name}={value}" for name, value in context.items())
+
+
+def _numbers(schema: str, check: Check) -> str:
+    """The stored and the computed number, in hexadecimal where the field is shown so."""
+    from wirekit.display.fields import number_text
+    from wirekit.wire.hints import Hints
+
+    digits = Hints(registry[schema].node).at(check.path).digits
+    return f"stored {number_text(check.stored, digits)}, computed {number_text(check.computed, digits)}"

@@ -49,8 +49,9 @@ $(STAMP): pyproject.toml requirements.lock
 demo: setup
 	$(BIN)/wirekit pipeline fixtures/pcap --output out/demo --engine spark
 
+# One process more than there are cores, as tests wait for other programs a fifth of their time; each takes a gigabyte.
 # `make test WORKERS=0` runs them in one process.
-WORKERS := 2
+WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 7 ? cores + 1 : 8)))
 DISTRIBUTED := -n $(WORKERS) --dist loadfile
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)

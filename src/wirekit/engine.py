@@ -13,7 +13,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
@@ -302,20 +302,33 @@ def decode(
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
-    said, bounds = dict(context or {}), limits or schema.limits
-    generated = _is_generated(engine, key, _decoded_times, DECODERS)
+    decoded = decode_bytes(schema, data, dict(context or {}), limits or schema.limits, offset, engine, decrypt)
+    if strict:
+        _raise(decoded)
+    return decoded
+
+
+def decode_bytes(
+    schema: Schema,
+    data: bytes,
+    context: Mapping[str, Any],
+    limits: Limits,
+    offset: int,
+    engine: str | None = None,
+    decrypt: Decrypt | None = None,
+) -> Decoded:
+    """``decode`` for callers that have looked up the schema, and that pass limits and an own copy of the context."""
+    generated = _is_generated(engine, schema.key, _decoded_times, DECODERS)
     decoded = None
     if engine == "trace":
-        decoded = _traced(key, data, offset, said, bounds, decrypt=decrypt)
+        decoded = _traced(schema.key, data, offset, context, limits, decrypt=decrypt)
     elif generated and decrypt is None:
-        decoded = _rows(schema, data, offset, said, bounds)
+        decoded = _rows(schema, data, offset, context, limits)
     if decoded is None:
-        decoded = _run(schema, data, offset, said, bounds, decrypt=decrypt)
+        decoded = _run(schema, data, offset, context, limits, decrypt=decrypt)
     decoded._asked = engine
     if decoded.error is not None and _is_stream(schema):
         decoded.error.hint = foreign(data) or decoded.error.hint
-    if strict:
-        _raise(decoded)
     return decoded
 
 
@@ -326,6 +339,23 @@ def value_of(data: bytes, key: str) -> Any:
         schema = registry[key]
         value = _run(schema, data, 0, {}, schema.limits).value
     return value
+
+
+def numbers_of(data: bytes, key: str) -> tuple[int | None, ...]:
+    """The fields of a schema that are all numbers at fixed places, from bytes; None for those that are cut.
+
+    Nothing is verified, and fields with symbols are plain numbers.
+
+    >>> numbers_of(bytes.fromhex("0000000a001000000000"), "kafka.request_header")
+    (10, 16, 0, None)
+    """
+    if _is_generated(None, key, _decoded_times, DECODERS):
+        numbers = _rows_module().fixed_numbers(key)
+        if len(data) >= numbers.size:
+            return cast("tuple[int, ...]", numbers.unpack_from(data))
+    value = value_of(data, key)
+    found = (value.get(name) for name in value._fields)
+    return tuple(None if number is None else int(number) for number in found)
 
 
 def lead_of(data: bytes, key: str) -> Any:

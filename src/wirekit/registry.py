@@ -281,6 +281,7 @@ class Registry:
         self._lock = threading.RLock()
         self._searched = False
         self._beginnings: dict[bytes, list[Beginning]] | None = None  # by their first byte
+        self._with_stream: tuple[Protocol, ...] | None = None
         self._broken: dict[str, str] = {}  # why an entry point gave no protocol, by its name
 
     def register(self, protocol: Protocol) -> Protocol:
@@ -315,14 +316,14 @@ class Registry:
             protocol = self.protocol(name)
             keys = [protocol.key(name) for name in protocol.layouts]
             del self._protocols[protocol.name]
-            self._beginnings = None
+            self._beginnings = self._with_stream = None
             for key in keys:
                 del self._schemas[key]
             forget(keys)
 
     def _add(self, protocol: Protocol, schemas: list[Schema]) -> None:
         self._protocols[protocol.name] = protocol
-        self._beginnings = None
+        self._beginnings = self._with_stream = None
         self._schemas.update({schema.key: schema for schema in schemas})
 
     def _loads_itself(self, protocol: Protocol) -> bool:
@@ -441,14 +442,18 @@ class Registry:
         self._load_all()
         return list(self._protocols)
 
-    def with_stream(self) -> list[Protocol]:
+    def with_stream(self) -> tuple[Protocol, ...]:
         """The protocols whose byte streams can be recognised: ours in the order of ``BUILT_IN``, then the others."""
+        if self._with_stream is not None:
+            return self._with_stream
         ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
         for name in ours:
             self._load(name)
         self._search()
         names = dict.fromkeys([*ours, *self._protocols])
-        return [self._protocols[name] for name in names if self._protocols[name].recognised_by]
+        found = tuple(self._protocols[name] for name in names if self._protocols[name].recognised_by)
+        self._with_stream = found
+        return found
 
     def protocol(self, name: str) -> Protocol:
         """The protocol of a name, or of the first part of a key.

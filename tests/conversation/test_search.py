@@ -16,8 +16,9 @@ from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
 from wirekit.compiler.ir import Number
 from wirekit.conversation import Frame, following
-from wirekit.engine import begins, frame_size
+from wirekit.engine import begins, decode_bytes, frame_size
 from wirekit.errors import WireError
+from wirekit.registry import Schema
 
 LIMITS = wirekit.Limits()
 STREAMS = ("kafka.request", "kafka.response", "pulsar.frame", "jmq4.frame")
@@ -122,11 +123,11 @@ def test_a_frame_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytes
         expected = Conversation(protocol).receive("client", data)[0].decoded
         decoded: list[bytes] = []
 
-        def counted(data: bytes, *args: Any, decoded: list[bytes] = decoded, **options: Any) -> wirekit.Decoded:
+        def counted(schema: Schema, data: bytes, *args: Any, decoded: list[bytes] = decoded) -> wirekit.Decoded:
             decoded.append(data)
-            return wirekit.decode(data, *args, **options)
+            return decode_bytes(schema, data, *args)
 
-        monkeypatch.setattr(following, "decode", counted)
+        monkeypatch.setattr(following, "decode_bytes", counted)
         junk = b"\xff" * 3
         frames = [
             each

@@ -37,7 +37,7 @@ def compared(data: bytes) -> bool:
         return False
     assert record == expected
     assert not session.checks
-    assert state.allowance.room == session.allowance.room
+    assert state.room == session.allowance.room
     session, tracing = Session("pulsar", LIMITS, size=len(data), trace=True), State("pulsar", {}, LIMITS, len(data))
     parse_message(message, Reader(session, data, origin=1000))
     tracing.trace(1000)

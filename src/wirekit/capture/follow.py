@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from wirekit.capture import tcp
@@ -319,29 +320,23 @@ def follow(
     followers: dict[int, Follower] = {}  # of connections with payload: most of a scan of ports have none
     counts: dict[tuple[str, str], int] = {}
 
-    def handle(events: Iterable[tuple[int, tcp.Event]]) -> Iterator[tuple[Link, Item | None]]:
-        for number, event in events:
-            if isinstance(event, tcp.Opened):
-                _, client, server, time_us, known_start = event
-                pair = (client, server) if client < server else (server, client)
-                ordinal = counts.get(pair, 0)
-                counts[pair] = ordinal + 1
-                name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
-                link = Link(name, client, server, time_us, known_start, time_us, protocol)
-                links[number] = link
+    for number, event in chain(chain.from_iterable(map(connections.feed, segments)), connections.closing()):
+        if isinstance(event, tcp.Opened):
+            _, client, server, time_us, known_start = event
+            pair = (client, server) if client < server else (server, client)
+            ordinal = counts.get(pair, 0)
+            counts[pair] = ordinal + 1
+            name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
+            links[number] = Link(name, client, server, time_us, known_start, time_us, protocol)
+            continue
+        follower = followers.get(number)
+        if follower is None:
+            if isinstance(event, tcp.Closed):
+                links[number].closed_us, links[number].closed = event.time_us, event.reason
                 continue
-            follower = followers.get(number)
-            if follower is None:
-                if isinstance(event, tcp.Closed):
-                    links[number].closed_us, links[number].closed = event.time_us, event.reason
-                    continue
-                follower = followers[number] = Follower(links[number])
-            for item in follower.take(event):
-                yield follower.link, item
-
-    for segment in segments:
-        yield from handle(connections.feed(segment))
-    yield from handle(connections.closing())
+            follower = followers[number] = Follower(links[number])
+        for item in follower.take(event):
+            yield follower.link, item
     for number in list(links):
         yield links.pop(number), None
 

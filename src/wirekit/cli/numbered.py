@@ -10,6 +10,8 @@ from wirekit.capture.follow import Item, Link
 from wirekit.conversation import Frame
 from wirekit.tables.facts import ConnectionFacts, Facts
 
+NOTHING = Facts()
+
 
 class Numbered(NamedTuple):
     """An item of a capture.
@@ -41,7 +43,7 @@ def numbered(items: Iterable[tuple[Link, Item | None]], *, describe: bool) -> It
     frame = 0
     for link, item in items:
         connection = connections.setdefault(id(link), len(connections) + 1)
-        about = Facts()
+        about = NOTHING
         if isinstance(item, Frame):
             frame += 1
             about = facts[connection].of(item) if describe else about

@@ -16,7 +16,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.ir import bare, fixed
-from wirekit.errors import Limit, WireError, Wrong
+from wirekit.errors import Limit, Misuse, WireError, Wrong
 from wirekit.wire.references import referred
 
 Ranges = list[tuple[int, int]]
@@ -53,10 +53,7 @@ class Heading:
 
     def refuses(self, data: bytes) -> bool:
         """Whether the length at the head of some bytes makes no sense, as far as one number at a fixed place tells."""
-        if self.number is None or len(data) < self.size:
-            return False
-        (number,) = self.number.unpack_from(data, self.length)
-        return not self.low <= number <= self.most
+        return len(data) >= self.size and self.tells(data) and self.usual_size(data) is None
 
     def tells(self, data: bytes | bytearray) -> bool:
         """Whether the length lies at one place, and some bytes reach behind it."""
@@ -72,6 +69,13 @@ class Heading:
         if self.framed and number > self.most:
             return Limit("frame", self.most, number, path=self.path)
         return None
+
+    def usual_size(self, buffer: bytes | bytearray) -> int | None:
+        """Bytes of the frame at the start of a buffer; None if ``refusal`` or the engine's ``frame_size`` decides."""
+        if self.number is None or len(buffer) < self.length + self.number.size:
+            return None
+        (number,) = self.number.unpack_from(buffer, self.length)
+        return int(number) + self.after if self.low <= number <= self.most else None
 
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
         """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
@@ -103,6 +107,24 @@ def heading(key: str, most: int) -> Heading:
 def _headings(key: str) -> dict[int, Heading]:
     """The headings of a schema's frames, by the most that their length may announce."""
     return {}
+
+
+@by_key
+def fixed_numbers(key: str) -> struct.Struct:
+    """The reader of a schema whose fields are numbers at fixed places, the most significant byte first.
+
+    Raises:
+        Misuse: other fields are among them.
+
+    >>> fixed_numbers("kafka.request_header").unpack(bytes.fromhex("0000000a0010000000000007"))
+    (10, 16, 0, 7)
+    """
+    layout = referred(key).layout
+    nodes = [member.node for member in layout.members] if isinstance(layout, ir.Structure) else [layout]
+    found = [number for node in nodes if isinstance(node, (ir.Number, ir.Named)) for number in fixed(node)]
+    if len(found) != len(nodes) or any(number.little or not number.is_packed for number in found):
+        raise Misuse(f"{key} has other fields than numbers of fixed size")
+    return struct.Struct(">" + "".join(number.code for number in found))
 
 
 def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
-from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, foreign, frame_size, header
+from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, decode_bytes, foreign, frame_size, header
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry, variants
 from wirekit.wire.stream import Decrypt, Limits
@@ -214,9 +214,8 @@ class Conversation:
                     return
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
-            if begin.number is not None and begin.pattern.match(buffer):
-                size = begin.frame_size(buffer, 0)
-            else:
+            size = begin.usual_size(buffer)
+            if size is None:
                 head = bytes(buffer[:LARGEST_HEAD])
                 refusal = begin.refusal(head)
                 try:
@@ -237,7 +236,8 @@ class Conversation:
                 self._lose(direction, f"its length is {size}, and those before it were too small for a frame, too")
                 continue
             frame = self._frame(side, direction, bytes(buffer[:size]))
-            self._drop(direction, size)
+            del buffer[:size]
+            direction.offset += size
             yield frame
 
     @staticmethod
@@ -305,7 +305,7 @@ class Conversation:
         if whole is not None and self._is(whole, data, key, context, limits):
             whole.offset, whole.limits = offset, limits
             return whole
-        decoded = decode(data, key, context=context, limits=limits, offset=offset, decrypt=self.decrypt)
+        decoded = decode_bytes(registry[key], data, dict(context), limits, offset, None, self.decrypt)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         return decoded

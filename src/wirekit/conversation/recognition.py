@@ -71,6 +71,9 @@ class Fit(NamedTuple):
     partial: int
 
 
+NO_FIT = Fit(0, 0)
+
+
 def recognise(
     client: bytes,
     server: bytes,
@@ -97,7 +100,7 @@ def recognise(
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[Fit, str, bool] | None = None
     tails: list[tuple[str, _Tail]] = []
-    protocols = [registry.protocol(name) for name in names] if names else registry.with_stream()
+    protocols = tuple(map(registry.protocol, names)) if names else registry.with_stream()
     for protocol in protocols:
         if not protocol.recognised_by:
             continue
@@ -266,29 +269,36 @@ _Tail = Callable[[], bool]
 """Whether a frame has begun that may be one of the protocol's."""
 
 
+def _yes() -> bool:
+    return True
+
+
+def _no() -> bool:
+    return False
+
+
 def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[Fit, _Tail]:
     """How the first frames fit a protocol, and whether what follows them may become another one that does."""
-    fit, position = Fit(0, 0), 0
     if not data:
-        return fit, lambda: True
+        return NO_FIT, _yes
+    fit, position = NO_FIT, 0
     key = protocol.stream(side)
     begin = _heading(key, protocol.limits.frame)
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
-            return fit, lambda: True
+            return fit, _yes
         head = data[position : position + LARGEST_HEAD]
-        if begin is not None and (begin.refuses(head) or begin.refusal(head) is not None):
-            return fit, lambda: False
         try:
-            size = begin.frame_size(head, 0) if begin is not None and begin.tells(head) else None
-            if size is None:
+            if begin is not None and begin.tells(head):
+                size: int | None = begin.usual_size(head) or 0
+            else:
                 size = frame_size(head, key, limits=protocol.limits)
         except WireError:
-            return fit, lambda: False
+            return fit, _no
         if size is None:
-            return fit, lambda: True
+            return fit, _yes
         if size <= 0:
-            return fit, lambda: False
+            return fit, _no
         frame = data[position : position + size]
         if len(frame) < size:
             return fit, partial(_is_cut, frame, key)
@@ -296,7 +306,7 @@ def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[
             clean, in_part = _frame_fits(protocol, side, frame, side_known, compiled=begin is not None)
             fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
-    return fit, lambda: False
+    return fit, _no
 
 
 def _may_go_on(protocol: Protocol, data: bytes, side: str, side_known: bool) -> bool:
@@ -372,12 +382,12 @@ class Prospects:
 
     def grown(self, heads: Mapping[str, bytearray]) -> bool:
         """Whether to try to recognise the first bytes of both sides, of which more may be there than last time."""
-        if not self._searches:
-            self._searches = _searches()
         worth = False
         for side, data in heads.items():
             if not self._always and len(data) > self._sizes[side]:
                 self._sizes[side] = len(data)
+                if side not in self._searches:
+                    self._searches[side] = [_Search(*each) for each in _sought()]
                 worth |= self._search(self._searches[side], self._begun[side], data)
         return worth or self._always
 
@@ -444,16 +454,26 @@ def _short_frames(key: str) -> dict[bytes, bool]:
     return {}
 
 
-def _searches() -> dict[str, list[_Search]]:
-    """Searches for the frames by which protocols are recognised, for each side."""
+def _sought() -> list[tuple[Protocol, Heading, dict[bytes, bool]]]:
+    """The frames by which protocols are recognised: protocol, heading, and the short ones that are known to fit or not.
+
+    A capture may have 100,000 connections, so the list is kept while the registry has the same protocols.
+    """
     from wirekit.compiler.heading import heading
 
-    layouts = [
-        (protocol, heading(protocol.stream(side), protocol.limits.frame), _short_frames(protocol.stream(side)))
-        for protocol in registry.with_stream()
-        for side in (SIDES if protocol.client != protocol.server and _server_proves(protocol) else SIDES[:1])
-    ]
-    return {side: [_Search(*each) for each in layouts] for side in SIDES}
+    protocols = registry.with_stream()
+    if _sought_of.get("protocols") is not protocols:
+        _sought_of["protocols"] = protocols
+        _sought_of["frames"] = [
+            (protocol, heading(protocol.stream(side), protocol.limits.frame), _short_frames(protocol.stream(side)))
+            for protocol in protocols
+            for side in (SIDES if protocol.client != protocol.server and _server_proves(protocol) else SIDES[:1])
+        ]
+    frames: list[tuple[Protocol, Heading, dict[bytes, bool]]] = _sought_of["frames"]
+    return frames
+
+
+_sought_of: dict[str, Any] = {}
 
 
 def _size(head: bytes, protocol: Protocol) -> int:

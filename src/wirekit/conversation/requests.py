@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, MutableMapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wirekit.conversation.events import Frame
@@ -34,24 +34,38 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         return len(self._frames)
 
     def __setitem__(self, pair: Hashable, frame: Frame) -> None:
-        if pair in self._frames:
+        frames, number = self._frames, frame.description.correlation_id
+        if pair in frames:
             del self[pair]
-        elif len(self._frames) >= MOST_WAITING:
-            del self[next(iter(self._frames))]
-        self._frames[pair] = frame
-        self._numbered.setdefault(frame.description.correlation_id, OrderedDict())[pair] = frame
+        elif len(frames) >= MOST_WAITING:
+            del self[next(iter(frames))]
+        frames[pair] = frame
+        same = self._numbered.get(number)
+        if same is None:
+            same = self._numbered[number] = OrderedDict()
+        same[pair] = frame
 
     def __delitem__(self, pair: Hashable) -> None:
         number = self._frames.pop(pair).description.correlation_id
         same = self._numbered[number]
         del same[pair]
-        if not same:
+        if not same and number is not None:
             del self._numbered[number]
+
+    def pop(self, pair: Hashable, default: Any = None) -> Any:
+        """Removes a request and gives it; the default without one."""
+        frame = self._frames.get(pair)
+        if frame is None:
+            return default
+        del self[pair]
+        return frame
 
     def with_number(self, number: int | None, most: int) -> list[tuple[Hashable, Frame]]:
         """(pair, request) of the oldest requests that have a correlation id, so many at most."""
         same = self._numbered.get(number)
-        return [] if same is None else list(islice(same.items(), most))
+        if same is None:
+            return []
+        return list(same.items()) if len(same) <= most else list(islice(same.items(), most))
 
     def forget_before(self, offset: int) -> list[Frame]:
         """Forgets the oldest requests, up to the first one that stands at an offset or behind it, and gives them."""

@@ -179,11 +179,15 @@ def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
     )
     columns = [getattr(packets, name) for name in names]
     for start in range(0, packets.time.size, AT_ONCE):
-        rows = zip(*(column[start : start + AT_ONCE].tolist() for column in columns), strict=True)
-        for time, source, target, sequence, acknowledgment, flags, begin, size, position, file, length in rows:
+        lists = [column[start : start + AT_ONCE].tolist() for column in columns]
+        ends = {number: text(number) for number in {*lists[1], *lists[2]}}
+        for time, source, target, sequence, acknowledgment, flags, begin, size, position, file, length in zip(
+            *lists, strict=True
+        ):
             payload = bytes(data[begin : begin + size])
-            ends = text(source), text(target)
-            yield Segment(time, *ends, sequence, acknowledgment, flags, payload, position, file, length)
+            yield Segment(
+                time, ends[source], ends[target], sequence, acknowledgment, flags, payload, position, file, length
+            )
 
 
 class PacketReader:

@@ -145,6 +145,8 @@ class Connection:
         events: list[Event] = []
         if self.number < 0:
             self._begin(segment)
+            if flags & (SYN | ACK | FIN | RST) == SYN and not payload and not length:  # all that a port scan sends
+                return [self._open(sequence)]
         elif self.is_idle(time_us):
             previous = self.expire(time_us)
             self._begin(segment)
@@ -196,6 +198,14 @@ class Connection:
         self._sides = (Direction("client"), Direction("server"))
         if client != self._first:
             self._sides[0].role, self._sides[1].role = "server", "client"
+
+    def _open(self, sequence: int) -> Opened:
+        """The first segment was a SYN and nothing else."""
+        self._known = self._announced = True
+        client = self._sides[0]
+        client.begin((sequence + 1) & MASK)
+        client.slow = False
+        return Opened(self.number, self._first, self._second, self._opened_us, True)
 
     def _is_another(self, segment: Segment) -> bool:
         """Whether the segment cannot be one of the current connection but begins another."""

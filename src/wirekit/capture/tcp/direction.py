@@ -343,7 +343,9 @@ class Direction:
 
     def flush(self, reason: ClosedReason, last_us: int, events: list[Event]) -> None:
         """Nothing more will come: pass on all that is held, with gaps for the holes."""
-        if self.raw < 0 and not self.closed and self.unseen_size:
+        if self.raw < 0 and not self.unseen_size:
+            return
+        if self.raw < 0 and not self.closed:
             self.find_first((self.unseen + self.unseen_size) & MASK)
         if self.settle_us is not None:
             self.settle()

@@ -1,6 +1,19 @@
 """The rows engine: Python generated from the IR, one value at a time; ``decoding`` reads, ``build`` writes."""
 
+from wirekit.compiler.heading import fixed_numbers
 from wirekit.compiler.rows.decoding import REASONS, State, Unit, Unusual, Writer, tracer, tracing_unit, unit, writer
 from wirekit.compiler.rows.state import Unverified
 
-__all__ = ["REASONS", "State", "Unit", "Unusual", "Unverified", "Writer", "tracer", "tracing_unit", "unit", "writer"]
+__all__ = [
+    "REASONS",
+    "State",
+    "Unit",
+    "Unusual",
+    "Unverified",
+    "Writer",
+    "fixed_numbers",
+    "tracer",
+    "tracing_unit",
+    "unit",
+    "writer",
+]

@@ -90,7 +90,7 @@ class Lists(Numbers):
         outer_list = self._begun(code, node, index, path)
         each, most = cost(node.element), code.fresh("m")
         code.put(f"{items} = []")
-        code.put(f"{most} = S.allowance.room // {max(each, 1)}")
+        code.put(f"{most} = S.room // {max(each, 1)}")
         # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         with code.block("while True:"):
             code.put(f"if p >= {e}: break")
@@ -133,7 +133,7 @@ class Lists(Numbers):
         code.leave, code.records, code.rewinds = e, False, False
         known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
         room = code.fresh("r") if grows(node.element) else ""
-        counted = f"S.allowance.room{', S.charged, len(spans)' if code.tracing else ''}"
+        counted = f"S.room{', S.charged, len(spans)' if code.tracing else ''}"
         if room or code.tracing:
             room = room or code.fresh("r")
             code.put(f"{room} = {counted}")
@@ -142,10 +142,10 @@ class Lists(Numbers):
         code.put("except Cut:")
         code.put(f"    p = {start}")
         if code.tracing:
-            code.put(f"    S.allowance.room, S.charged, {room} = {room}")
+            code.put(f"    S.room, S.charged, {room} = {room}")
             code.put(f"    del spans[{room}:]")
         elif room:
-            code.put(f"    S.allowance.room = {room}")
+            code.put(f"    S.room = {room}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
             if code.together is not None:  # what it opened has ended an entry that holds elements before it

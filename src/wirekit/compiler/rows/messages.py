@@ -72,15 +72,15 @@ def _fields(message: Message) -> dict[int, _Known]:
 def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Record:
     """The message in b[p:e], however it is written; Unusual if it is not in order."""
     spans = state.spans
-    room, charged, known = state.allowance.room, state.charged, len(spans or ())
+    room, charged, known = state.room, state.charged, len(spans or ())
     try:
         return read_message(kind, b, p, e, state, q)
     except REASONS:
-        state.allowance.room, state.charged = room, charged
+        state.room, state.charged = room, charged
         if spans is not None:
             del spans[known:]
     session = Session(state.protocol, state.limits)
-    session.allowance, session.spans = state.allowance, spans
+    session.allowance, session.spans = state, spans
     session.path += [q] if q else []
     try:
         record = parse_message(kind, Reader(session, b, p, e, origin=state.origin, source=state.source))

@@ -47,8 +47,8 @@ class Site:
     note: str = ""
 
 
-class State:
-    """State of one decode: verdicts not yet expanded, spans, decompressed data, limits.
+class State(Allowance):
+    """State of one decode: verdicts not yet expanded, spans, decompressed data, limits; its own allowance.
 
     Attributes:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
@@ -65,13 +65,11 @@ class State:
     """
 
     __slots__ = (
-        "allowance",
         "bad",
         "charged",
         "checks",
         "depth",
         "frame",
-        "limits",
         "nested",
         "origin",
         "params",
@@ -86,8 +84,7 @@ class State:
         self.part: bytes | None = None
         self.protocol = protocol
         self.params = params
-        self.limits = limits
-        self.allowance = Allowance(limits, size)
+        Allowance.__init__(self, limits, size)
         self.frame = limits.frame
         self.checks: list[tuple[Any, ...]] = []
         self.sources: list[tuple[bytes, str]] = []
@@ -131,18 +128,17 @@ class State:
 
     def charge(self, size: int) -> None:
         """Counts memory that values take, in bytes; Unusual when there is no room for it."""
-        allowance = self.allowance
-        allowance.room -= size
-        if allowance.room < 0:
+        self.room -= size
+        if self.room < 0:
             raise Unusual
 
     def charge_spans(self, path: str, more: int = 0) -> None:
         """Counts the memory of the spans recorded since the last time, at this path, and of those that will be."""
         assert self.spans is not None
-        number, allowance = len(self.spans) + more, self.allowance
-        allowance.room -= (number - self.charged) * (SPAN + len(path))
+        number = len(self.spans) + more
+        self.room -= (number - self.charged) * (SPAN + len(path))
         self.charged = number
-        if allowance.room < 0:
+        if self.room < 0:
             raise Unusual
 
     def add_numbers(self, path: str, start: int, size: int, count: int) -> None:
@@ -165,7 +161,7 @@ class State:
         if self.depth >= self.limits.depth or (sized and size is None and codec in NEED_SIZE):
             raise Unusual
         try:
-            plain = self.allowance.decompress(codec, data, size)
+            plain = self.decompress(codec, data, size)
         except WireError:
             raise Unusual from None
         self.charge(OPENED)

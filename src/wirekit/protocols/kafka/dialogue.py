@@ -22,13 +22,12 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.engine import Decoded, decode, lead_of, value_of
+from wirekit.engine import Decoded, decode, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
-from wirekit.values import Record
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
@@ -47,7 +46,7 @@ NEWEST_API, NEWEST_VERSION = 99, 20
 """Beyond what Kafka 4 has: what a request that nothing else proves to be one may name."""
 UNSUPPORTED_VERSION = 35
 
-BY_KEY = {api.key: api for api in APIS}
+BY_KEY: Mapping[int | None, Api] = {api.key: api for api in APIS}
 BY_NAME = {api.name: api for api in APIS}
 
 MESSAGE_SETS = {
@@ -62,6 +61,8 @@ FETCHED = [
 ]
 """The keys of the responses to a fetch, one of each layout."""
 
+Header = tuple[int | None, ...]
+"""The numbers of a request's header: size, API key, API version, correlation id."""
 Choice = tuple[str, Mapping[str, Any], str | None]
 
 
@@ -93,8 +94,7 @@ class KafkaDialogue(Dialogue):
         return self._request(data) if side == "client" else self._response(data)
 
     def _request(self, data: bytes) -> Choice:
-        header = value_of(data, REQUEST_HEADER)
-        number, version = header.get("api_key"), header.get("api_version")
+        _, number, version, _ = numbers_of(data, REQUEST_HEADER)
         api = BY_KEY.get(number)
         expected = self.expects["client"]
         if api is not None and _speaks(api, version):
@@ -113,8 +113,8 @@ class KafkaDialogue(Dialogue):
         return ANY_REQUEST, {}, Undeclared(f"{name} is not known") if headed else f"{name} is not known"
 
     def _response(self, data: bytes) -> Choice:
-        number = value_of(data, RESPONSE_HEADER).get("correlation_id")
-        asked = [request.description for _, request in self._waiting(number)]
+        _, number = numbers_of(data, RESPONSE_HEADER)
+        asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
         late = not asked and number in self.passed
         if late:
             asked = [self.passed[number]]
@@ -132,10 +132,6 @@ class KafkaDialogue(Dialogue):
             reason = f"the request is {asked[0].api} v{asked[0].version}, which is not known"
             return ANY_RESPONSE, {}, Undeclared(reason)
         return keys[0], {}, "out of order: a later request was answered before" if late else None
-
-    def _waiting(self, number: int | None) -> list[tuple[Hashable, Frame]]:
-        """The oldest requests with a correlation id that have no answer yet, oldest first."""
-        return self.requests.with_number(number, MOST_OF_ONE_ID)
 
     def _answer(self, what: Description, data: bytes) -> str | None:
         """The key of the response to a request, or None when nobody knows it."""
@@ -171,7 +167,7 @@ class KafkaDialogue(Dialogue):
         return Description(name, version, number, "request", not silent, pair)
 
     def _describe_response(self, key: str, number: int | None) -> Description:
-        waiting = self._waiting(number)
+        waiting = self.requests.with_number(number, MOST_OF_ONE_ID)
         if key == ANY_RESPONSE:
             pair, what = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
             return Description(what.api, what.version, number, "response", pair=pair)
@@ -188,8 +184,8 @@ class KafkaDialogue(Dialogue):
         """
         self.effort += CALL
         if side == "server":
-            return self._may_answer(value_of(data, RESPONSE_HEADER).get("correlation_id"), data, size)
-        header = value_of(data, REQUEST_HEADER)
+            return self._may_answer(numbers_of(data, RESPONSE_HEADER)[1], data, size)
+        header = numbers_of(data, REQUEST_HEADER)
         if not any(self._fits(data, key, size) for key in _requests(header)):
             self.effort += CALL
             if not _is_headed(header, data, 0):
@@ -211,7 +207,7 @@ class KafkaDialogue(Dialogue):
             return True
         if self.expects["server"] != "start":
             return False
-        asked = [request.description for _, request in self._waiting(number)]
+        asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
         if any(what.api not in BY_NAME or not _speaks(BY_NAME[what.api], what.version) for what in asked):
             return True
         return not asked and self._answers_a_fetch(data, size)
@@ -219,7 +215,7 @@ class KafkaDialogue(Dialogue):
     def _answers(self, number: int | None) -> list[str]:
         """The keys of what may answer a request with a correlation id."""
         keys = []
-        for _, request in self._waiting(number):
+        for _, request in self.requests.with_number(number, MOST_OF_ONE_ID):
             name, version = request.description.api or "", request.description.version or 0
             for layout in (self.layouts.get((name, version), version), 0):
                 if name in BY_NAME and _speaks(BY_NAME[name], layout):
@@ -240,7 +236,7 @@ class KafkaDialogue(Dialogue):
         Its client has a name in printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
         API key 0 proves nothing of the side: responses begin with two such bytes, and some go on with a string.
         """
-        return side == "client" and _is_headed(value_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
+        return side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
 
     def observe(self, frame: Frame) -> None:
         """Follows SASL, and forgets the requests that in-order answers have passed."""
@@ -327,26 +323,27 @@ def _speaks(api: Api, version: int | None) -> bool:
     return version is not None and 0 <= version < len(api.versions)
 
 
-def _is_headed(header: Record, data: bytes, lowest: int) -> bool:
+def _is_headed(header: Header, data: bytes, lowest: int) -> bool:
     """Whether the header, with the client id behind it, is one of a request that no layout here is known to fit."""
-    key, version = header.get("api_key"), header.get("api_version")
-    if key is None or version is None:
+    size, key, version, _ = header
+    if size is None or key is None or version is None:
         return False
     api = BY_KEY.get(key)
     if api is not None and api is not API_VERSIONS and _speaks(api, version):
         return False
-    if not (lowest <= int(key) <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
+    if not (lowest <= key <= NEWEST_API and 0 <= version <= NEWEST_VERSION):
         return False
     lead = lead_of(data, CLIENT_HEADER)
     if lead is None or lead.client_id is None:
-        return len(data) <= header.size  # cut, and what is behind may say it
+        return len(data) <= size  # cut, and what is behind may say it
     client_id = lead.client_id
     return bool(client_id) and client_id.isascii() and client_id.isprintable()
 
 
-def _requests(header: Record) -> list[str]:
+def _requests(header: Header) -> list[str]:
     """The keys of the requests that a header may begin."""
-    api, version = BY_KEY.get(header.get("api_key")), header.get("api_version")
+    _, number, version, _ = header
+    api = BY_KEY.get(number)
     if api is None or not _speaks(api, version):
         return []
     key = f"kafka.{api.name}.request.v{version}"

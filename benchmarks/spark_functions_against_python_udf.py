@@ -73,12 +73,12 @@ def _write(spark: SparkSession, path: Path, cell: bytes, rows: int) -> None:
 
 def _time(spark: SparkSession, path: Path, column: Column) -> float:
     """Processor time of a job."""
-    before = _used()
+    before = used_below()
     spark.read.parquet(str(path)).select(column).write.format("noop").mode("overwrite").save()
-    return _used() - before
+    return used_below() - before
 
 
-def _used() -> float:
+def used_below() -> float:
     """Seconds of processor time that the processes below this one have used, those that have ended included."""
     parents, times = {}, {}
     for each in Path("/proc").glob("[0-9]*/stat"):

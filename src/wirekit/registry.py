@@ -186,8 +186,8 @@ class Protocol:
         ports: usual server ports, a hint only.
         stored: {layout of a file of messages: ``module:function``}; the function takes the file's path and
             yields ``wirekit.stored.Piece`` objects with single messages.
-        stored_columns: the same for functions whose pieces hold the messages in columns where possible; they
-            may need the extra ``columns``.
+        stored_columns: the same for functions whose pieces hold the messages in columns where possible; they may need
+            the extra ``columns``, and take the set of columns that are wanted, or None, as a second argument.
         stored_names: {layout of a file of messages: regular expression for the names of such files}.
         directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
             path and returns a ``wirekit.stored.Report``, or None for a directory of another kind. "" for none.

@@ -15,6 +15,7 @@ from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.summary import Summary
+from wirekit.tables.columns import FROM_INPUTS
 
 TABLES = ("calls", "call_topics", "messages", "connections")
 SLOW = (
@@ -40,7 +41,7 @@ def count_tables(
     from wirekit.road.tables import captured
 
     job = Job(tuple(files), choice.protocol, choice.ports)
-    batches = captured(files, job, summary, TABLES, ordered=ordered)
+    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES}, ordered=ordered)
     if batches is None:
         return False
     counts = _Counts(overview)

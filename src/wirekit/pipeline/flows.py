@@ -6,7 +6,7 @@ one after the other. Its state lives and dies here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -23,7 +23,7 @@ from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.pipeline.values import frame_value
-from wirekit.tables.columns import FROM_INPUTS, PACKETS
+from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 from wirekit.tables.records import Row
 from wirekit.tables.times import day
 from wirekit.values import Check
@@ -34,7 +34,10 @@ Batch = tuple[str, pa.RecordBatch]
 
 
 def flow_batches(
-    batches: Iterable[pa.RecordBatch], job: Job, summary: Summary | None = None, tables: Iterable[str] = FROM_INPUTS
+    batches: Iterable[pa.RecordBatch],
+    job: Job,
+    summary: Summary | None = None,
+    tables: Mapping[str, Table] = FROM_INPUTS,
 ) -> Iterator[Batch]:
     """The tables of packets.
 
@@ -42,7 +45,7 @@ def flow_batches(
         batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, position); all rows of a flow.
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
-        tables: those that are wanted.
+        tables: those that are wanted, with the columns that are.
 
     Yields:
         (table name, batch of about 16 MiB or less), each as soon as it is full.
@@ -66,11 +69,11 @@ class Writer:
         summary: what was counted.
     """
 
-    def __init__(self, job: Job, summary: Summary, tables: Iterable[str] = FROM_INPUTS) -> None:
+    def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
         self._job = job
         self._choice = job.choice
         self.summary = summary
-        self._tables = {name: Rows(FROM_INPUTS[name].schema) for name in tables}
+        self._tables = {name: Rows(table.schema) for name, table in tables.items()}
         self._ready: list[Batch] = []
         self._calls: dict[int, Calls] = {}
 

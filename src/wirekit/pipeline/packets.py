@@ -10,11 +10,11 @@ from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.packet_rows import capture_rows
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.rows import Rows
-from wirekit.tables.columns import PACKETS
+from wirekit.tables.columns import PACKETS, Table
 
 
 def packet_batches(
-    captures: Iterable[Input], *, ports: frozenset[int] = frozenset(), road: str = "auto"
+    captures: Iterable[Input], *, ports: frozenset[int] = frozenset(), road: str = "auto", table: Table = PACKETS
 ) -> Iterator[pa.RecordBatch]:
     """The packets of captures, in the order of each file; batches of about 16 MiB.
 
@@ -22,20 +22,22 @@ def packet_batches(
         captures: the files.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
         road: as in ``Job``; the rows are the same, those of a file's notes behind the others with ``columns``.
+        table: the columns that are wanted.
     """
+    names = table.names
     rows = Rows(PACKETS.schema)
     for capture in captures:
         if by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
-            found = columns.packet_batches(capture, ports)
+            found = columns.packet_batches(capture, ports, table=table)
             if found is not None:
                 yield from found
                 continue
         for row, size in capture_rows(capture, ports):
             batch = rows.add(row, size)
             if batch is not None:
-                yield batch
+                yield batch.select(names)
     batch = rows.flush()
     if batch is not None:
-        yield batch
+        yield batch.select(names)

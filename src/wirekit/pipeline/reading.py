@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,11 +15,12 @@ from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.predicates import columns_of, may_have_rows
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
-from wirekit.tables.columns import FROM_INPUTS, PACKETS
+from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -45,8 +47,9 @@ def read(
     Args:
         paths: a capture, a stored file, a directory of them, or several of these.
         table: its name (docs/tables.md); not ``runs`` and ``inputs``, which only a run of the pipeline has.
-        columns: those that are wanted, in this order; by default all.
-        filter: rows that are wanted, as a ``pyarrow.compute`` expression over any columns of the table.
+        columns: those that are wanted, in this order; by default all. Others are not made.
+        filter: rows that are wanted, as a ``pyarrow.compute`` expression over any columns of the table. A file of
+            which the name, the protocol or the times say that it has none of them is not decoded.
         protocol: of every connection; by default it is found from the bytes.
         ports: {server port: protocol} of connections on known ports.
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
@@ -84,9 +87,8 @@ def read(
 
     def batches() -> Iterator[pa.RecordBatch]:
         summary = Summary()
-        for batch in table_batches(job, table, summary=summary):
-            rows = pa.Table.from_batches([batch])
-            yield from (rows if filter is None else rows.filter(filter)).select(chosen.names).to_batches()
+        for batch in table_batches(job, table, chosen.names, filter, summary=summary):
+            yield from pa.Table.from_batches([batch]).to_batches()
         for name, reason in summary.unreadable.items():
             warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
 
@@ -111,24 +113,42 @@ def refusal_of(inputs: Iterable[Input]) -> str:
 
 
 def table_batches(
-    job: Job, table: str, *, ports: frozenset[int] = frozenset(), summary: Summary | None = None
+    job: Job,
+    table: str,
+    columns: Sequence[str] | None = None,
+    filter: pc.Expression | None = None,
+    *,
+    ports: frozenset[int] = frozenset(),
+    summary: Summary | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one table, file by file, in batches of about 16 MiB.
 
     Args:
         job: the files, and how protocols are chosen.
         table: ``packets``, or one that captures and stored files give.
+        columns: those that are wanted, in this order; by default all.
+        filter: the rows that are wanted; files that can have none of them are not read.
         ports: if there are any, only segments from or to one of these.
         summary: is counted up.
     """
     summary = Summary() if summary is None else summary
+    schema = READABLE[table].schema
+    chosen = schema.names if columns is None else list(columns)
+    read = {*chosen, *(() if filter is None else columns_of(filter, schema))}
+    # The account of a connection's bytes needs all of its columns.
+    wanted = READABLE[table] if table == CONNECTIONS.name else READABLE[table].only(read)
+    job = replace(job, values=job.values and "value" in wanted.names)
     for files in captures(job.inputs):
+        if filter is not None and not may_have_rows(files, filter, schema, job.road):
+            continue
         if files[0].kind != CAPTURE:
-            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary)
+            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: wanted})
         elif table == PACKETS.name:
-            tables = ((table, batch) for batch in packet_batches(files, ports=ports))
+            tables = ((table, batch) for batch in packet_batches(files, ports=ports, table=wanted))
         elif ports:
-            tables = flow_batches(sorted_packets(files, ports), job, summary, (table,))
+            tables = flow_batches(sorted_packets(files, ports), job, summary, {table: wanted})
         else:
-            tables = captured_batches(files, job, summary, (table,))
-        yield from (batch for name, batch in tables if name == table)
+            tables = captured_batches(files, job, summary, {table: wanted})
+        for name, batch in tables:
+            if name == table:
+                yield (batch if filter is None else batch.filter(filter)).select(chosen)

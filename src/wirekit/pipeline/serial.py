@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
-from wirekit.tables.columns import FROM_INPUTS, PACKETS
+from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
 SLICE_ROWS = 4096
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
@@ -97,7 +97,7 @@ def captured_batches(
     files: Sequence[Input],
     job: Job,
     summary: Summary,
-    tables: Iterable[str] = FROM_INPUTS,
+    tables: Mapping[str, Table] = FROM_INPUTS,
     *,
     progress: Callable[[int], object] | None = None,
 ) -> Iterator[Batch]:
@@ -107,7 +107,7 @@ def captured_batches(
         files: its files, in order.
         job: how protocols are chosen, and the road.
         summary: is counted up.
-        tables: those that are wanted.
+        tables: those that are wanted, with the columns that are.
         progress: is told how many bytes of the capture have been read, where that is known on the way.
     """
     found = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,56 +17,67 @@ from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.storage import open_binary
 from wirekit.stored import Piece
-from wirekit.tables.columns import FROM_INPUTS, MESSAGES
+from wirekit.tables.columns import FROM_INPUTS, GROUP_EVENTS, OFFSETS, Table
 from wirekit.tables.records import records
 from wirekit.tables.times import EARLIEST_US, LATEST_US
 
 LARGEST_RAW = 1 << 20
 STORED = {"direction": "stored"}
+TIMES = frozenset(("timestamp", "timestamp_ms", "date"))
+EMBEDDED = (GROUP_EVENTS, OFFSETS)
+"""Tables of which messages may hold rows."""
 CALLED = {"log_offset": "offset", "timestamp_ms": "timestamp", "crc_status": "check"}
 """{column: attribute of ``Message``} where they differ."""
 
 Batch = tuple[str, pa.RecordBatch]
 
 
-def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
+def stored_batches(
+    each: Input, job: Job, summary: Summary, wanted: Mapping[str, Table] = FROM_INPUTS
+) -> Iterator[Batch]:
     """The tables of one stored file.
 
     Args:
         each: the file; its ``kind`` is the key of its layout.
         job: whether quarantine keeps bytes.
         summary: is counted up.
+        wanted: the tables that are, with the columns that are.
 
     Yields:
         (table name, batch), each as soon as it is full.
     """
     count = summary.file(each.name)
-    tables = {name: Rows(table.schema) for name, table in FROM_INPUTS.items()}
+    tables = {name: Rows(table.schema) for name, table in wanted.items()}
+    embeds = not tables.keys().isdisjoint(each.name for each in EMBEDDED)
     evaluator = records(each.kind.partition(".")[0])
-    for piece in _reader(each.kind)(each.path):
+    for piece in _pieces(each, None if embeds or "messages" not in wanted else wanted["messages"]):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
             size = len(message.key or b"") + len(message.value or b"")
-            rows = [("messages", message_row(message, each.name, STORED), size)]
-            for table, row, size in (*rows, *embedded_rows(evaluator, message, each.name, STORED)):
-                full = tables[table].add(row, size)
+            rows = [("messages", message_row(message, each.name, STORED), size)] if "messages" in tables else []
+            for table, row, size in (*rows, *(embedded_rows(evaluator, message, each.name, STORED) if embeds else ())):
+                full = tables[table].add(row, size) if table in tables else None
                 if full is not None:
                     yield table, full
         if piece.batch is not None:
-            for batch in (tables["messages"].flush(), *_columns(each.name, piece.batch, piece.fixed)):
-                if batch is not None:
-                    yield "messages", batch
-            if evaluator.holds_rows(piece.fixed.get("topic")):
+            if "messages" in tables:
+                found = _columns(wanted["messages"].schema, each.name, piece.batch, piece.fixed)
+                for batch in (tables["messages"].flush(), *found):
+                    if batch is not None:
+                        yield "messages", batch
+            if embeds and evaluator.holds_rows(piece.fixed.get("topic")):
                 for message in piece.all_messages():
                     for table, row, size in embedded_rows(evaluator, message, each.name, STORED):
-                        full = tables[table].add(row, size)
+                        full = tables[table].add(row, size) if table in tables else None
                         if full is not None:
                             yield table, full
             count.messages[piece.fixed["protocol"]] += piece.batch.num_rows
-            count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
+            if "check" in piece.batch.schema.names:
+                count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
         for row in _quarantined(each, job, piece, count):
-            tables["quarantine"].add(row)
+            if "quarantine" in tables:
+                tables["quarantine"].add(row)
     count.checks = +count.checks
     for table, waiting in tables.items():
         last = waiting.flush()
@@ -74,25 +85,28 @@ def stored_batches(each: Input, job: Job, summary: Summary) -> Iterator[Batch]:
             yield table, last
 
 
-def _reader(kind: str) -> Callable[[str], Iterator[Piece]]:
-    name, _, layout = kind.partition(".")
+def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
+    """The pieces of a file; those in columns have what a table wants, all without one."""
+    name, _, layout = each.kind.partition(".")
     protocol = registry.protocol(name)
     place = protocol.stored[layout]
-    if importlib.util.find_spec("numba") is not None:
-        place = protocol.stored_columns.get(layout, place)
+    more: tuple[Any, ...] = ()
+    if importlib.util.find_spec("numba") is not None and layout in protocol.stored_columns:
+        place = protocol.stored_columns[layout]
+        if wanted is not None:
+            names = {CALLED.get(name, name) for name in wanted.names}
+            more = (names | {"timestamp"} if "date" in names else names,)
     module, function = place.split(":")
-    found: Callable[[str], Iterator[Piece]] = getattr(importlib.import_module(module), function)
-    return found
+    found: Callable[..., Iterator[Piece]] = getattr(importlib.import_module(module), function)
+    return found(each.path, *more)
 
 
-def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
+def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
     """A piece's batch as rows of the table; in halves where one column would be too large for it."""
-    stamp = batch["timestamp"].view(pa.int64())
-    shown = pc.and_(pc.greater_equal(stamp, -(-EARLIEST_US // 1000)), pc.less_equal(stamp, LATEST_US // 1000))
-    time = pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC"))
-    given = {**STORED, **fixed, "file": name, "timestamp": time, "timestamp_ms": stamp, "date": time.cast(pa.date32())}
+    times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
+    given = {**STORED, **fixed, "file": name, **times}
     arrays = []
-    for field in MESSAGES.schema:
+    for field in schema:
         value = given.get(field.name)
         attribute = CALLED.get(field.name, field.name)
         if field.name not in given and attribute in batch.schema.names:
@@ -106,10 +120,18 @@ def _columns(name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.Record
             if batch.num_rows < 2:
                 raise
             half = batch.num_rows // 2
-            yield from _columns(name, batch.slice(0, half), fixed)
-            yield from _columns(name, batch.slice(half), fixed)
+            yield from _columns(schema, name, batch.slice(0, half), fixed)
+            yield from _columns(schema, name, batch.slice(half), fixed)
             return
-    yield pa.record_batch(arrays, schema=MESSAGES.schema)
+    yield pa.record_batch(arrays, schema=schema)
+
+
+def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    """The columns of ``TIMES``."""
+    stamp = batch["timestamp"].view(pa.int64())
+    shown = pc.and_(pc.greater_equal(stamp, -(-EARLIEST_US // 1000)), pc.less_equal(stamp, LATEST_US // 1000))
+    time = pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC"))
+    return {"timestamp": time, "timestamp_ms": stamp, "date": time.cast(pa.date32())}
 
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +34,7 @@ from wirekit.tables.columns import (
     MESSAGES,
     OFFSETS,
     SIDES,
+    Table,
 )  # fmt: skip
 from wirekit.tables.records import Row, records
 from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
@@ -45,8 +46,14 @@ if TYPE_CHECKING:
 
 SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables that have several rows a call."""
+OF_CALLS = ("client", "is_replica", "error")
+"""Columns of ``calls`` that others depend on."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 ERROR = ("error_code", "error")
+
+
+Columns = dict[str, Any]
+"""Columns by name: arrays, or functions that make them when they are wanted."""
 
 
 class Waiting(NamedTuple):
@@ -88,6 +95,7 @@ class Assembly:
         streams, index, contents: what was read of it.
         address: of each endpoint's number the text.
         begun: connections of which objects give the other frames, and the row of ``connections``.
+        tables: those that are wanted, with the columns that are.
     """
 
     def __init__(
@@ -98,7 +106,9 @@ class Assembly:
         contents: Contents,
         address: Any,
         begun: Mapping[int, Begun] | None = None,
+        tables: Mapping[str, Table] = FROM_INPUTS,
     ) -> None:
+        self._tables = tables
         self.file, self.streams, self.index, self.contents = file, streams, index, contents
         self.facts = contents.facts
         self.flows = np.flatnonzero(~contents.odd)
@@ -116,7 +126,7 @@ class Assembly:
         self.response[self.call_of[responses]] = responses
         self.messages = [each for each in map(self._kept_messages, contents.messages) if each is not None]
 
-    def batches(self, tables: Iterable[str]) -> Iterator[Batch]:
+    def batches(self) -> Iterator[Batch]:
         """The tables that are wanted."""
         makers: dict[str, Callable[[], pa.Table]] = {
             FRAMES.name: self._frame_table,
@@ -125,14 +135,14 @@ class Assembly:
             MESSAGES.name: self._message_table,
             **{table.name: partial(self._of_several, table.name) for table in SEVERAL},
         }
-        wanted = set(tables)
         for name, make in makers.items():
-            if name in wanted:
+            if name in self._tables:
                 found = make()
                 if found.num_rows:
-                    for batch in found.to_batches():
+                    wanted = found.select([column.name for column in self._tables[name].columns])
+                    for batch in wanted.to_batches():
                         yield name, batch
-        yield from self._embedded(wanted)
+        yield from self._embedded()
 
     def count(self, summary: FileSummary) -> None:
         """Counts what these connections carry."""
@@ -220,11 +230,13 @@ class Assembly:
             columns[f"{side}_port"] = pa.array([int(port) for _, _, port in parts], pa.int32())
         return columns
 
-    def _addresses_of(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
-        place = np.zeros(self.index.odd.size, np.int64)
-        place[self.flows] = np.arange(self.flows.size)
-        take = pa.array(place[flows])
-        return {name: column.take(take) for name, column in self._addresses.items()}
+    def _addresses_of(self, flows: NDArray[Any]) -> Columns:
+        def taken(name: str) -> pa.Array:
+            place = np.zeros(self.index.odd.size, np.int64)
+            place[self.flows] = np.arange(self.flows.size)
+            return self._addresses[name].take(pa.array(place[flows]))
+
+        return {f"{side}_{part}": partial(taken, f"{side}_{part}") for side in SIDES for part in ("address", "port")}
 
     @cached_property
     def _frame_ids(self) -> pa.Array:
@@ -256,26 +268,26 @@ class Assembly:
     def _protocols(self, frames: NDArray[Any]) -> pa.Array:
         return pa.array(self.facts.protocols, pa.string()).take(pa.array(self.facts.protocol[frames]))
 
-    def _of_calls(self, calls: NDArray[Any]) -> dict[str, Any]:
+    def _of_calls(self, calls: NDArray[Any]) -> Columns:
         """The columns that rows of calls have in common."""
         first = self.first[calls]
         time = self.index.time[first]
         return {
-            "call_id": self._call_ids.take(pa.array(calls)),
-            "file": pa.repeat(self.file, calls.size),
-            "date": _days(time),
-            "protocol": self._protocols(first),
-            "time": _times(time),
+            "call_id": lambda: self._call_ids.take(pa.array(calls)),
+            "file": lambda: pa.repeat(self.file, calls.size),
+            "date": lambda: _days(time),
+            "protocol": lambda: self._protocols(first),
+            "time": lambda: _times(time),
         }
 
-    def _described(self, frames: NDArray[Any]) -> dict[str, Any]:
+    def _described(self, frames: NDArray[Any]) -> Columns:
         """API, version and correlation id."""
         facts = self.facts
         api, version = facts.api[frames], facts.version[frames]
         return {
-            "api": pa.array(facts.apis, pa.string()).take(pa.array(api, mask=api < 0)),
-            "version": _small(version, version == NOT_THERE),
-            "correlation_id": pa.array(self.index.number[frames], mask=~facts.numbered[frames]),
+            "api": lambda: pa.array(facts.apis, pa.string()).take(pa.array(api, mask=api < 0)),
+            "version": lambda: _small(version, version == NOT_THERE),
+            "correlation_id": lambda: pa.array(self.index.number[frames], mask=~facts.numbered[frames]),
         }
 
     # Tables
@@ -292,21 +304,21 @@ class Assembly:
             [(self._positions + sizes - gaps)[unexplained], gaps[unexplained]], ["position", "length"]
         )
         return _table(
-            FRAMES.name,
+            self._tables[FRAMES.name],
             count,
             {
-                "frame_id": self._frame_ids,
-                "call_id": self._call_ids.take(pa.array(self.call_of[frames])),
-                "connection_id": self._connection_ids.take(flow),
-                "file": pa.repeat(self.file, count),
-                "date": _days(time),
-                "protocol": self._protocols(frames),
-                "side": pa.array(SIDES).take(pa.array(index.side[frames])),
-                "time": _times(time),
-                "schema": schema.take(pa.array(facts.schema[frames])),
+                "frame_id": lambda: self._frame_ids,
+                "call_id": lambda: self._call_ids.take(pa.array(self.call_of[frames])),
+                "connection_id": lambda: self._connection_ids.take(flow),
+                "file": lambda: pa.repeat(self.file, count),
+                "date": lambda: _days(time),
+                "protocol": lambda: self._protocols(frames),
+                "side": lambda: pa.array(SIDES).take(pa.array(index.side[frames])),
+                "time": lambda: _times(time),
+                "schema": lambda: schema.take(pa.array(facts.schema[frames])),
                 **self._described(frames),
-                "role": pa.array(facts.roles).take(pa.array(facts.role[frames])),
-                "position": pa.array(self._positions),
+                "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
+                "position": lambda: pa.array(self._positions),
                 "length": pa.array(sizes),
                 "checks_bad": pa.repeat(pa.scalar(0, pa.int32()), count),
                 "checks": pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), pa.nulls(0, checks)),
@@ -326,34 +338,38 @@ class Assembly:
         sizes = index.stop - index.start
         flow = index.connection[first]
         columns = {
-            "call_id": self._call_ids,
-            "connection_id": self._connection_ids.take(pa.array(flow)),
-            "file": pa.repeat(self.file, count),
-            "date": _days(asked_at),
-            "protocol": self._protocols(first),
+            "call_id": lambda: self._call_ids,
+            "connection_id": lambda: self._connection_ids.take(pa.array(flow)),
+            "file": lambda: pa.repeat(self.file, count),
+            "date": lambda: _days(asked_at),
+            "protocol": lambda: self._protocols(first),
             **self._described(first),
-            "outcome": OUTCOMES.take(pa.array(outcome)),
+            "outcome": lambda: OUTCOMES.take(pa.array(outcome)),
             **self._addresses_of(flow),
-            "request_time": _times(asked_at),
-            "response_time": _times(answered_at, ~answered),
-            "latency_us": pa.array(answered_at - asked_at, mask=~answered),
-            "request_bytes": pa.array(sizes[first]),
-            "response_bytes": pa.array(sizes[response], mask=~answered),
+            "request_time": lambda: _times(asked_at),
+            "response_time": lambda: _times(answered_at, ~answered),
+            "latency_us": lambda: pa.array(answered_at - asked_at, mask=~answered),
+            "request_bytes": lambda: pa.array(sizes[first]),
+            "response_bytes": lambda: pa.array(sizes[response], mask=~answered),
             **self._declared_of_calls(),
         }
         own = {name: columns.get(name, pa.nulls(count, CALLS.schema.field(name).type)) for name in ERROR}
         several: dict[str, pa.Table] = {}
         call_topics: _Topics | None = None
         for table in SEVERAL:
+            if table is not CALL_TOPICS and table.name not in self._tables:
+                continue
             calls, rows = self._merged(table.name)
             if table is CALL_TOPICS:
                 call_topics = _Topics(calls, rows, columns.get("topic"), count)
                 self._count_messages(call_topics, columns)
             rows = self._with_errors(table.name, calls, rows, own, call_topics)
-            several[table.name] = _table(table.name, calls.size, {**self._of_calls(calls), **rows})
+            if table.name in self._tables:
+                several[table.name] = _table(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
         assert call_topics is not None
         call_topics.complete(columns, own)
-        return _table(CALLS.name, count, columns), several
+        wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
+        return _table(wanted, count, columns), several
 
     def _of_several(self, table: str) -> pa.Table:
         return self._calls[1][table]
@@ -494,7 +510,7 @@ class Assembly:
                 columns[f"{name}_{fate}"] = pa.array(amount)
         opened, closed = streams.opened[flows], streams.closed[flows]
         return _table(
-            CONNECTIONS.name,
+            self._tables[CONNECTIONS.name],
             count,
             {
                 "connection_id": self._connection_ids.take(pa.array(flows)),
@@ -546,27 +562,27 @@ class Assembly:
         return (each.frames[there], columns, each.schema) if there.any() else None
 
     def _message_table(self) -> pa.Table:
-        tables = []
-        for frames, columns, schema in self.messages:
-            calls = self.call_of[frames]
-            tables.append(
-                _table(
-                    MESSAGES.name,
-                    frames.size,
-                    {
-                        **columns,
-                        "call_id": self._call_ids.take(pa.array(calls)),
-                        "connection_id": self._connection_ids.take(pa.array(self.index.connection[frames])),
-                        "file": pa.repeat(self.file, frames.size),
-                        "date": _days(self.index.time[frames]),
-                        "time": _times(self.index.time[frames]),
-                        "protocol": self._protocols(frames),
-                        "direction": self._directions(frames, calls),
-                        "schema": pa.repeat(schema, frames.size),
-                    },
-                )
-            )
-        return pa.concat_tables(tables) if tables else MESSAGES.schema.empty_table()
+        wanted = self._tables[MESSAGES.name]
+        tables = [self._messages_of(wanted, *each) for each in self.messages]
+        return pa.concat_tables(tables) if tables else wanted.schema.empty_table()
+
+    def _messages_of(self, wanted: Table, frames: NDArray[Any], columns: dict[str, pa.Array], schema: str) -> pa.Table:
+        calls = self.call_of[frames]
+        return _table(
+            wanted,
+            frames.size,
+            {
+                **columns,
+                "call_id": lambda: self._call_ids.take(pa.array(calls)),
+                "connection_id": lambda: self._connection_ids.take(pa.array(self.index.connection[frames])),
+                "file": lambda: pa.repeat(self.file, frames.size),
+                "date": lambda: _days(self.index.time[frames]),
+                "time": lambda: _times(self.index.time[frames]),
+                "protocol": lambda: self._protocols(frames),
+                "direction": lambda: self._directions(frames, calls),
+                "schema": lambda: pa.repeat(schema, frames.size),
+            },
+        )
 
     def _directions(self, frames: NDArray[Any], calls: NDArray[Any]) -> pa.Array:
         replica = np.asarray(self._calls[0].column("is_replica").fill_null(False))
@@ -576,9 +592,10 @@ class Assembly:
         which = np.where(roles == answer, np.where(replica[calls], 1, 0), np.where(asked, 2, 3))
         return pa.array(["fetched", "replicated", "produced", "pushed"]).take(pa.array(which))
 
-    def _embedded(self, wanted: set[str]) -> Iterator[Batch]:
+    def _embedded(self) -> Iterator[Batch]:
         """The rows that messages of some topics hold, message by message."""
-        found = {name: Rows(FROM_INPUTS[name].schema) for name in (GROUP_EVENTS.name, OFFSETS.name) if name in wanted}
+        tables = [self._tables[each.name] for each in (GROUP_EVENTS, OFFSETS) if each.name in self._tables]
+        found = {table.name: Rows(table.schema) for table in tables}
         if not found:
             return
         for frames, columns, schema in self.messages:
@@ -787,15 +804,16 @@ def _small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
     return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
 
 
-def _table(name: str, count: int, columns: dict[str, Any]) -> pa.Table:
-    """A table of its schema; columns that are not given are null."""
-    schema = FROM_INPUTS[name].schema
+def _table(table: Table, count: int, columns: Columns) -> pa.Table:
+    """The columns of a table; those that are not given are null."""
     arrays = []
-    for field in schema:
+    for field in table.schema:
         column = columns.get(field.name)
+        if callable(column):
+            column = column()
         if column is None:
             column = pa.nulls(count, field.type)
         elif column.type != field.type:
             column = column.cast(field.type)
         arrays.append(column)
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.Table.from_arrays(arrays, schema=table.schema)

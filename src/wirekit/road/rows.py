@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +18,22 @@ from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
 from wirekit.road.compiled import loop
 from wirekit.road.packets import PORT_BITS, Endpoints, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, read_windows
-from wirekit.tables.columns import PACKETS
+from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def packet_batches(file: Input, ports: frozenset[int], window: int = WINDOW) -> Iterator[pa.RecordBatch] | None:
+def packet_batches(
+    file: Input, ports: frozenset[int], window: int = WINDOW, table: Table = PACKETS
+) -> Iterator[pa.RecordBatch] | None:
     """The packets of one file as ``wirekit.pipeline.packets`` gives them; None where the file as a whole is odd.
 
     Args:
         file: the file.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
         window: bytes of the file that are treated at once, about.
+        table: the columns that are wanted.
     """
     try:
         capture = open_capture(file.path)
@@ -53,63 +57,72 @@ def packet_batches(file: Input, ports: frozenset[int], window: int = WINDOW) -> 
                     rows = np.flatnonzero(here)
                     others += packets.time.size - rows.size
                 skipped += (packet for _, packet in packets.skipped)
-                yield from segment_batches(file, packets, rows)
+                yield from segment_batches(file, packets, rows, table)
             notes = Rows(PACKETS.schema)
             for row, size in chain(note_rows(file, capture, skipped, others), damage_rows(file, capture)):
-                yield from _full(notes.add(row, size))
-            yield from _full(notes.flush())
+                yield from _full(notes.add(row, size), table)
+            yield from _full(notes.flush(), table)
 
     return batches()
 
 
-def segment_batches(file: Input, packets: Packets, rows: NDArray[Any]) -> Iterator[pa.RecordBatch]:
+def segment_batches(
+    file: Input, packets: Packets, rows: NDArray[Any], table: Table = PACKETS
+) -> Iterator[pa.RecordBatch]:
     """Some segments of a file, in the order in which they are given; batches of at most about 16 MiB.
 
     Args:
         file: the file.
         packets: its segments.
         rows: which of them.
+        table: the columns that are wanted.
     """
     buffer = np.frombuffer(packets.data, np.uint8)
-    flow, _, first = numbered_flows(packets)
-    text = packets.endpoints.text
-    pairs = zip(packets.source[first].tolist(), packets.target[first].tolist(), strict=True)
-    hashes = np.array([flow_of(file.capture, text(source), text(target)) for source, target in pairs], np.int64)
+    hashes = _hashes(file, packets) if "flow" in table.names else np.zeros(0, np.int64)
     while rows.size:
         sizes = packets.size[rows[:BATCH_ROWS]]
         count = max(1, int(np.searchsorted(np.cumsum(sizes), BATCH_BYTES)))
         part, rows = rows[:count], rows[count:]
-        columns = {
-            "flow": hashes[flow[part]],
-            "ts_us": packets.time[part],
-            "file_no": np.full(part.size, file.number),
-            "position": packets.position[part],
-            "source": _texts(packets.source[part], packets),
-            "target": _texts(packets.target[part], packets),
-            "sequence": packets.sequence[part],
-            "acknowledgment": packets.acknowledgment[part],
-            "flags": packets.flags[part],
-            "length": packets.length[part],
-            "payload": _payloads(buffer, packets.begin[part], packets.size[part]),
-            "note": pa.nulls(part.size, pa.string()),
+        columns: dict[str, Callable[[], Any]] = {
+            "flow": partial(hashes.take, part),
+            "ts_us": partial(packets.time.take, part),
+            "file_no": partial(np.full, part.size, file.number),
+            "position": partial(packets.position.take, part),
+            "source": partial(_texts, packets.source, part, packets),
+            "target": partial(_texts, packets.target, part, packets),
+            "sequence": partial(packets.sequence.take, part),
+            "acknowledgment": partial(packets.acknowledgment.take, part),
+            "flags": partial(packets.flags.take, part),
+            "length": partial(packets.length.take, part),
+            "payload": partial(_payloads, buffer, packets, part),
+            "note": partial(pa.nulls, part.size, pa.string()),
         }
-        arrays = [pa.array(columns[field.name]).cast(field.type) for field in PACKETS.schema]
-        yield pa.record_batch(arrays, schema=PACKETS.schema)
+        arrays = [pa.array(columns[field.name]()).cast(field.type) for field in table.schema]
+        yield pa.record_batch(arrays, schema=table.schema)
 
 
-def _full(batch: pa.RecordBatch | None) -> Iterator[pa.RecordBatch]:
+def _hashes(file: Input, packets: Packets) -> NDArray[Any]:
+    """The flow of each segment."""
+    flow, _, first = numbered_flows(packets)
+    text = packets.endpoints.text
+    pairs = zip(packets.source[first].tolist(), packets.target[first].tolist(), strict=True)
+    return np.array([flow_of(file.capture, text(source), text(target)) for source, target in pairs], np.int64)[flow]
+
+
+def _full(batch: pa.RecordBatch | None, table: Table) -> Iterator[pa.RecordBatch]:
     if batch is not None:
-        yield batch
+        yield batch.select(table.names)
 
 
-def _texts(numbers: NDArray[Any], packets: Packets) -> pa.Array:
+def _texts(numbers: NDArray[Any], part: NDArray[Any], packets: Packets) -> pa.Array:
     """Endpoints as texts."""
-    unique, which = np.unique(numbers, return_inverse=True)
+    unique, which = np.unique(numbers[part], return_inverse=True)
     return pa.array([packets.endpoints.text(number) for number in unique.tolist()]).take(pa.array(which))
 
 
-def _payloads(data: NDArray[Any], begin: NDArray[Any], size: NDArray[Any]) -> pa.Array:
-    """Byte strings of a buffer."""
+def _payloads(data: NDArray[Any], packets: Packets, part: NDArray[Any]) -> pa.Array:
+    """The payloads of segments, from their bytes."""
+    begin, size = packets.begin[part], packets.size[part]
     offsets = np.zeros(size.size + 1, np.int32)
     np.cumsum(size, out=offsets[1:])
     content = np.zeros(int(offsets[-1]), np.uint8)

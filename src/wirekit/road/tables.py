@@ -6,7 +6,7 @@ Plain connections that reach beyond a window are followed from their bytes, all 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -31,14 +31,14 @@ from wirekit.road.index import Begun, Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
-from wirekit.tables.columns import CONNECTIONS
+from wirekit.tables.columns import CONNECTIONS, Table
 
 
 def captured(
     files: Sequence[Input],
     job: Job,
     summary: Summary,
-    tables: Iterable[str],
+    tables: Mapping[str, Table],
     progress: Callable[[int], object] | None = None,
     window: int = WINDOW,
     *,
@@ -50,7 +50,7 @@ def captured(
         files: its files, in order.
         job: how protocols are chosen.
         summary: is counted up.
-        tables: those that are wanted.
+        tables: those that are wanted, with the columns that are.
         progress: is told how many bytes have been read.
         window: bytes that are treated at once, about.
         ordered: whether a capture whose packets are not in the order of time is left to objects, too.
@@ -78,11 +78,11 @@ def _tables(
     stack: ExitStack,
     job: Job,
     summary: Summary,
-    tables: Iterable[str],
+    tables: Mapping[str, Table],
     progress: Callable[[int], object] | None,
 ) -> Iterator[Batch]:
     writer = Writer(job, summary, tables)
-    name, wanted = files[0].name, frozenset(tables)
+    name = files[0].name
     ends = _Ends(connections, summary.file(name))
     with stack:
         for window in windows:
@@ -96,7 +96,7 @@ def _tables(
                 if notes:
                     yield from writer.flow(notes)
             streams = put_together(packets, settings, clock=clock, last=window.last, earlier=connections)
-            for table, batch in _of_window(name, window, streams, connections, job, writer, wanted):
+            for table, batch in _of_window(name, window, streams, connections, job, writer, tables):
                 if table == CONNECTIONS.name and not window.last and batch.num_rows:
                     ends.wait(clock, batch)
                 else:
@@ -111,7 +111,13 @@ def _tables(
 
 
 def _of_window(
-    name: str, window: Window, streams: Streams, connections: Connections, job: Job, writer: Writer, tables: Set[str]
+    name: str,
+    window: Window,
+    streams: Streams,
+    connections: Connections,
+    job: Job,
+    writer: Writer,
+    tables: Mapping[str, Table],
 ) -> Iterator[Batch]:
     """The tables of what the connections of a window carry."""
 
@@ -135,8 +141,8 @@ def _of_window(
         contents.odd[:] = True
 
     def by_columns(index: Index, contents: Contents, begun: Mapping[int, Begun]) -> Iterator[Batch]:
-        assembly = Assembly(name, streams, index, contents, address, begun)
-        yield from assembly.batches(tables)
+        assembly = Assembly(name, streams, index, contents, address, begun, tables)
+        yield from assembly.batches()
         assembly.count(writer.summary.file(name))
         for frames in assembly.followed():
             calls = writer.calls_of(name, connections.link(streams, frames.flow))

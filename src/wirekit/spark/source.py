@@ -6,9 +6,10 @@ only segments from or to these ports are read, and those with a protocol have th
 each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
 ``columns`` (``topic,timestamp``) names the columns of the table, as ``schema()`` of the reader does: Spark does not
-tell a source which columns a query needs. Filters stay with Spark. Spark 4.3 can push them down to a Python source, but
-keeps those of one query for the others of the same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))``
-all have ``x = 4``.
+tell a source which columns a query needs. ``where`` (``api = 'FETCH' AND latency_us > 1000``) is a filter that tasks
+apply before they give rows to Spark, see ``wirekit.pipeline.predicates.parsed``. Both save work. Filters of a query
+stay with Spark. Spark 4.3 can push them down to a Python source, but keeps those of one query for the others of the
+same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all have ``x = 4``.
 
 ``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
 functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
@@ -31,6 +32,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.registry import registry
 from wirekit.tables.columns import PACKETS
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 BUNDLE_BYTES = 64 << 20
-OPTIONS = ("table", "path", "paths", "columns", "protocol", "ports", "separate")
+OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing")
 """Those that only streams have, in small letters."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
@@ -97,6 +99,9 @@ class CaptureReader(DataSourceReader):
         self._schema = schema
         _known(self._table, schema.names)
         _same_types(self._table, schema)
+        self._where = options.get("where", "")
+        if self._where:
+            parsed(self._where, READABLE[self._table].schema)
         self._paths = _paths(options)
         self._separate = flag(options, "separate")
         self._ports = _ports(options.get("ports", ""))
@@ -145,12 +150,16 @@ class CaptureReader(DataSourceReader):
             yield batch.select(schema.names).cast(schema)
 
     def _batches(self, files: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
-        ports = frozenset(self._ports)
-        if self._table == PACKETS.name:
-            yield from packet_batches(files, ports=ports)
-            return
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        yield from table_batches(Job(renumbered(captures(files)), self._protocol, hints), self._table, ports=ports)
+        table, names = READABLE[self._table], self._schema.names
+        where = parsed(self._where, table.schema) if self._where else None
+        if table is not PACKETS:
+            job = Job(renumbered(captures(files)), self._protocol, hints)
+            yield from table_batches(job, table.name, names, where, ports=frozenset(self._ports))
+            return
+        read = {*names, *(() if where is None else columns_of(where, table.schema))}
+        for batch in packet_batches(files, ports=frozenset(self._ports), table=table.only(read)):
+            yield batch if where is None else batch.filter(where)
 
 
 def _same_types(table: str, schema: StructType) -> None:

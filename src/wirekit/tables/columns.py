@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,6 +70,11 @@ class Table:
     def types(self) -> dict[str, str]:
         """{column: type}."""
         return {column.name: column.type for column in self.columns}
+
+    def only(self, columns: Iterable[str]) -> Table:
+        """The table without its other columns."""
+        wanted = frozenset(columns)
+        return replace(self, columns=tuple(each for each in self.columns if each.name in wanted))
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

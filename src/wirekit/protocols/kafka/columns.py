@@ -6,7 +6,7 @@ as a wrapper's own offset and time must be known before those of what is in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 UNCOMPRESSED = 0
 CODECS = 8  # values of the field
 TIME = pa.timestamp("ms", "UTC")
+PLACES = frozenset(("position", "batch", "batch_index", "wire_bytes"))
+_ALWAYS = (
+    *(f"@{name}" for name in ("offset", "length", "gap", "depth", "parent", "left", "wrapper")),
+    *(name for name in SET_FIELDS if name not in ("message.crc", "message.key", "message.value")),
+    "message.crc.ok",
+)
+"""Fields that are read of each message whatever columns are wanted."""
 
 
 def messages(
@@ -208,27 +215,37 @@ def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-def pieces_of_file(path: str) -> Iterator[Piece]:
+def pieces_of_file(path: str, wanted: Set[str] | None = None) -> Iterator[Piece]:
     """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
     A piece in which something is not in order (a record that does not decode or decompress, bytes left over) is read
     by the layout, one by one: errors have one source. So is one without a single good checksum.
+
+    Args:
+        path: the file.
+        wanted: columns of the batches; by default all. ``offset`` is always there.
     """
+    fields = None if wanted is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
+    if fields is not None and wanted is not None:
+        unread = {"crc", "key", "value"} - wanted - ({"value"} if "check" in wanted else set())
+        fields = [name for name in fields if name.rpartition(".")[2] not in unread]
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
         more = True
         while more:
             data = segment.window()
-            piece, more = _in_columns(segment, data) or segment.one_by_one(data)
+            piece, more = _in_columns(segment, data, wanted, fields) or segment.one_by_one(data)
             if piece is not None:
                 yield piece
 
 
-def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | None:
+def _in_columns(
+    segment: SegmentFile, data: memoryview, wanted: Set[str] | None, fields: Sequence[str] | None
+) -> tuple[Piece, bool] | None:
     """A window's messages in columns, and whether the segment goes on; None if it must be read one by one."""
     if data[: len(ZEROS)] == ZEROS:
         return None
-    data, rows, errors = scanned(segment, data)
+    data, rows, errors = scanned(segment, data, fields)
     consumed = int(rows.schema.metadata[b"wirekit.consumed"])
     good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
@@ -241,15 +258,18 @@ def _in_columns(segment: SegmentFile, data: memoryview) -> tuple[Piece, bool] | 
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     size = len(data) if segment.last and not zeros else consumed
-    piece = Piece(segment.position, size, batch=_messages(rows, segment.position), fixed=fixed, fits=True)
+    batch = _messages(rows, segment.position, wanted)
+    piece = Piece(segment.position, size, batch=batch, fixed=fixed, fits=True)
     segment.take(size)
     return piece, zeros or not segment.last
 
 
-def scanned(segment: SegmentFile, window: memoryview) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch]:
+def scanned(
+    segment: SegmentFile, window: memoryview, fields: Sequence[str] | None = None
+) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch]:
     """The messages of a window, with their wrappers: of so much of it as may be opened at once."""
     while True:
-        rows, errors = scan(SEGMENT, window, wrappers=True)
+        rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
         total = errors.filter(pc.match_substring(errors["reason"], TOTAL))
         first = pc.min(pc.coalesce(total["wrapper"], total["offset"])).as_py()
         if not first:
@@ -257,7 +277,7 @@ def scanned(segment: SegmentFile, window: memoryview) -> tuple[memoryview, pa.Re
         window, segment.last = window[:first], False
 
 
-def _messages(rows: pa.RecordBatch, position: int | None = None) -> pa.RecordBatch:
+def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str] | None = None) -> pa.RecordBatch:
     """The messages of a scan with wrappers; with the byte of the file where it begins, also the columns of places."""
     offsets, known, times, types = resolved(rows)
     magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
@@ -270,20 +290,22 @@ def _messages(rows: pa.RecordBatch, position: int | None = None) -> pa.RecordBat
     parents = numbers(rows, "@parent", -1)
     inherited = (codec == UNCOMPRESSED) & (parents >= 0)
     codec = np.where(inherited, codec[parents], codec)
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "offset": pa.array(offsets, mask=~known),
-            "timestamp": pa.array(times, mask=~dated | (times == NO_TIMESTAMP)).view(TIME),
-            "timestamp_type": _named(types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated),
-            "key": rows["message.key"],
-            "value": rows["message.value"],
-            "attributes": pa.array(attributes.astype(np.uint8)),
-            "codec": _named(codec, [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)], None),
-            "crc": rows["message.crc"],
-            "check": _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
-            **({} if position is None else _places(rows, position)),
-        }
-    )
+    names_of_codecs = [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)]
+    columns: dict[str, Callable[[], pa.Array]] = {
+        "offset": lambda: pa.array(offsets, mask=~known),
+        "timestamp": lambda: pa.array(times, mask=~dated | (times == NO_TIMESTAMP)).view(TIME),
+        "timestamp_type": lambda: _named(types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated),
+        "key": lambda: rows["message.key"],
+        "value": lambda: rows["message.value"],
+        "attributes": lambda: pa.array(attributes.astype(np.uint8)),
+        "codec": lambda: _named(codec, names_of_codecs, None),
+        "crc": lambda: rows["message.crc"],
+        "check": lambda: _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
+    }
+    found = {name: make() for name, make in columns.items() if wanted is None or name in wanted or name == "offset"}
+    if position is not None and (wanted is None or not wanted.isdisjoint(PLACES)):
+        found |= _places(rows, position)
+    batch = pa.RecordBatch.from_pydict(found)
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
 
 

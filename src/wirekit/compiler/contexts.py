@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, LengthOf, Operation
+from wirekit.compiler.expressions import Context
+from wirekit.compiler.values import operands_of
 from wirekit.values import shown
 
 MOST_VALUES = 12
@@ -16,13 +17,10 @@ MOST_VALUES = 12
 
 def contexts_of(layout: Any) -> set[str]:
     """The names of the context that a layout asks for, those of layouts it refers to left out."""
-    found: set[str] = set()
-    for _, node in ir.walk(layout):
-        for name in type(node).__slots__:
-            value = getattr(node, name)
-            for tree in value if isinstance(value, tuple) else (value,):
-                found |= _contexts(tree)
-    return found
+    nodes = [node for _, node in ir.walk(layout)]
+    trees = [tree for node in nodes for _, tree in ir.expressions(node)]
+    trees += [tree for node in nodes if isinstance(node, ir.Structure) for tree in node.refusals]
+    return {each.name for tree in trees for each in operands_of(tree) if isinstance(each, Context)}
 
 
 def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
@@ -61,13 +59,3 @@ def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
             if not cases:
                 return f"the context {name} is {shown(context[name])}; it may be {listed}"
     return ""
-
-
-def _contexts(tree: Any) -> set[str]:
-    if isinstance(tree, Context):
-        return {tree.name}
-    if isinstance(tree, LengthOf):
-        return _contexts(tree.of)
-    if isinstance(tree, Operation):
-        return {name for operand in tree.operands for name in _contexts(operand)}
-    return set()

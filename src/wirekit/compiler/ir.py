@@ -13,6 +13,7 @@ from typing import Any
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.values import SymbolTable
+from wirekit.wire.message_fields import Derived
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,16 +160,6 @@ class Sum:
     last: int
     algorithm: str
     content: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Derived:
-    """Field ``field`` of the message that is member ``at`` holds the ``size`` or ``count`` of member ``of``."""
-
-    at: int
-    field: str
-    what: str
-    of: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import fields
 from typing import Any
 
 from wirekit.checksums import checksum
@@ -20,6 +21,7 @@ _Done = dict[int, tuple[Any, ir.Node]]
 _done: ContextVar[_Done | None] = ContextVar("_done", default=None)
 _placed: ContextVar[set[int]] = ContextVar("_placed")
 """Ids of the lengths and checksums that a struct around them knows of."""
+_LENGTH_FACTS = [field.name for field in fields(ir.Measure)][3:]
 
 
 def lower(source: Any, path: str = "") -> ir.Node:
@@ -120,18 +122,7 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
     _placed.get().update(id(node) for node in computed if isinstance(node, (derived.Length, derived.Checked)))
     members = tuple(ir.Member(name, lower(member, _in(path, name))) for name, member in source.members)
     measures = tuple(
-        ir.Measure(
-            at,
-            first,
-            last,
-            length.add,
-            length.least,
-            length.zero_is_rest,
-            length.clip,
-            length.exceeds,
-            length.frame,
-            length.bounds,
-        )
+        ir.Measure(at, first, last, *(getattr(length, fact) for fact in _LENGTH_FACTS))
         for at, (length, first, last) in source.lengths.items()
     )
     for at, checked, _, _ in source.checked:
@@ -142,13 +133,8 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
     sums = tuple(
         ir.Sum(at, first, last, checked.algorithm, checked.content) for at, checked, first, last in source.checked
     )
-    for each in source.derived_fields:
-        message = each.node.message
-        if each.field not in message.by_name:
-            raise Misuse(f"{_in(path, source.members[each.at][0])}: {message.name} has no field {each.field!r}")
-    fields = tuple(ir.Derived(each.at, each.field, each.what, each.of) for each in source.derived_fields)
     refusals = tuple(_expression(each.when, _in(path, each.field)) for each in source.refused)
-    return ir.Structure(source.record.__name__, members, measures, sums, fields, refusals)
+    return ir.Structure(source.record.__name__, members, measures, sums, tuple(source.derived_fields), refusals)
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:

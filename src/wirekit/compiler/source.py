@@ -14,6 +14,7 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
 from wirekit.errors import Misuse
+from wirekit.wire.message_fields import Derived
 
 
 class Unusual(Exception):
@@ -313,7 +314,7 @@ def _local(scope: Scope | None, up: int, name: str, *, plain: bool = False) -> s
     return scope.plain.get(name, scope.variables[name]) if plain else scope.variables[name]
 
 
-def put_derived(code: Code, derived: ir.Derived, message: str, value: str, extent: str, opened: str) -> None:
+def put_derived(code: Code, derived: Derived, message: str, value: str, extent: str, opened: str) -> None:
     """A number in a message that differs from the member that it is derived from: the reference engine explains it.
 
     Args:

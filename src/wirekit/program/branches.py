@@ -99,9 +99,7 @@ class Branches(Choices):
         """One of several nodes."""
 
         def work(inner: ir.Node | None) -> Work:
-            if inner is None:
-                return lambda: self.no_case(node, path)
-            return partial(self.node, inner, path, limit, scope)
+            return partial(self.wrong, node, path) if inner is None else partial(self.node, inner, path, limit, scope)
 
         nodes, join = self.alternatives(node, scope, path)
         results = self.arms([work(inner) for inner in nodes], join)
@@ -109,13 +107,10 @@ class Branches(Choices):
             return maybe(results[0][1], results[0][0])
         return Value(unfit="one of several fields")
 
-    def no_case(self, node: ir.Choice | ir.Either, path: str) -> Value:
+    def wrong(self, node: ir.Choice | ir.Either, path: str) -> Value:
         """Another value than those of the cases is wrong."""
-        cases = (
-            ", ".join(str(value) for values, _ in node.cases for value in values) if isinstance(node, ir.Choice) else ""
-        )
-        fault = self.fault(path, "wrong", f"expected one of {cases}")
-        self.put(Refuse("==", self.constant(0), self.constant(0), fault))
+        zero = self.constant(0)
+        self.put(Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
         return Value(unfit="nothing")
 
     def ahead(self, node: ir.Ahead, path: str, limit: int, scope: Scope) -> Value:
@@ -132,8 +127,7 @@ class Branches(Choices):
 
     def bounded(self, node: ir.Bounded, path: str, limit: int, scope: Scope) -> Value:
         """A node inside a length of its own."""
-        if node.length.size == 8 and not node.length.signed:
-            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        self.narrow(node.length, path, node, "length")
         size = self.number(node.length, path, limit).to
         if node.null is None:
             return self.within(node, size, path, limit, scope)

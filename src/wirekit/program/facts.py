@@ -63,6 +63,13 @@ def ranges_of(values: list[int]) -> list[tuple[int, int]]:
     return ranges
 
 
+def names_of(table: SymbolTable) -> tuple[str, list[tuple[int, int]]]:
+    """What is wrong with a number that has no name, and the ranges of those that have one, as registers hold them."""
+    numbers = [int(symbol) for symbol in table]
+    text = f"expected one of {table.name}: {', '.join(str(symbol) for symbol in table)}"
+    return text, ranges_of([number - (1 << 64) if number >> 63 > 0 else number for number in numbers])
+
+
 def run_of(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]:
     """How many members from ``index`` on are compared with the limit at once, and their bytes.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.program.columns import CONTENTS, Contents
 from wirekit.program.facts import holds_records
-from wirekit.program.messages import Place as Slot
 from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.shared import Sharing
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Picked, Scope, Value
+from wirekit.wire.message_fields import Derived
 
 WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
 WIDTHS |= {"sint32": WIDTHS["int32"], "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1)}
@@ -35,7 +36,7 @@ class Held(Sharing):
         self.put(Walk(number, limit, there, good, first))
         self.gaps = True
         self.put(Emit(self.verdict(path) if path else self.column("ok", "flag", "uint8"), good))
-        return Value(inside=_fields(message, number, 1))
+        return Value(inside=message_values(message, number, slot_at))
 
     def content(self, node: ir.Either | ir.Choice, path: str, limit: int, scope: Scope) -> Value:
         """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
@@ -55,7 +56,7 @@ class Held(Sharing):
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
 
-    def verify_derived(self, node: ir.Structure, rule: ir.Derived, path: str, values: list[Value]) -> None:
+    def verify_derived(self, node: ir.Structure, rule: Derived, path: str, values: list[Value]) -> None:
         """The verdict on a size that a message holds of a member that is there as it stands."""
         if rule.what != "size":
             return
@@ -79,26 +80,30 @@ def is_content(node: ir.Node) -> bool:
     return isinstance(node, (ir.Either, ir.Choice)) and holds_records(node)
 
 
-def _fields(message: Tables, number: int, first: int, end: int | None = None) -> dict[str, Value]:
-    """The values that expressions read for a message."""
+def message_values(
+    message: Tables, number: int, at: Callable[[int], int], outer: int = 0, *, required: bool = False
+) -> dict[str, Value]:
+    """The values that expressions read for a message, or for the one in the slot ``outer``.
+
+    Args:
+        at: where a slot's value is picked from.
+        required: whether the fields that the message requires are always there.
+    """
     inside = {}
-    slot, end = first, len(message.places) if end is None else end
-    while slot < end:
+    slot = outer + 1
+    while slot < message.places[outer].end:
         place = message.places[slot]
-        inside[place.path.rpartition(".")[2]] = _value(message, number, slot, place)
+        each = place.field
+        assert each is not None
+        if each.repeated:
+            value = Value(length=Picked(number, at(slot), "count"), high=LONGEST, unfit="a list")
+        elif each.message is not None:
+            value = Value(inside=message_values(message, number, at, slot))
+        elif each.kind not in WIDTHS:
+            value = Value(unfit=f"a field of type {each.kind}")
+        else:
+            present = () if required and each.required else (Picked(number, at(slot), "there"),)
+            value = Value(Picked(number, at(slot), "value"), *WIDTHS[each.kind], present=present)
+        inside[place.path.rpartition(".")[2]] = value
         slot = place.end
     return inside
-
-
-def _value(message: Tables, number: int, slot: int, place: Slot) -> Value:
-    each = place.field
-    assert each is not None
-    at = slot_at(slot)
-    if each.repeated:
-        return Value(length=Picked(number, at, "count"), high=LONGEST, unfit="a list")
-    if each.message is not None:
-        return Value(inside=_fields(message, number, slot + 1, place.end))
-    if each.kind not in WIDTHS:
-        return Value(unfit=f"a field of type {each.kind}")
-    low, high = WIDTHS[each.kind]
-    return Value(Picked(number, at, "value"), low, high, present=(Picked(number, at, "there"),))

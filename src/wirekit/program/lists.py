@@ -53,8 +53,7 @@ class Lists(Held):
             return None, None
         present, low = None, 0
         if isinstance(node.count, ir.Number):
-            if node.count.size == 8 and not node.count.signed:
-                raise unfit(self.key, path, node, "a count of 64 bits without sign")
+            self.narrow(node.count, path, node, "count")
             count, low = self.number(node.count, path, limit).to, node.count.low
             if node.null is not None and node.count.signed:
                 highest, zero = self.constant(min(node.null, -1)), self.constant(0)

@@ -10,6 +10,7 @@ from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
 from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
+from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.steps import (
     FIRST_FREE,
@@ -293,6 +294,24 @@ class Maker:
                 self.put(Refuse("==", self.all_of(value.present), self.constant(0), fault))
                 return self.operand(value.place), value.low, value.high
         return self.expression(tree, scope, path)
+
+    def bytes_of(self, node: ir.Constant, path: str) -> bytes:
+        """The bytes that a constant byte string or text has."""
+        expected = node.value.value if isinstance(node.value, Literal) else None
+        expected = expected.encode() if isinstance(expected, str) else expected
+        if not isinstance(expected, bytes):
+            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
+        return expected
+
+    def no_case(self, node: ir.Choice | ir.Either) -> str:
+        """What is wrong with a value that no case of a choice is for."""
+        cases = node.cases if isinstance(node, ir.Choice) else ()
+        return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
+
+    def narrow(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
+        """A length or count must be in the range of registers."""
+        if is_wide(number):
+            raise unfit(self.key, path, node, f"a {noun} of 64 bits without sign")
 
     def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
         """Reads a node before a limit into columns called ``path``.

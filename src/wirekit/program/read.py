@@ -23,7 +23,7 @@ from wirekit.program.facts import (
     is_wide,
     marked,
     named_dtype,
-    ranges_of,
+    names_of,
     run_of,
 )
 from wirekit.program.held import is_content
@@ -57,9 +57,7 @@ from wirekit.program.steps import (
     Varint,
 )
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value
-
-SIGN = 1 << 63
+from wirekit.program.values import LONGEST, Scope, Value, value_of
 
 
 @dataclass(slots=True)
@@ -169,7 +167,7 @@ class _Reader(Lists):
             case ir.Number():
                 load = self.number(node, path, limit, checked=checked)
                 load.column = self.column(path, "number", dtype_of(node), unit=node.unit)
-                return _value(node, load.to)
+                return value_of(node, load.to)
             case ir.Boolean(number=ir.Number(real=False) as number):
                 load = self.number(number, path, limit, checked=checked)
                 flag = self.let("!=", load.to, self.constant(0))
@@ -185,13 +183,10 @@ class _Reader(Lists):
         register, number = load.to, load.number
         dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
-            text = f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
-            values = [int(symbol) for symbol in node.table]
-            if is_wide(number):
-                values = [value - 2 * SIGN if value >= SIGN else value for value in values]
-            self.put(OneOf(register, ranges_of(values), self.fault(path, "wrong", text)))
+            text, ranges = names_of(node.table)
+            self.put(OneOf(register, ranges, self.fault(path, "wrong", text)))
         load.column = self.column(path, "number", dtype, node.table)
-        return _value(number, register)
+        return value_of(number, register)
 
     def bits(self, node: ir.BitFields, load: Load | Varint, path: str) -> Value:
         register, number = load.to, load.number
@@ -224,10 +219,9 @@ class _Reader(Lists):
         return value
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, limit: int, scope: Scope) -> Value:
-        expected = getattr(node.value, "value", None)
-        expected = expected.encode() if isinstance(expected, str) else expected
-        if not isinstance(expected, bytes) or blob.null is not None:
-            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
+        expected = self.bytes_of(node, path)
+        if blob.null is not None:
+            raise unfit(self.key, path, node, "of bytes that may be null")
         value, start, _ = self.blob(blob, path, limit, scope)
         same = self.fresh()
         assert value.length is not None
@@ -282,8 +276,7 @@ class _Reader(Lists):
         return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int) -> Prefixed:
-        if is_wide(number):
-            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        self.narrow(number, path, node, "length")
         negative: Fault | None = None
         need = self.needs(number.size, path, limit)
         if number.signed and (node.null is None or node.null < -1):
@@ -296,8 +289,7 @@ class _Reader(Lists):
         self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
     ) -> int | None:
         """Bytes with a varint in front; gives the register for whether they are there if they may be null."""
-        if is_wide(number):
-            raise unfit(self.key, path, node, "a length of 64 bits without sign")
+        self.narrow(number, path, node, "length")
         present, size = None, self.number(number, path, limit).to
         self.put(Let(length, "=", size))
         if node.null is not None:
@@ -507,9 +499,7 @@ class _Reader(Lists):
         """A checksum."""
         member = node.members[total.at]
         name = f"{path}.{member.name}" if path else member.name
-        number = member.node
-        while isinstance(number, (ir.When, ir.WhenMore, ir.Optional)):
-            number = number.node
+        number = ir.bare(member.node)
         if not isinstance(number, ir.Number) or number.real:
             raise unfit(self.key, name, number, "as a checksum")
         form = checksum(total.algorithm).form
@@ -548,12 +538,6 @@ class _Reader(Lists):
 
 def _hidden(name: str, dtype: str) -> Column:
     return Column(name, "number", dtype, slot=-1)
-
-
-def _value(number: ir.Number, register: int) -> Value:
-    if number.real or is_wide(number):
-        return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
-    return Value(register, number.low, number.high)
 
 
 def read(key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False) -> Program:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.facts import is_wide
 from wirekit.program.unfit import unfit
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -44,6 +46,13 @@ class Value:
     inside: dict[str, Value] | None = None
     unfit: str = ""
     present: tuple[Place, ...] = ()
+
+
+def value_of(number: ir.Number, register: int) -> Value:
+    """The value that expressions read for a number."""
+    if number.real or is_wide(number):
+        return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
+    return Value(register, number.low, number.high)
 
 
 @dataclass(slots=True)

@@ -16,16 +16,16 @@ from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import holds_records, is_verified_only, is_wide, marked
-from wirekit.program.held import WIDTHS
-from wirekit.program.messages import Place, Tables, tables
+from wirekit.program.held import message_values
+from wirekit.program.messages import Tables, tables
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, Body, Let, Refuse, Test
 from wirekit.program.unfit import Unfit, in_words
-from wirekit.program.values import LONGEST, Picked, Scope, Value
 from wirekit.program.values import Place as Source
+from wirekit.program.values import Scope, Value, value_of
 from wirekit.program.write_branches import UNREAD, Branches
-from wirekit.program.write_fields import Refusal, known
+from wirekit.program.write_fields import Refusal
 from wirekit.program.write_steps import (
     CHOOSING,
     Ask,
@@ -43,6 +43,7 @@ from wirekit.program.write_steps import (
     Unread,
 )
 from wirekit.wire.derived import innermost_first
+from wirekit.wire.message_fields import Derived
 from wirekit.wire.protobuf import Message as Type
 
 GAPS = "@gap"
@@ -180,8 +181,7 @@ class _Writer(Branches):
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
         self.put(Message(number))
-        built = self.built[number].tables
-        return Value(inside=_fields(built, number, 1, len(built.places), inner=False))
+        return Value(inside=message_values(self.built[number].tables, number, lambda slot: slot, required=True))
 
     def message(self, node: ir.Protobuf, path: str) -> int:
         """The number of the message at a path."""
@@ -228,7 +228,7 @@ class _Writer(Branches):
         """The size of what is inside follows as well."""
         return self.constant(-1)
 
-    def derive(self, state: _Open, derived: ir.Derived) -> None:
+    def derive(self, state: _Open, derived: Derived) -> None:
         """A field of a message that follows from what stands behind the message."""
         name, of = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
@@ -370,7 +370,7 @@ class _Writer(Branches):
             self.was(name, size, number)
         self.put(Store(number, size, state.places[measure.at]))
         if measure.at not in state.present:
-            state.scope.fields[state.node.members[measure.at].name] = known(number, size)
+            state.scope.fields[state.node.members[measure.at].name] = value_of(number, size)
 
     def sum(self, state: _Open, total: ir.Sum) -> None:
         """Writes a checksum."""
@@ -429,29 +429,6 @@ class _Writer(Branches):
             unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
             self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.opened, UNREAD)
         return found
-
-
-def _fields(built: Tables, number: int, slot: int, end: int, *, inner: bool) -> dict[str, Value]:
-    """The values that expressions read for a message."""
-    inside = {}
-    while slot < end:
-        place = built.places[slot]
-        inside[place.path.rpartition(".")[2]] = _value(built, number, slot, place, inner=inner)
-        slot = place.end
-    return inside
-
-
-def _value(built: Tables, number: int, slot: int, place: Place, *, inner: bool) -> Value:
-    each = place.field
-    assert each is not None
-    if each.repeated:
-        return Value(length=Picked(number, slot, "count"), high=LONGEST, unfit="a list")
-    if each.message is not None:
-        return Value(inside=_fields(built, number, slot + 1, place.end, inner=True))
-    if each.kind not in WIDTHS:
-        return Value(unfit=f"a field of type {each.kind}")
-    present = (Picked(number, slot, "there"),) if inner or not each.required else ()
-    return Value(Picked(number, slot, "value"), *WIDTHS[each.kind], present=present)
 
 
 def _ends_behind(measure: ir.Measure) -> bool:

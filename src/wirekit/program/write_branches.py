@@ -158,9 +158,7 @@ class Branches(Fields):
         """One of the alternatives; None where another value is wrong."""
         if inner is not None:
             return self.written_node(inner, path, scope)
-        values = [str(value) for values, _ in node.cases for value in values] if isinstance(node, ir.Choice) else []
-        zero = self.constant(0)
-        self.fail("==", zero, 0, path, f"no such case; expected one of {', '.join(values)}")
+        self.fail("==", self.constant(0), 0, path, f"no such case; {self.no_case(node)}")
         return Value(unfit="nothing")
 
     def ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:

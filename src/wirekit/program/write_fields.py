@@ -16,10 +16,10 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, ranges_of
+from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, Scope, Value
+from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, value_of
 from wirekit.program.write_steps import (
     AnyOf,
     Bytes,
@@ -187,7 +187,7 @@ class Fields(Choices):
                 column, bounds = self.number_column(node, path), {}
                 if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > node.bits:
                     bounds = self.bounds(column, node.low, node.high)
-                return known(node, self.take(column, default, number=node, **bounds))
+                return value_of(node, self.take(column, default, number=node, **bounds))
             case ir.Boolean(number=ir.Number(real=False) as number):
                 return Value(self.take(self.column(path, "flag", "uint8"), default, number=number), 0, 1)
             case ir.Named(number=ir.Number(real=False) as number):
@@ -204,19 +204,16 @@ class Fields(Choices):
         column = self.column(path, "number", named_dtype(number.bits + (not number.signed)), node.table)
         if not node.closed:
             bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
-            return known(number, self.take(column, default, number=number, **bounds))
-        fault = self.refusal(
-            path, f"expected one of {node.table.name}: {', '.join(str(symbol) for symbol in node.table)}"
-        )
-        values = [int(symbol) for symbol in node.table]
-        ranges = ranges_of([value - 2 * SIGN if value > HIGHEST else value for value in values])
+            return value_of(number, self.take(column, default, number=number, **bounds))
+        text, ranges = names_of(node.table)
+        fault = self.refusal(path, text)
         if len(ranges) == 1:
             low, high = ranges[0]
-            return known(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
+            return value_of(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
         value = self.take(column, default)
         self.put(OneOf(value, ranges, fault))
         self.put(Store(number, value))
-        return known(number, value)
+        return value_of(number, value)
 
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
         names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
@@ -253,13 +250,10 @@ class Fields(Choices):
         if not node.fatal:
             self.was(path, value)
         self.put(Store(number, value))
-        return known(number, value)
+        return value_of(number, value)
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
-        expected = getattr(node.value, "value", None)
-        expected = expected.encode() if isinstance(expected, str) else expected
-        if not isinstance(expected, bytes):
-            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
+        expected = self.bytes_of(node, path)
 
         def usual() -> None:
             if isinstance(blob.length, ir.Number):
@@ -381,10 +375,3 @@ def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> 
     has, wants = column.dtype.rstrip("0123456789"), dtype.rstrip("0123456789")
     bits, wanted = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
     return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= wanted + (has != wants)
-
-
-def known(number: ir.Number, register: int) -> Value:
-    """The value that expressions read for a number."""
-    if number.real or is_wide(number):
-        return Value(register, unfit="a float" if number.real else "an unsigned number of 64 bits")
-    return Value(register, number.low, number.high)

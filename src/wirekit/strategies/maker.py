@@ -18,7 +18,7 @@ from wirekit.strategies.messages import Messages
 from wirekit.strategies.nodes import computed_members, core_of
 from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
-from wirekit.wire.message_fields import elements
+from wirekit.wire.message_fields import Derived, elements
 from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Scope
 
@@ -152,7 +152,7 @@ class Maker(Fields, Settling, Messages):
         return value
 
     @staticmethod
-    def _derive(derived: ir.Derived, message: Any, value: Any) -> None:
+    def _derive(derived: Derived, message: Any, value: Any) -> None:
         """Makes a message tell the truth about what stands behind it; what only the encoder knows is left to it."""
         if not isinstance(message, dict) or derived.field in message.get("$keep", ()):
             return

@@ -53,31 +53,32 @@ class CountOf(DerivedFrom):
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The field ``field`` of member ``at``, a message, holds ``what`` (size or count) of member ``of``; by index."""
+    """The field ``field`` of member ``at``, a message, holds ``what`` (size or count) of member ``of``; by index.
+
+    ``required``: the message cannot be without the field.
+    """
 
     at: int
     field: str
     what: str
     of: int
-    node: Any
-
-    @property
-    def required(self) -> bool:
-        """Whether the message cannot be without the field."""
-        return bool(self.node.message.by_name[self.field].required)
+    required: bool
 
 
 def derived_fields(names: list[str], cores: list[Node]) -> Iterator[Derived]:
     """Lists the fields of messages among the members of a struct that are derived from other members.
 
     Raises:
-        Misuse: if a member does not exist, or comes before the message.
+        Misuse: if a member does not exist, or comes before the message; if the message has no such field.
     """
     for at, core in enumerate(cores):
         for name, each in getattr(core, "derived", {}).items():
             if each.of not in names[at + 1 :]:
                 raise Misuse(f"{names[at]}.{name} is derived from {each.of!r}, which is not a later field")
-            yield Derived(at, name, each.what, names.index(each.of), core)
+            message: Any = getattr(core, "message", None)
+            if name not in message.by_name:
+                raise Misuse(f"{names[at]}: {message.name} has no field {name!r}")
+            yield Derived(at, name, each.what, names.index(each.of), bool(message.by_name[name].required))
 
 
 def elements(value: Any) -> int | None:

@@ -36,7 +36,7 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Numbers": [
         ("int8, int16, int24, …", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le)', dict(a=-1, b=1, c=2, d=3)),
         ("float32, float64", 'Struct("x" / float32, "y" / float64le)', dict(x=1.5, y=-2.0)),
-        ("Varint", 'Struct("a" / varint32, "b" / zigzag32)', dict(a=300, b=-2)),
+        ("Varint", 'Struct("a" / varint32, "b" / zigzag32, "c" / sleb32)', dict(a=300, b=-2, c=-2)),
         ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
         ("Duration", 'Struct("timeout" / Duration(int32))', dict(timeout=30_000)),
         ("Flag", 'Struct("more" / Flag(int8))', dict(more=True)),

@@ -1,4 +1,4 @@
-"""Integers in groups of 7 bits, the least significant first: LEB128, of which zigzag is the form with sign.
+"""Integers in groups of 7 bits, the least significant first, in three forms: LEB128, zigzag and signed LEB128.
 
 Every byte but the last has its highest bit set. A number may be written in more bytes than it needs.
 """
@@ -6,53 +6,80 @@ Every byte but the last has its highest bit set. A number may be written in more
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 GROUP = 7
 MORE = 0x80
 SHORT, LONG = -1, -2
 """Instead of the position behind a number: the limit cuts it, or it goes on beyond its most bytes or bits."""
+UNSIGNED, ZIGZAG, SLEB = "varint", "zigzag", "sleb"
 
 
-def read_varint(data: Sequence[int], start: int, limit: int, groups: int, bits: int) -> tuple[int, int]:
-    """(unsigned number, position behind it or ``SHORT`` or ``LONG``) of at most so many bytes, and bits.
+@dataclass(frozen=True, slots=True)
+class VarintForm:
+    """How a number is written: all that is known of it.
 
-    >>> read_varint(b"\\xac\\x02", 0, 2, 5, 32), read_varint(b"\\xac", 0, 1, 5, 32)
-    ((300, 2), (44, -1))
+    Attributes:
+        kind: ``UNSIGNED``, as in protobuf; ``ZIGZAG``: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka; ``SLEB``: two's
+            complement, of which the highest bit of the last group is the sign, as in DWARF and WebAssembly.
+        bits: of the number, the sign included.
+        groups: the most bytes that it takes.
+
+    >>> form = VarintForm(SLEB, 32, 5)
+    >>> form.write(-123456).hex(), form.read(bytes.fromhex("c0bb78"), 0, 3), form.size(-123456)
+    ('c0bb78', (-123456, 3), 3)
     """
-    number = shift = 0
-    for at in range(start, min(start + groups, limit)):
-        byte = data[at]
-        number |= (byte & ~MORE) << shift
-        shift += GROUP
-        if byte < MORE:
-            return number, at + 1 if number >> bits == 0 else LONG
-    return number, LONG if limit - start >= groups else SHORT
 
+    kind: str
+    bits: int
+    groups: int
 
-def write_varint(number: int, width: int = 1) -> bytes:
-    """The bytes of an unsigned number: as few as it needs, but at least ``width``.
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.bits} bits in {self.groups} bytes"
 
-    >>> write_varint(300).hex(), write_varint(3, 2).hex()
-    ('ac02', '8300')
-    """
-    data = bytearray()
-    while number >= MORE or len(data) + 1 < width:
-        data.append(number & ~MORE & 0xFF | MORE)
-        number >>= GROUP
-    data.append(number)
-    return bytes(data)
+    def read(self, data: Sequence[int], start: int, limit: int) -> tuple[int, int]:
+        """(number, position behind it or ``SHORT`` or ``LONG``).
 
+        >>> VarintForm(UNSIGNED, 32, 5).read(b"\\xac\\x02", 0, 2), VarintForm(UNSIGNED, 32, 5).read(b"\\xac", 0, 1)
+        ((300, 2), (44, -1))
+        """
+        number = shift = 0
+        for at in range(start, min(start + self.groups, limit)):
+            byte = data[at]
+            number |= (byte & ~MORE) << shift
+            shift += GROUP
+            if byte < MORE:
+                if self.kind == SLEB:
+                    number -= (number >> shift - 1) << shift
+                    return number, at + 1 if -1 <= number >> self.bits - 1 <= 0 else LONG
+                end = at + 1 if number >> self.bits == 0 else LONG
+                return (number >> 1 ^ -(number & 1) if self.kind == ZIGZAG else number), end
+        return number, LONG if limit - start >= self.groups else SHORT
 
-def varint_size(number: int) -> int:
-    """Bytes that an unsigned number needs."""
-    return max(1, -(-number.bit_length() // GROUP))
+    def write(self, number: int, width: int = 1) -> bytes:
+        """The bytes of a number: as few as it needs, but at least ``width``.
 
+        >>> VarintForm(UNSIGNED, 32, 5).write(300).hex(), VarintForm(ZIGZAG, 32, 5).write(-2, 2).hex()
+        ('ac02', '8300')
+        """
+        if width == 1 and self.kind != SLEB:
+            number, data = number if self.kind == UNSIGNED else self._raw(number), bytearray()
+            while number >= MORE:
+                data.append(number & ~MORE & 0xFF | MORE)
+                number >>= GROUP
+            data.append(number)
+            return bytes(data)
+        width, number = max(width, self.size(number)), self._raw(number)
+        groups = [number >> GROUP * at & ~MORE & 0xFF | MORE for at in range(width)]
+        groups[-1] &= ~MORE
+        return bytes(groups)
 
-def to_zigzag(number: int) -> int:
-    """A number with sign as one without: 0, -1, 1, -2 are 0, 1, 2, 3."""
-    return number << 1 if number >= 0 else -(number << 1) - 1
+    def size(self, number: int) -> int:
+        """Bytes that a number needs."""
+        if self.kind == SLEB:
+            return (number if number >= 0 else ~number).bit_length() // GROUP + 1
+        return max(1, -(-self._raw(number).bit_length() // GROUP))
 
-
-def from_zigzag(number: int) -> int:
-    """The inverse of ``to_zigzag``."""
-    return number >> 1 ^ -(number & 1)
+    def _raw(self, number: int) -> int:
+        """What the groups hold, as two's complement if negative."""
+        return number if self.kind != ZIGZAG else number << 1 if number >= 0 else -(number << 1) - 1

@@ -13,11 +13,20 @@ from random import Random
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64", "uint16le", "uint32le", "uint64le", "uint24", "uint48le")
 SIGNED = ("int8", "int16", "int32", "int64", "int16le", "int32le", "int64le", "int24le", "int40", "int56")
 FIXED = UNSIGNED + SIGNED
-VARINTS = ("varint32", "varint64", "zigzag32", "zigzag64", "Varint(32, groups=4)", "Varint(64, signed=True, groups=3)")
+VARINTS = (
+    "varint32",
+    "varint64",
+    "zigzag32",
+    "zigzag64",
+    "sleb32",
+    "sleb64",
+    "Varint(32, groups=4)",
+    "Varint(64, signed=True, groups=3)",
+)
 INTEGERS = FIXED + VARINTS
 REALS = ("float64", "float64le", "float32", "float32le", "Integer('>', 'f')")
 PREFIXES = ("uint8", "int8", "int16", "uint16", "int32", "uint32le", "int16le", "int64", "uint64", "int32le")
-PREFIXES += ("uint24", "int24le", "varint32", "zigzag32")
+PREFIXES += ("uint24", "int24le", "varint32", "zigzag32", "sleb32")
 WIDE = ("int16", "uint16", "int32", "uint32le", "int32le", "uint32", "int64", "uint64le")
 NAMES = ("a", "b", "c", "d", "size", "kind", "body", "crc", "n", "text", "flags", "rows", "extra_data", "z", "head")
 ODD_NAMES = ("items", "get", "keep", "extra", "from", "class", "x", "S", "p", "value", "content", "compressed", "len")

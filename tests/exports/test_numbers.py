@@ -12,7 +12,7 @@ import pytest
 
 import wirekit
 from wirekit.exports import export
-from wirekit.wire import Struct, int24, int48, int56le, uint24le, uint40, uint64le, varint32, zigzag64
+from wirekit.wire import Struct, int24, int48, int56le, sleb64, uint24le, uint40, uint64le, varint32, zigzag64
 
 NUMBERS = {
     "a": int24,
@@ -23,6 +23,7 @@ NUMBERS = {
     "f": varint32,
     "g": zigzag64,
     "h": uint64le,
+    "i": sleb64,
 }
 VALUE = {
     "a": -2,
@@ -33,6 +34,7 @@ VALUE = {
     "f": 300,
     "g": -(1 << 60),
     "h": (1 << 64) - 1,
+    "i": -(1 << 40),
 }
 
 

@@ -38,6 +38,8 @@ from wirekit.wire import (
     int24le,
     int40,
     int56le,
+    sleb32,
+    sleb64,
     this,
     uint24,
     uint48,
@@ -64,6 +66,16 @@ KINDS = SymbolTable("kind", {1: "ONE", 300: "MANY"})
         (zigzag32, 1, "02"),
         (zigzag32, -(2**31), "ffffffff0f"),
         (zigzag64, 2**63 - 1, "feffffffffffffffff01"),
+        (sleb32, 2, "02"),  # these up to 129 from DWARF 5, table 7.8
+        (sleb32, -2, "7e"),
+        (sleb32, 127, "ff00"),
+        (sleb32, -127, "817f"),
+        (sleb32, 128, "8001"),
+        (sleb32, -129, "ff7e"),
+        (sleb64, -123456, "c0bb78"),  # Wikipedia, LEB128
+        (sleb32, -(2**31), "8080808078"),
+        (sleb64, 2**63 - 1, "ffffffffffffffffff00"),
+        (sleb64, -(2**63), "8080808080808080807f"),
         (int24, -2, "fffffe"),
         (int24le, 0x010203, "030201"),
         (int40, -(2**39), "8000000000"),
@@ -90,6 +102,11 @@ def test_a_number_has_its_bytes_on_every_engine(node: Node, value: Any, data: st
         (varint64, "ff" * 20, Wrong),
         (Varint(32, groups=4), "8080808001", Wrong),
         (Varint(32, groups=10), "8080808080808080808001", Wrong),
+        (sleb32, "8080", Short),
+        (sleb32, "8080808008", Wrong),
+        (sleb32, "8080808077", Wrong),
+        (sleb64, "80808080808080808001", Wrong),
+        (sleb64, "ffffffffffffffffff7e", Wrong),
         (uint24, "0102", Short),
     ],
 )
@@ -102,7 +119,13 @@ def test_a_varint_is_bounded(node: Node, data: str, kind: type) -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "low", "high"), [(varint32, 0, 2**32 - 1), (zigzag32, -(2**31), 2**31 - 1), (int24, -(2**23), 2**23 - 1)]
+    ("node", "low", "high"),
+    [
+        (varint32, 0, 2**32 - 1),
+        (zigzag32, -(2**31), 2**31 - 1),
+        (sleb32, -(2**31), 2**31 - 1),
+        (int24, -(2**23), 2**23 - 1),
+    ],
 )
 def test_a_number_out_of_range_is_not_built(node: Node, low: int, high: int) -> None:
     with own(Struct("n" / node)) as key:

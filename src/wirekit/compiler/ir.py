@@ -13,6 +13,7 @@ from typing import Any
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.values import SymbolTable
+from wirekit.varints import VarintForm
 from wirekit.wire.message_fields import Derived
 
 
@@ -24,7 +25,7 @@ class Number:
         code: struct's letter, ``i`` or ``I`` where it has none (3, 5, 6 or 7 bytes).
         size: bytes; of a varint, those of the number that it stands for.
         unit: of a time since the epoch.
-        groups: of a varint, the bytes that it takes at most (with sign it is zigzag); 0 for a number of fixed size.
+        form: how a varint is written; None for a number of fixed size.
     """
 
     code: str
@@ -33,12 +34,17 @@ class Number:
     real: bool
     little: bool
     unit: str | None = None
-    groups: int = 0
+    form: VarintForm | None = None
+
+    @property
+    def groups(self) -> int:
+        """The bytes that a varint takes at most; 0 for a number of fixed size."""
+        return 0 if self.form is None else self.form.groups
 
     @property
     def bits(self) -> int:
         """The size of an integer in bits, the sign included."""
-        return min(8 * self.size, 7 * self.groups) if self.groups else 8 * self.size
+        return 8 * self.size if self.form is None else self.form.bits
 
     @property
     def low(self) -> int:

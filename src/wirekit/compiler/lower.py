@@ -84,8 +84,8 @@ def _number(source: Any, path: str) -> ir.Number:
 
 def _integer(source: numbers.Integer, path: str) -> ir.Node:
     little = source.fmtstr[0] == "<" and source.length > 1
-    little = little and not source.groups
-    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit, source.groups)
+    little = little and source.form is None
+    return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit, source.form)
 
 
 def _flag(source: numbers.Flag, path: str) -> ir.Node:

@@ -589,12 +589,12 @@ end
 
 -- Protobuf. -----------------------------------------------------------------------------------------------------------
 
-local function varint(s, most)
-  local low, high, shift = 0, 0, 0
+local function varint(s, most, signed)
+  local low, high, shift, group = 0, 0, 0
   repeat
     if most and shift == 7 * most then fail(s, "a varint of more than " .. most .. " bytes") end
     local byte = take(s, 1):uint()
-    local group = byte % 128
+    group = byte % 128
     if shift < 28 then
       low = low + group * 2 ^ shift
     elseif shift == 28 then
@@ -607,6 +607,11 @@ local function varint(s, most)
     end
     shift = shift + 7
   until byte < 128
+  if signed and group >= 64 and shift < 32 then
+    low, high = low + 2 ^ 32 - 2 ^ shift, 2 ^ 32 - 1
+  elseif signed and group >= 64 and shift < 64 then
+    high = high + 2 ^ 32 - 2 ^ (shift - 32)
+  end
   return low, high % 2 ^ 32
 end
 
@@ -638,7 +643,7 @@ local protobuf_fixed = {
 local function varint_number(field, kind, groups)
   return function(s, scope, tree)
     local start = s.pos
-    local shown, value = varint_value(kind, varint(s, groups))
+    local shown, value = varint_value(kind, varint(s, groups, kind == "int32" or kind == "int64"))
     if tree then tree:add(field, s.tvb(start, s.pos - start), shown) end
     return value
   end

@@ -17,6 +17,7 @@ from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes
 from wirekit.registry import Protocol, registry
 from wirekit.values import SymbolTable
+from wirekit.varints import SLEB, UNSIGNED, ZIGZAG
 from wirekit.wire.protobuf import BYTES, Message
 
 CHECKSUMS = ("crc32", "crc32c")
@@ -225,8 +226,9 @@ class _Writer:
             self.notes.add(f"{self.key}.{path}", "names of 64-bit values are not shown")
             table = None
         found = self.field(path, name, kind, table=table, base=base)
-        if node.groups:
-            return f"varint_number({found}, {text(('sint' if node.signed else 'uint') + str(bits))}, {node.groups})"
+        if node.form is not None:
+            kind = {UNSIGNED: "uint", ZIGZAG: "sint", SLEB: "int"}[node.form.kind]
+            return f"varint_number({found}, {text(kind + str(bits))}, {node.groups})"
         if not node.is_packed:
             return f"odd_number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
         return f"number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"

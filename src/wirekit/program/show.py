@@ -72,7 +72,7 @@ class _Show:
                 return value.path or "(value)"
             case ir.Number():
                 kind = "float" if value.real else "int" if value.signed else "uint"
-                kind = ("zigzag" if value.signed else "varint") if value.groups else kind
+                kind = kind if value.form is None else value.form.kind
                 return f"{kind}{8 * value.size}{' little' if value.little else ''}"
             case Fault():
                 if isinstance(self.program, WriteProgram):

@@ -40,7 +40,7 @@ U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
 ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (U(at) for at in range(1, 9))
 NINE, TEN, ELEVEN = U(9), U(10), U(11)
-RANGE, FRAME, ROW, AFTER = U(steps.RANGE), U(steps.FRAME), U(steps.ROW), U(steps.AFTER)
+ROW, AFTER = U(steps.ROW), U(steps.AFTER)
 EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
 
 (FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE) = (
@@ -60,16 +60,9 @@ AND, OR, XOR, RIGHT, LEFT = (U(symbol) for symbol in range(14, 19))
 DIRECTLY, TO_COLUMN, MASKED, CHECKED = (
     U(flag) for flag in (opcodes.DIRECTLY, opcodes.TO_COLUMN, opcodes.MASKED, opcodes.CHECKED)
 )
-CUT_FAULT, LIMIT_FAULT, REASON = opcodes.CUT_FAULT, opcodes.LIMIT_FAULT, opcodes.REASON
-DATA, SIZE, UNTIL, UNTIL_SIZE = opcodes.DATA, opcodes.SIZE, opcodes.UNTIL, opcodes.UNTIL_SIZE
-STARTS, ENDS, COUNTS, RANGES = opcodes.STARTS, opcodes.ENDS, opcodes.COUNTS, opcodes.RANGES
-FIRST, FAILURES, STOPPED, GOOD = opcodes.FIRST, opcodes.FAILURES, opcodes.STOPPED, opcodes.GOOD
-ERROR_AT, ERROR_OFFSET, ERROR_LENGTH = opcodes.ERROR_AT, opcodes.ERROR_OFFSET, opcodes.ERROR_LENGTH
-ERROR_REASON, ERROR_ROOM = opcodes.ERROR_REASON, opcodes.ERROR_ROOM
-FULL, ROW_ROOM = opcodes.FULL, opcodes.ROW_ROOM
-OFFSET, LENGTH, GAPS, MESSAGES = opcodes.OFFSET, opcodes.LENGTH, opcodes.GAPS, opcodes.MESSAGES
-MAY_BE_EMPTY, LAST_REASON = opcodes.MAY_BE_EMPTY, opcodes.LAST_REASON
-VALUES, WIDTH_OF_MESSAGE = opcodes.VALUES, opcodes.WIDTH_OF_MESSAGE
+CUT_FAULT, LIMIT_FAULT = opcodes.CUT_FAULT, opcodes.LIMIT_FAULT
+DATA, SIZE, FULL, MESSAGES = opcodes.DATA, opcodes.SIZE, opcodes.FULL, opcodes.MESSAGES
+WIDTH_OF_MESSAGE = opcodes.WIDTH_OF_MESSAGE
 MESSAGE_LIMIT: Final = 5  # what ``walk_message`` gives for messages inside of too many others
 
 
@@ -444,7 +437,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a varint: (where to go on, position)."""
     b, limit = _buffer(t), get(reg, word(code, pc + TWO))
     groups, bits = np.int64(word(code, pc + THREE)), word(code, pc + FOUR)
-    value, over, shift, end = U(0), U(0), U(0), p
+    value, over, shift, part, end = U(0), U(0), U(0), U(0), p
     while True:
         if end - p >= groups:
             return _fail(reg, word(code, pc + EIGHT)), p
@@ -459,11 +452,18 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         end += 1
         if byte < U(0x80):
             break
-    if over != U(0):
+    form = word(code, pc + FIVE)
+    if over != U(0) and form != TWO:
         return _fail(reg, word(code, pc + EIGHT)), p
     number = np.int64(value)
-    if word(code, pc + FIVE) != U(0):
+    if form == ONE:
         number = np.int64(value >> ONE) ^ -np.int64(value & ONE)
+    elif form == TWO:
+        unused = np.int64(64) - np.int64(min(shift, U(64)))
+        number = number << unused >> unused
+        beyond = number >> np.int64(bits - ONE)
+        if (shift > U(64) and part != U(0) and part != U(0x7F)) or beyond not in (0, -1):
+            return _fail(reg, word(code, pc + EIGHT)), p
     put(reg, word(code, pc + ONE), number)
     if word(code, pc + SIX) != NONE:
         emit_number(t, reg, word(code, pc + SIX), number, 1)
@@ -675,5 +675,5 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc, p = _rare(code, reg, t, p, pc)
 
 
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+_SOURCE: Final = inspect.getsource(sys.modules[__name__]) + inspect.getsource(opcodes)
 FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + memory.FINGERPRINT

@@ -11,6 +11,7 @@ VARINT = 45
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 ALGORITHMS = ("crc32", "crc32c", "internet")
+FORMS = ("varint", "zigzag", "sleb")
 CRC, TWO_SUMS = 3, 4
 """Checksums of which the words behind the step say more."""
 

@@ -19,6 +19,7 @@ from wirekit.program.write_steps import ASPECTS
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import ALL, Field, Run, folded
 from wirekit.runtime.memory import DIRECT
+from wirekit.varints import VarintForm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -202,9 +203,8 @@ class Encoder:
                 self.put(op.PREFIXED, how(step.number), step.number.size, step.limit)
                 self.put(int(step.null is not None), step.null or 0)
                 self.operands(step, "need negative short start length present column")
-            case steps.Varint():
-                number = step.number
-                self.put(op.VARINT, step.to, step.limit, number.groups, number.bits, int(number.signed))
+            case steps.Varint(number=ir.Number(form=VarintForm() as form)):
+                self.put(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
                 self.operands(step, "column short wrong")
             case steps.Emit(present=None):
                 self.put(op.EMIT)

@@ -16,7 +16,6 @@ from wirekit.registry import registry
 from wirekit.strategies.nodes import BOMB_CODECS, unwrapped, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs
-from wirekit.varints import to_zigzag, write_varint
 from wirekit.wire.stream import Scope, join_path
 
 _Change = Callable[[], bytes | None]
@@ -211,8 +210,8 @@ class Damage:
             place = self.places.get(path)
             if place is None or (number.groups and len(data) > place[1] - place[0]):
                 return None
-            if number.groups:  # as long as it was, so that nothing else is wrong
-                data = write_varint(to_zigzag(wrong) if number.signed else wrong, place[1] - place[0])
+            if number.form is not None:  # as long as it was, so that nothing else is wrong
+                data = number.form.write(wrong, place[1] - place[0])
             return _over(self.data, place[0], data)
 
         return name, join_path(list(steps)), change

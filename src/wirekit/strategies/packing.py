@@ -6,14 +6,14 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.strategies.nodes import core_of
-from wirekit.varints import to_zigzag, write_varint
+from wirekit.varints import VarintForm
 
 
 def pack(node: ir.Node, value: Any) -> bytes | None:
     """The bytes of a number in any of its forms; None for other nodes."""
     match core_of(node):
-        case ir.Number(groups=groups, signed=signed) if groups:
-            return write_varint(to_zigzag(int(value)) if signed else int(value))
+        case ir.Number(form=VarintForm() as form):
+            return form.write(int(value))
         case ir.Number() as number if not number.real:
             return int(value).to_bytes(number.size, "little" if number.little else "big", signed=int(value) < 0)
         case ir.Boolean(number=number) | ir.Named(number=number):

@@ -10,7 +10,7 @@ Numbers
     int8, int16, int24, ... int64           signed and big-endian; int16le, int24le and so on are little-endian
     uint8, uint16, uint24, ... uint64       unsigned; uint16le and so on
     float32, float64                        also float32le, float64le
-    varint32, varint64, zigzag32, zigzag64  a variable number of bytes, unsigned and signed
+    varint32, zigzag32, sleb32, ...         a variable number of bytes, unsigned and signed in two ways; also 64
     Integer, Varint                         other widths, orders and limits
     Timestamp, Duration                     an integer that counts time since the epoch, or a span of time
     Flag, Symbols                           an integer as a boolean, or with a name for each value
@@ -118,6 +118,8 @@ from wirekit.wire.numbers import int56 as int56
 from wirekit.wire.numbers import int56le as int56le
 from wirekit.wire.numbers import int64 as int64
 from wirekit.wire.numbers import int64le as int64le
+from wirekit.wire.numbers import sleb32 as sleb32
+from wirekit.wire.numbers import sleb64 as sleb64
 from wirekit.wire.numbers import uint8 as uint8
 from wirekit.wire.numbers import uint16 as uint16
 from wirekit.wire.numbers import uint16le as uint16le

@@ -10,7 +10,7 @@ import construct
 
 from wirekit.errors import Misfit, Misuse
 from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
-from wirekit.varints import LONG, SHORT, from_zigzag, read_varint, to_zigzag, varint_size, write_varint
+from wirekit.varints import LONG, SHORT, SLEB, UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -32,7 +32,7 @@ class Integer(construct.FormatField, Node):
     """
 
     unit: str | None = None
-    groups = 0
+    form: VarintForm | None = None
 
     def __init__(self, endian: str, code: str, size: int | None = None) -> None:
         super().__init__(endian, code if size is None else "b")
@@ -144,13 +144,14 @@ class Varint(Integer):
     """An integer in groups of 7 bits, the least significant first, with the highest bit of a byte set if more follow.
 
     Without sign it is LEB128, as in protobuf and MQTT; with sign it is zigzag, as in Kafka: 0, -1, 1, -2 are written as
-    0, 1, 2, 3. A varint in more bytes than necessary is accepted, and ``$width`` stores their number; by default it is
-    built in the fewest bytes. It may be a length or count prefix, also as the integer of a ``Length`` before the
-    fields that it covers.
+    0, 1, 2, 3; or two's complement, signed LEB128, as in DWARF and WebAssembly: -2 is ``7e``. A varint in more bytes
+    than necessary is accepted, and ``$width`` stores their number; by default it is built in the fewest bytes. It may
+    be a length or count prefix, also as the integer of a ``Length`` before the fields that it covers.
 
     Args:
         bits: 32 or 64: the size of the largest number.
-        signed: whether it is zigzag.
+        signed: whether it has a sign.
+        zigzag: how the sign is written; False for two's complement.
         groups: the most bytes it may take; by default as many as ``bits`` needs.
 
     >>> from wirekit.wire import Struct, varint32
@@ -158,48 +159,48 @@ class Varint(Integer):
     'ac02'
     """
 
-    def __init__(self, bits: int, *, signed: bool = False, groups: int | None = None) -> None:
+    def __init__(self, bits: int, *, signed: bool = False, zigzag: bool = True, groups: int | None = None) -> None:
         if bits not in (32, 64) or (groups is not None and not 1 <= groups <= 10):
             raise Misuse(f"a varint must have 32 or 64 bits in 1 to 10 bytes, not {bits} in {groups}")
         super().__init__("<", {32: "l", 64: "q"}[bits] if signed else {32: "L", 64: "Q"}[bits])
-        self.groups = -(-bits // 7) if groups is None else groups
-        self.bits = min(bits, 7 * self.groups)
-        self.low = -(1 << self.bits - 1) if signed else 0
-        self.high = (1 << self.bits - int(signed)) - 1
+        groups = -(-bits // 7) if groups is None else groups
+        self.form: VarintForm = VarintForm(
+            (ZIGZAG if zigzag else SLEB) if signed else UNSIGNED, min(bits, 7 * groups), groups
+        )
+        self.low = -(1 << self.form.bits - 1) if signed else 0
+        self.high = (1 << self.form.bits - int(signed)) - 1
 
     def _taken(self, stream: Reader) -> int:
         start = stream.position
-        number, end = read_varint(stream.buffer, start, stream.limit, self.groups, self.bits)
+        number, end = self.form.read(stream.buffer, start, stream.limit)
         if end == SHORT:
             raise stream.short(stream.limit - start + 1)
         if end == LONG:
-            found = bytes(stream.buffer[start : min(start + self.groups, stream.limit)]).hex()
-            raise stream.wrong(f"a varint of at most {self.bits} bits in {self.groups} bytes", found)
+            found = bytes(stream.buffer[start : min(start + self.form.groups, stream.limit)]).hex()
+            raise stream.wrong(f"a varint of at most {self.form.bits} bits in {self.form.groups} bytes", found)
         stream.position = end
-        if end - start != varint_size(number):
+        if end - start != self.form.size(number):
             stream.note("width", end - start, wrapped=True)
-        return from_zigzag(number) if self.signed else number
+        return number
 
     def pack(self, value: Any) -> bytes:
-        return write_varint(to_zigzag(value) if self.signed else value)
+        return self.form.write(value)
 
     def write(self, value: Any, stream: Writer) -> bytes:
         width = stream.noted("width", wrapped=True)
-        data = self.pack(value)
-        if not isinstance(width, int) or not len(data) < width <= self.groups:
-            return data
-        return write_varint(to_zigzag(value) if self.signed else value, width)
+        return self.form.write(value, width if isinstance(width, int) and width <= self.form.groups else 1)
 
     def minimum(self) -> int:
         return 1
 
     def __repr__(self) -> str:
-        groups = "" if self.groups == -(-8 * self.length // 7) else f" of at most {self.groups} bytes"
-        return f"{'zigzag' if self.signed else 'varint'}{8 * self.length}{groups}"
+        groups = "" if self.form.groups == -(-8 * self.length // 7) else f" of at most {self.form.groups} bytes"
+        return f"{self.form.kind}{8 * self.length}{groups}"
 
 
 varint32, varint64 = Varint(32), Varint(64)
 zigzag32, zigzag64 = Varint(32, signed=True), Varint(64, signed=True)
+sleb32, sleb64 = Varint(32, signed=True, zigzag=False), Varint(64, signed=True, zigzag=False)
 
 
 class Timestamp(Integer):
@@ -216,7 +217,7 @@ class Timestamp(Integer):
     """
 
     def __init__(self, number: Integer, *, unit: str = "ms") -> None:
-        if number.real or number.groups or number.length != 8 or unit not in UNITS:
+        if number.real or number.form or number.length != 8 or unit not in UNITS:
             raise Misuse(f"a time must be an integer of 64 bits in {', '.join(UNITS)}, not {number!r} in {unit}")
         super().__init__(number.fmtstr[0], number.fmtstr[1])
         self.unit = unit

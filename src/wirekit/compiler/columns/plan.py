@@ -23,7 +23,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse, Short
 from wirekit.program.unfit import unfit
-from wirekit.varints import LONG, SHORT, from_zigzag, read_varint
+from wirekit.varints import LONG, SHORT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -201,15 +201,15 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
             continue
         number = lead.number
         assert number is not None
-        if number.groups:
-            value, behind = read_varint(buffer, position, limit, number.groups, number.bits)
+        if number.form is not None:
+            value, behind = number.form.read(buffer, position, limit)
             if behind == SHORT:
                 return wrong(lead, "short", f"needs {limit - position + 1} bytes, {limit - position} available")
             if behind == LONG:
                 found = bytes(buffer[position : min(position + number.groups, limit)]).hex()
                 wanted = f"a varint of at most {number.bits} bits in {number.groups} bytes"
                 return wrong(lead, "wrong", f"expected {wanted}, found {found}")
-            value, width = from_zigzag(value) if number.signed else value, behind - position
+            width = behind - position
         elif limit - position < number.size:
             return wrong(lead, "short", f"needs {number.size} bytes, {limit - position} available")
         else:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.source import Code
-from wirekit.varints import to_zigzag, write_varint
+from wirekit.varints import VarintForm
 from wirekit.wire.numbers import UNPACKED
 
 
@@ -244,19 +244,20 @@ def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
 
 
 def put_number(code: Building, number: ir.Number, value: str) -> None:
-    if number.groups:
-        put_varint(code, number, value)
+    if number.form is not None:
+        put_varint(code, number, number.form, value)
         return
     code.add(number.code, number.size, value, little=number.little)
 
 
-def put_varint(code: Building, number: ir.Number, value: str) -> None:
+def put_varint(code: Building, number: ir.Number, form: VarintForm, value: str) -> None:
     """Writes a varint, in as few bytes as it needs."""
-    code.module.update(write_varint=write_varint, to_zigzag=to_zigzag)
+    write = f"write_{form.kind}_{form.bits}"
+    code.module[write] = form.write
     variable = code.fresh("n")
     code.put(f"{variable} = {value}")
     code.put(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
-    code.append(f"write_varint({f'to_zigzag({variable})' if number.signed else variable})")
+    code.append(f"{write}({variable})")
 
 
 def unsigned(letter: str) -> str:

@@ -11,7 +11,7 @@ from wirekit.compiler.rows.code import Decoding, Guess, Place, Writing
 from wirekit.compiler.source import Scope
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable, record_type
-from wirekit.varints import SHORT, from_zigzag, read_varint, varint_size
+from wirekit.varints import SHORT
 
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
 
@@ -91,16 +91,14 @@ class Numbers(Writing):
     def _varint(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str, kind: str) -> str:
         """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
         number = ir.varying(node)
-        if number is None:
+        if number is None or number.form is None:
             raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
         value, after, start = code.fresh("n"), code.fresh("p"), code.here()
         code.forget()
-        read, size = self._constant(read_varint, "read_varint"), self._constant(varint_size, "varint_size")
-        code.put(f"{value}, {after} = {read}(b, p, {e}, {number.groups}, {number.bits})")
+        form = self._constant(number.form, number.form.kind)
+        code.put(f"{value}, {after} = {form}.read(b, p, {e})")
         code.short(f"{after} == {SHORT}", e)
-        code.put(f"if {after} - p != {size}({value}): raise Unusual")
-        if number.signed:
-            code.put(f"{value} = {self._constant(from_zigzag, 'from_zigzag')}({value})")
+        code.put(f"if {after} - p != {form}.size({value}): raise Unusual")
         code.move(f"p = {after}")
         code.lies(path, start, code.here(), f'"{kind}"')
         return self._meaning(code, node, value, scope, path, "p")

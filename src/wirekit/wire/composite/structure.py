@@ -188,7 +188,7 @@ def _fixed_size(node: Node) -> int | None:
     while isinstance(node, (Const, Default, Checked, Symbols, Flag, Bits)):
         node = node.inner
     if isinstance(node, Integer):
-        return None if node.groups else node.length
+        return None if node.form else node.length
     return node.length if isinstance(node, Bytes) and isinstance(node.length, int) else None
 
 

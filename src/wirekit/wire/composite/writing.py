@@ -111,13 +111,13 @@ class Writing:
             self.numbers[place] = end - self.starts[first] + length.add
             if name not in self.keep and self.scope[name] is not None:
                 self.scope[name] = self.numbers[place]
-            if length.inner.groups:
+            if length.inner.form:
                 self._patch(place, length.inner, self.numbers[place])
 
     def _lengths(self) -> None:
         for index, (length, first, last) in self.struct.lengths.items():
             number = self.numbers.get(index)
-            if number is not None and length.inner.groups:
+            if number is not None and length.inner.form:
                 continue  # it was put in its place when what it covers was there
             self._patch(
                 index, length.inner, self.ends[last] - self.starts[first] + length.add if number is None else number

@@ -1,4 +1,4 @@
-"""Passes that shorten a program: they remove unused steps and columns, and read adjacent numbers together."""
+"""Passes that shorten a program: they remove unused steps and columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from wirekit.program.steps import (
     Let,
     Load,
     Loop,
-    Need,
     Prefixed,
-    Run,
     Split,
     Step,
     Switch,
@@ -42,7 +40,7 @@ def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> B
     """
     fewer = without_needless(_selected(program.steps, wanted), program.constants.get(0))
     unset = _unset(fewer)
-    return _joined(_mapped(fewer, lambda step: _cleared(step, unset)))
+    return _mapped(fewer, lambda step: _cleared(step, unset))
 
 
 def without_needless(body: Body, zero: int | None) -> Body:
@@ -160,20 +158,3 @@ def _unset(body: Body) -> set[int]:
 
     visit(body, set())
     return unset
-
-
-def _joined(body: Body) -> Body:
-    """Steps with numbers that follow each other in runs."""
-    steps: Body = []
-    for inner in body:
-        step = inner.with_bodies(_joined)
-        last = steps[-1] if steps else None
-        if not isinstance(step, Load):
-            steps.append(step)
-        elif isinstance(last, Run):
-            last.loads.append(step)
-        elif isinstance(last, Need):
-            steps[-1] = Run(last, [step])
-        else:
-            steps.append(Run(None, [step]))
-    return steps

@@ -108,8 +108,6 @@ class _Show:
     def step(self, step: Step) -> Iterator[str]:
         name = self.name
         match step:
-            case steps.Run():
-                yield from self.body([*([] if step.need is None else [step.need]), *step.loads])
             case steps.Split():
                 for shift, mask, to, column in step.parts:
                     where = "" if column is None else f" -> {self.value(column)}"

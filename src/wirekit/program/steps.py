@@ -136,21 +136,6 @@ class Varint(Step):
 
 
 @dataclass(slots=True)
-class Run(Step):
-    """Numbers one after the other, compared with the limit once."""
-
-    need: Need | None
-    loads: list[Load]
-
-    def reads(self) -> Iterator[int]:
-        if self.need is not None:
-            yield self.need.limit
-
-    def writes(self) -> Iterator[int]:
-        yield from (load.to for load in self.loads)
-
-
-@dataclass(slots=True)
 class Split(Step):
     """Takes bit fields out of a number: (shift, mask, register, column) of each."""
 

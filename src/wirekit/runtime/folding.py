@@ -62,7 +62,7 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
         match step:
             case Need():
                 run = Run(step)
-            case steps.Run() | steps.Load() | steps.Split():
+            case steps.Load() | steps.Split():
                 run = _with(Run(None), step, constants)
             case _:
                 yield step
@@ -73,16 +73,14 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
 def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
     """A run with one more step; None where that cannot be folded into it."""
     match step:
-        case steps.Run():
-            if step.need is not None:
-                both = _needs(run, step.need)
-                if both is None:
-                    return None
-                run.need = both
-            for load in step.loads:
-                _load(run, load)
+        case Need():
+            both = _needs(run, step)
+            if both is None:
+                return None
+            run.need = both
         case steps.Load():
-            _load(run, step)
+            run.fields.append(Field(step.number, run.size, step.to, step.column))
+            run.size += step.number.size
         case steps.Split():
             source = next((each for each in reversed(run.fields) if each.to == step.source), None)
             if source is None:
@@ -100,11 +98,6 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
         case _:
             return None
     return run
-
-
-def _load(run: Run, load: steps.Load) -> None:
-    run.fields.append(Field(load.number, run.size, load.to, load.column))
-    run.size += load.number.size
 
 
 def _needs(run: Run, need: Need) -> Need | None:

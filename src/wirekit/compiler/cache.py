@@ -245,6 +245,7 @@ def _keep(module: ModuleType) -> None:
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
     from numba.core.dispatcher import Dispatcher
+    from numba.core.runtime import rtsys
 
     class Place(InTreeCacheLocator):
         @classmethod
@@ -258,7 +259,8 @@ def _keep(module: ModuleType) -> None:
         _impl_class = Beside
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            rtsys.initialize(target_context)  # type: ignore[no-untyped-call]
+            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
             if found is None:
                 for each in list(_listeners):
                     each(self._name)

@@ -169,6 +169,15 @@ class Follower:
         self.link.bytes[side, "captured"] += size
         self.link.bytes[side, "frames"] += size
 
+    def recall(self, event: tcp.Data) -> list[Item]:
+        """The items of a whole frame that was skipped, before which nobody has told of anything that waits."""
+        assert self._conversation is not None
+        self.link.bytes[event.direction, "frames"] -= len(event.data)
+        events = self._conversation.recall(
+            event.direction, event.data, offset=event.stream_offset, time_us=event.time_us
+        )
+        return self._count(item for item in events if isinstance(item, (Frame, Quarantined)))
+
     def skipped(self, frames: Skipped) -> None:
         """Says what the frames hold that somebody else has followed."""
         assert self._conversation is not None

@@ -245,7 +245,7 @@ def _keep(module: ModuleType) -> None:
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
     from numba.core.dispatcher import Dispatcher
-    from numba.core.runtime import rtsys
+    from numba.core.runtime.nrt import rtsys
 
     class Place(InTreeCacheLocator):
         @classmethod
@@ -259,7 +259,7 @@ def _keep(module: ModuleType) -> None:
         _impl_class = Beside
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            rtsys.initialize(target_context)  # type: ignore[no-untyped-call]
+            rtsys.initialize(target_context)
             found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
             if found is None:
                 for each in list(_listeners):

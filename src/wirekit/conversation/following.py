@@ -140,6 +140,14 @@ class Conversation:
             direction.short = 0
             direction.headed = True
 
+    def recall(self, side: str, data: bytes, *, offset: int, time_us: int | None = None) -> list[Event]:
+        """Takes a whole frame that was skipped earlier, at an offset; no later frame has been received since."""
+        direction = self._direction(side)
+        reached, direction.offset = direction.offset, offset
+        events = self.receive(side, data, time_us=time_us)
+        direction.offset = reached
+        return events
+
     def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
         """Takes the next bytes of a direction; gives what they complete.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.contents import NOT_THERE, Contents
-from wirekit.road.index import Begun, Index, grouped
+from wirekit.road.index import Begun, Carried, Index, grouped
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
@@ -56,15 +56,6 @@ Columns = dict[str, Any]
 """Columns by name: arrays, or functions that make them when they are wanted."""
 
 
-class Waiting(NamedTuple):
-    """A request that waits: its side, where it lies in ``Streams.stream``, and its time."""
-
-    side: int
-    start: int
-    stop: int
-    time_us: int
-
-
 @dataclass(frozen=True, slots=True)
 class Followed:
     """Frames of a begun connection that are in the tables.
@@ -72,7 +63,7 @@ class Followed:
     Attributes:
         flow: the connection.
         places: of each side, where they end in ``Streams.stream``.
-        waiting: those between them that are not in the tables, in the order of arrival, as ``Waiting``.
+        waiting: those that are not in the tables, in the order of arrival.
         calls, errors: how many calls they are, and how many of these have an error.
         facts: columns of the table ``connections``.
         skipped: what their dialogue has to know.
@@ -80,7 +71,7 @@ class Followed:
 
     flow: int
     places: tuple[int, int]
-    waiting: list[Waiting]
+    waiting: list[Carried]
     calls: int
     errors: int
     facts: Row
@@ -176,16 +167,14 @@ class Assembly:
             first = self.first[rows]
             pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
             begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
-            kept = self.contents.kept[begin:end]
-            stop = begin + int(np.flatnonzero(kept)[-1]) + 1
-            side, stops = index.side[begin:stop], index.stop[begin:stop]
+            come = begin + len(self.begun[flow].carried)
+            side, stops = index.side[come:end], index.stop[come:end]
             ends = [
                 int(stops[side == number].max(initial=place)) for number, place in enumerate(self.begun[flow].places)
             ]
-            left = begin + np.flatnonzero(~kept[: stop - begin])
-            waiting = zip(
-                *(each[left].tolist() for each in (index.side, index.start, index.stop, index.time)), strict=True
-            )
+            left = begin + np.flatnonzero(~self.contents.kept[begin:end])
+            columns_left = (index.side, index.position, index.start, index.stop, index.time)
+            waiting = zip(*(each[left].tolist() for each in columns_left), strict=True)
             skipped = Skipped(
                 [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
                 clients.take(pa.array(rows)).unique().to_pylist(),
@@ -196,7 +185,10 @@ class Assembly:
             yield Followed(
                 flow,
                 (ends[0], ends[1]),
-                [Waiting(*each) for each in waiting],
+                [
+                    Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
+                    for side, position, start, stop, time_us in waiting
+                ],
                 rows.size,
                 int(failed[rows].sum()),
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
@@ -249,9 +241,7 @@ class Assembly:
     @cached_property
     def _positions(self) -> NDArray[Any]:
         """Of ``frames``, where in their direction they begin."""
-        index, frames = self.index, self.frames
-        of_side = index.connection[frames], index.side[frames]
-        return index.start[frames] - self.streams.starts[of_side] + self.streams.offsets[of_side]
+        return self.index.position[self.frames]
 
     @cached_property
     def _place(self) -> NDArray[Any]:

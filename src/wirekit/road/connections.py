@@ -21,7 +21,7 @@ from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Igno
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
 from wirekit.pipeline.ids import connection_id
-from wirekit.road.index import Begun
+from wirekit.road.index import Begun, Carried
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, STATE, Streams, word
 from wirekit.road.windows import Window
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 MOST_BEGINNING = 64
 """Pieces of a connection in a window that objects get before they get all of them."""
+MOST_CARRIED = 64
+CARRIED_BYTES = 1 << 16
+"""Frames of a connection that are carried to the next window, and their bytes."""
 SIDES: tuple[Side, Side] = ("client", "server")
 Followed = tuple[Link, Item | None]
 """An item of a connection, None for its end."""
@@ -53,6 +56,7 @@ class Flow:
         follower: once it carries anything.
         count: connections so far.
         told: whether others have told of the latest connection.
+        carried: frames that nobody has told of, and that come first in the next window.
     """
 
     client: int
@@ -66,6 +70,7 @@ class Flow:
     follower: Follower | None = None
     count: int = 0
     told: bool = False
+    carried: tuple[Carried, ...] = ()
 
 
 class Connections:
@@ -168,7 +173,9 @@ class Connections:
         if unheard and particular:
             return items, None
         most = follower.frame_limit
-        return items, Begun(link.protocol, link.ordinal, begun, most=most, final=final, unheard=unheard)
+        return items, Begun(
+            link.protocol, link.ordinal, begun, most=most, final=final, carried=known.carried, unheard=unheard
+        )
 
     def _foresee(self, streams: Streams, flow: int, known: Flow) -> None:
         """Finds the protocol of a connection in a window from its first bytes there, as a follower would."""
@@ -187,22 +194,30 @@ class Connections:
             known.follower = Follower(known.link)
 
     def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
-        """Says which frames of a begun connection others have told of; gives those between them that wait."""
+        """Says which frames of a begun connection others have told of.
+
+        Those that wait are carried to the next window; if they are many or large, objects get them.
+        """
         known = self._flow(streams, flow)
         follower = known.follower
         assert follower is not None
-        at = list(self._places[flow])
         calls.add(frames.calls, frames.errors, frames.facts, frames.skipped.names)
         follower.skipped(frames.skipped)
-        for side, start, stop, time_us in frames.waiting:
-            follower.skip(SIDES[side], start - at[side])
-            offset = int(streams.offsets[flow, side]) + start - int(streams.starts[flow, side])
-            event = Data(SIDES[side], streams.stream[start:stop].tobytes(), offset, time_us, 0, 0)
-            at[side] = stop
-            yield from self._told(known, [event])
         for side, end in enumerate(frames.places):
-            follower.skip(SIDES[side], end - at[side])
+            follower.skip(SIDES[side], end - self._places[flow][side])
         self._places[flow] = frames.places
+        known.carried = tuple(frames.waiting)
+        if len(known.carried) > MOST_CARRIED or sum(len(each.data) for each in known.carried) > CARRIED_BYTES:
+            yield from self._recalled(known)
+
+    def _recalled(self, known: Flow) -> Iterator[Followed]:
+        """Gives objects the frames of a connection that were carried, before anything else."""
+        carried, known.carried = known.carried, ()
+        for side, position, data, time_us in carried:
+            assert known.link is not None
+            assert known.follower is not None
+            for item in known.follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
+                yield known.link, item
 
     def link(self, streams: Streams, flow: int) -> Link:
         """A connection that is begun."""
@@ -318,6 +333,8 @@ class Connections:
     def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
         """Follows the latest connection of a flow through events."""
         for event in events:
+            if known.carried:
+                yield from self._recalled(known)
             if isinstance(event, Opened):
                 if known.link is not None:
                     yield known.link, None

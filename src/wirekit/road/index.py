@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,7 @@ class Index:
         kinds: all kinds of frames.
         connection, side: of each frame, its flow, and 0 for the client.
         start, stop: where it lies in ``Streams.stream``.
+        position: where in its direction it begins.
         time: when its last byte was captured, microseconds since the epoch.
         kind: its place in ``kinds``.
         number: its correlation id.
@@ -59,6 +60,7 @@ class Index:
     side: NDArray[Any]
     start: NDArray[Any]
     stop: NDArray[Any]
+    position: NDArray[Any]
     time: NDArray[Any]
     kind: NDArray[Any]
     number: NDArray[Any]
@@ -67,6 +69,15 @@ class Index:
     odd: NDArray[Any]
     begins: NDArray[Any]
     tails: NDArray[Any]
+
+
+class Carried(NamedTuple):
+    """A frame of an earlier window that nobody has told of: its side, position, bytes, and time in microseconds."""
+
+    side: int
+    position: int
+    data: bytes
+    time_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ class Begun:
         names: what declared names stand for there.
         most: bytes that a frame may have there, as both sides have agreed; None where they have not.
         final: whether the connection ends in this window, so that no answer comes later.
+        carried: frames of earlier windows, which come first: requests that wait, and what may depend on them.
         unheard: sides of which nothing came before. Where the handshake is missing, too, their first frame has to be
             clean, and its layout to say all of it: objects would search for one.
     """
@@ -90,6 +102,7 @@ class Begun:
     names: Names = field(default_factory=dict)
     most: int | None = None
     final: bool = False
+    carried: tuple[Carried, ...] = ()
     unheard: tuple[int, ...] = ()
 
 
@@ -104,7 +117,7 @@ def index_frames(
     """The frame index of the plain connections that are whole in a window, and of those that are begun.
 
     Args:
-        streams: the flows.
+        streams: the flows; ``stream`` gets the frames that are carried, at its end.
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
         begun: connections that objects have followed so far, by flow.
@@ -122,7 +135,8 @@ def index_frames(
     for flow, name in enumerate(protocols):
         if name and name not in pairings:
             odd[flow] = True
-    (connection, side, start, stop, time), tails = cut_frames(streams, protocols, odd, starts)
+    frames, tails = cut_frames(streams, protocols, odd, starts)
+    connection, side, start, stop, position, time = _with_carried(streams, frames, begun, odd)
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -143,8 +157,8 @@ def index_frames(
             odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
     request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
     return Index(
-        protocols, kinds, connection, side, start, stop, time, kind, numbers["number"], numbers["version"], request,
-        odd, begins, tails,
+        protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
+        request, odd, begins, tails,
     )  # fmt: skip
 
 
@@ -253,6 +267,25 @@ def cut_frames(
     ends = streams.stops.copy()
     ends[flows] = tails.reshape(-1, 2)
     return tuple(column[order] for column in columns), ends
+
+
+def _with_carried(
+    streams: Streams, frames: tuple[NDArray[Any], ...], begun: Mapping[int, Begun], odd: NDArray[Any]
+) -> tuple[NDArray[Any], ...]:
+    """Connection, side, start, stop, position and time of frames, with those of earlier windows in front."""
+    connection, side, start, stop, time = frames
+    position = start - streams.starts[connection, side] + streams.offsets[connection, side]
+    found = [(flow, frame) for flow, each in sorted(begun.items()) if not odd[flow] for frame in each.carried]
+    if not found:
+        return connection, side, start, stop, position, time
+    sizes = np.array([len(frame.data) for _, frame in found])
+    ends = streams.stream.size + np.cumsum(sizes)
+    streams.stream = np.append(streams.stream, np.frombuffer(b"".join(frame.data for _, frame in found), np.uint8))
+    told = np.array([(flow, frame.side, frame.position, frame.time_us) for flow, frame in found], np.int64).T
+    carried = (told[0], told[1], ends - sizes, ends, told[2], told[3])
+    columns = (connection, side, start, stop, position, time)
+    order = np.argsort(np.append(told[0], connection), kind="stable")
+    return tuple(np.append(*pair)[order] for pair in zip(carried, columns, strict=True))
 
 
 def _length(protocol: str, side: str) -> tuple[int, ...] | None:

@@ -135,7 +135,9 @@ def _in_capture(size: int) -> dict[str, Work]:
     even = [segment(2 * number, time_us=number) for number in range(count // 2)]
     odd = [segment(2 * number + 1, time_us=count + number) for number in range(count // 2)]
     lone = [segment(1, b"", flags=SYN, source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count)]
-    tiny = [segment(1, request(), source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count // 2)]
+    asked = request()
+    clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(asked)))]
+    tiny = [segment(1, asked, source=client) for client in clients]
     cases = {
         "capture: recognition inside overlapping requests": _inside(overlapping(size)),
         "capture: sequence numbers that fall": [segment(2 * (count - number)) for number in range(count)],

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import cases
+from benchmarks.hostile import HEADERS, cases
 from wirekit import engine
 from wirekit.conversation import recognition
 
@@ -21,6 +21,8 @@ GROWTH = 1.6
 """Times as much work a byte; it would be 4 if the work were quadratic. What doubles now and then needs some room."""
 MOST_CALLS = 10
 """Calls of functions a byte: one takes about 0.2 microseconds, and a megabyte may take 2 seconds."""
+MOST_CALLS_OF_A_SYN = 60
+"""Calls of functions for a connection of one SYN: 100,000 of them may take 3 seconds."""
 LOOKING = {
     function.__code__: name
     for function, name in (
@@ -69,3 +71,9 @@ def test_work_grows_as_the_input_does(name: str) -> None:
     assert more_calls <= MOST_CALLS * SMALL * TIMES
     assert more_calls <= GROWTH * TIMES * calls + 2000
     assert more_looked <= GROWTH * TIMES * looked + 64 * 1024
+
+
+def test_a_connection_of_one_syn_takes_few_calls() -> None:
+    name = "capture: connections of one SYN"
+    calls, more = (work_of(cases(size)[name])[0] for size in (SMALL, SMALL * TIMES))
+    assert more - calls <= MOST_CALLS_OF_A_SYN * (SMALL * TIMES // HEADERS - SMALL // HEADERS)

@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,19 +100,23 @@ def recognise(
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[Fit, str, bool] | None = None
     tails: list[tuple[str, _Tail]] = []
+    decodes: _Decodes = {}
     protocols = tuple(map(registry.protocol, names)) if names else registry.with_stream()
     for protocol in protocols:
         if not protocol.recognised_by:
             continue
         for swapped in (False,) if sides_known else (False, True):
             asking, answering = (server, client) if swapped else (client, server)
-            fit, asks = _fit(protocol, asking, "client", sides_known)
-            answers: _Tail = partial(_may_go_on, protocol, answering, "server", sides_known)
-            if _server_proves(protocol):
-                answered, answers = _fit(protocol, answering, "server", sides_known)
+            fit, asks = _fit(protocol, asking, "client", sides_known, decodes) if asking else (NO_FIT, _yes)
+            answers: _Tail = _yes
+            if answering and _server_proves(protocol):
+                answered, answers = _fit(protocol, answering, "server", sides_known, decodes)
                 fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
-            tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
-            if any(fit) and (best is None or fit > best[0]):
+            elif answering and settled:
+                answers = partial(_may_go_on, protocol, answering, "server", sides_known)
+            if settled:
+                tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
+            if fit != NO_FIT and (best is None or fit > best[0]):
                 best = (fit, protocol.name, swapped)
     if best is None and not settled:
         return Recognised("", False, False, "no known protocol fits")
@@ -259,9 +263,14 @@ def _heading(key: str, limit: int) -> Heading | None:
         _asked_times[key] += 1
         if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:
             return None
+    return _heading_of()(key, limit)
+
+
+@cache
+def _heading_of() -> Callable[[str, int], Heading]:
     from wirekit.compiler.heading import heading
 
-    return heading(key, limit)
+    return heading
 
 
 _asked_times: Counter[str] = Counter()
@@ -277,10 +286,14 @@ def _no() -> bool:
     return False
 
 
-def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[Fit, _Tail]:
+_Decodes = dict[tuple[str, bytes], tuple[bool, bool]]
+"""The results of ``_decodes`` by protocol and frame: a frame is tried for each side that may have sent it."""
+
+
+def _fit(
+    protocol: Protocol, data: bytes, side: str, side_known: bool, decodes: _Decodes | None = None
+) -> tuple[Fit, _Tail]:
     """How the first frames fit a protocol, and whether what follows them may become another one that does."""
-    if not data:
-        return NO_FIT, _yes
     fit, position = NO_FIT, 0
     key = protocol.stream(side)
     begin = _heading(key, protocol.limits.frame)
@@ -303,7 +316,7 @@ def _fit(protocol: Protocol, data: bytes, side: str, side_known: bool) -> tuple[
         if len(frame) < size:
             return fit, partial(_is_cut, frame, key)
         if not overruns(frame, key) if begin is None else begin.pattern.match(frame):
-            clean, in_part = _frame_fits(protocol, side, frame, side_known, compiled=begin is not None)
+            clean, in_part = _frame_fits(protocol, side, frame, side_known, compiled=begin is not None, decodes=decodes)
             fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
     return fit, _no
@@ -315,10 +328,20 @@ def _may_go_on(protocol: Protocol, data: bytes, side: str, side_known: bool) -> 
 
 
 def _frame_fits(
-    protocol: Protocol, side: str, frame: bytes, side_known: bool, *, compiled: bool = True
+    protocol: Protocol,
+    side: str,
+    frame: bytes,
+    side_known: bool,
+    *,
+    compiled: bool = True,
+    decodes: _Decodes | None = None,
 ) -> tuple[bool, bool]:
     """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
-    clean, whole = _decodes(protocol, frame, compiled=compiled)
+    decodes = {} if decodes is None else decodes
+    known = decodes.get((protocol.name, frame))
+    if known is None:
+        known = decodes[protocol.name, frame] = _decodes(protocol, frame, compiled=compiled)
+    clean, whole = known
     dialogue = protocol.follow()
     if whole and dialogue.layout(side, frame)[2] is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE

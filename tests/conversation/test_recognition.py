@@ -41,6 +41,19 @@ def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -
     assert _frame_fits(kafka, "client", bytes(damaged), True) == (False, True)
 
 
+def test_a_variant_of_a_layout_speaks_for_its_protocol_in_part() -> None:
+    """Magic 1 in front of the layout of magic 0, which brokers of 0.9 read."""
+    value = {"correlation_id": 1, "client_id": "", "body": {"acks": 1, "timeout": 1, "topic_data": []}}
+    message = {"offset": 0, "message": {"magic": 1, "value": "6f6e65"}}
+    partition = {"partition": 0, "record_set": {"messages": [message]}}
+    value["body"]["topic_data"] = [{"topic": "t", "data": [partition]}]
+    frame = wirekit.encode("kafka.produce.request.v0.untimed", value)
+    assert not wirekit.decode(frame, "kafka.request").clean
+    assert _frame_fits(registry.protocol("kafka"), "client", frame, True) == (False, True)
+    found = recognise(frame, b"", sides_known=True)
+    assert (found.protocol, found.certain) == ("kafka", True)
+
+
 def test_the_best_fit_of_damaged_frames() -> None:
     """A frame with a wrong checksum, one that is cut, and one with bytes that no field explains."""
     damaged = bytearray(PRODUCE)

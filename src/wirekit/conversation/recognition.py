@@ -27,7 +27,7 @@ from wirekit.engine import (
     overruns,
 )
 from wirekit.errors import Short, WireError
-from wirekit.registry import Protocol, registry
+from wirekit.registry import Protocol, registry, variants
 
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
@@ -343,8 +343,11 @@ def _frame_fits(
         known = decodes[protocol.name, frame] = _decodes(protocol, frame, compiled=compiled)
     clean, whole = known
     dialogue = protocol.follow()
-    if whole and dialogue.layout(side, frame)[2] is None:
+    key, _, reason = dialogue.layout(side, frame)
+    if whole and reason is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
+    if len(frame) >= LEAST_EVIDENCE and any(begins(frame, variant, len(frame)) for variant in variants(key)):
+        return False, True
     return False, dialogue.headed(side, frame, side_known=side_known)
 
 

@@ -112,7 +112,7 @@ def run(
                 rows += _captures(spark, paths, count, _task(follow, part, attempts, around))
         return [Manifest.loads(row.manifest) for row in rows]
 
-    size = max(BUNDLE_BYTES, cores * WAVES * PARTITION_BYTES) if bundle is None else bundle
+    size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
     return publish(job, output, "spark", work, bundle=size, replace=replace, form=form)
 
 
@@ -132,6 +132,16 @@ def _task(
     task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     return functools.partial(task if around is None else around(task), job, attempts)
+
+
+def bundle_bytes(groups: Sequence[Group], cores: int) -> int:
+    """Bytes of a bundle that keeps all cores busy: of ``WAVES`` tasks a core, which read one capture at least.
+
+    >>> bundle_bytes([], 800) >> 30
+    200
+    """
+    mean = sum(map(_size, groups)) // max(len(groups), 1)
+    return max(BUNDLE_BYTES, cores * WAVES * max(PARTITION_BYTES, mean))
 
 
 def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:

@@ -157,11 +157,13 @@ def _listed(
         live=live,
     )
     for each in items if table is None or live else in_order(items):
-        shown += each.item is not None
+        if each.item is None:
+            continue
+        shown += 1
         if isinstance(each.item, Frame):
             _show(followed.path, each, each.item, table)
             bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
-        elif whole and table is not None and each.item is not None:
+        elif whole and table is not None:
             table.undecoded(each.connection, each.link, each.item)
         if table is None or not isinstance(each.item, Frame):
             status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)

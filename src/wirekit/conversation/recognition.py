@@ -27,7 +27,7 @@ from wirekit.engine import (
     overruns,
 )
 from wirekit.errors import Short, WireError
-from wirekit.registry import Protocol, registry, variants
+from wirekit.registry import Protocol, registry
 
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
@@ -343,10 +343,10 @@ def _frame_fits(
         known = decodes[protocol.name, frame] = _decodes(protocol, frame, compiled=compiled)
     clean, whole = known
     dialogue = protocol.follow()
-    key, _, reason = dialogue.layout(side, frame)
+    key, _, reason = dialogue.layout(side, frame) if whole or protocol.variants else ("", {}, None)
     if whole and reason is None:
         return clean, not clean and len(frame) >= LEAST_EVIDENCE
-    if len(frame) >= LEAST_EVIDENCE and any(begins(frame, variant, len(frame)) for variant in variants(key)):
+    if len(frame) >= LEAST_EVIDENCE and any(begins(frame, each, len(frame)) for each in protocol.variants.get(key, ())):
         return False, True
     return False, dialogue.headed(side, frame, side_known=side_known)
 

@@ -213,7 +213,7 @@ class Writer:
 
     def _frame(self, name: str, calls: Calls, call_id: str, frame: Frame) -> None:
         about, connection = frame.description, calls.connection_id
-        checks = [_check(check) for check in frame.decoded.checks if check.status == "bad"]
+        checks = [check_row(check) for check in frame.decoded.checks if check.status == "bad"]
         value = frame_value(frame) if self._job.values else None
         row = {
             "frame_id": frame_id(connection, frame.side, frame.offset),
@@ -266,7 +266,8 @@ def _addresses(link: Link) -> Row:
     return apart
 
 
-def _check(check: Check) -> Row:
+def check_row(check: Check) -> Row:
+    """An element of the column ``checks``."""
     stored, computed = (None if value is None else _text(value) for value in (check.stored, check.computed))
     return {"path": check.path, "kind": check.kind, "stored": stored, "computed": computed}
 

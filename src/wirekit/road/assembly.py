@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.conversation import Message, Skipped
+from wirekit.pipeline.flows import check_row
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
@@ -108,6 +109,7 @@ class Assembly:
         self.whole = np.array([flow for flow in self.flows.tolist() if flow not in self.begun], np.int64)
         kept = ~contents.odd[index.connection] & contents.kept
         self.frames = np.flatnonzero(kept)
+        self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if kept[frame]]
         self.first = np.flatnonzero(kept & (index.request < 0))
         self.call_of = np.full(index.connection.size, -1, np.int64)
         self.call_of[self.first] = np.arange(self.first.size)
@@ -143,6 +145,7 @@ class Assembly:
             name = facts.apis[api] if api >= 0 else ""
             known = None if version == NOT_THERE else version
             summary.calls[facts.protocols[protocol], name, known, facts.roles[role]] += count
+        summary.checks.update(check.kind for _, each in self.checks for check in each)
         for each in self.messages:
             summary.messages[each[2].partition(".")[0]] += each[0].size
         for flow in self.whole.tolist():
@@ -288,6 +291,10 @@ class Assembly:
         schema = pa.array(facts.schemas, pa.string())
         count = frames.size
         checks, sizes = FRAMES.schema.field("checks").type.value_type, index.stop[frames] - index.start[frames]
+        failures = np.zeros(count, np.int32)
+        for frame, each in self.checks:
+            failures[self._place[frame]] = len(each)
+        failed = pa.array([check_row(check) for _, each in self.checks for check in each], checks)
         gaps = self.contents.gaps[frames]
         unexplained = np.flatnonzero(gaps)
         ranges = pa.StructArray.from_arrays(
@@ -310,8 +317,8 @@ class Assembly:
                 "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
                 "position": lambda: pa.array(self._positions),
                 "length": pa.array(sizes),
-                "checks_bad": pa.repeat(pa.scalar(0, pa.int32()), count),
-                "checks": pa.ListArray.from_arrays(np.zeros(count + 1, np.int32), pa.nulls(0, checks)),
+                "checks_bad": pa.array(failures),
+                "checks": pa.ListArray.from_arrays(np.append(0, np.cumsum(failures)).astype(np.int32), failed),
                 "gaps": pa.ListArray.from_arrays(np.append(0, np.cumsum(gaps > 0)).astype(np.int32), ranges),
             },
         )

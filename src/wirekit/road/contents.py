@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
+from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_ranges
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.engine import decode
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirekit.tables.declaration import Value
+    from wirekit.values import Check
 
 NOT_THERE = -1 << 63
 """A version that a frame does not have."""
@@ -91,6 +92,7 @@ class Contents:
             what comes behind them where that matters.
         rows: declared rows, with the frame of each.
         messages: the messages.
+        checks: of frames that are usual but for failed checks, by number, what failed.
         holders: the frames of which messages are declared.
         names, most: of begun connections, by flow, what ``Skipped`` has of the frames in ``kept``.
     """
@@ -102,6 +104,7 @@ class Contents:
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
     holders: list[NDArray[Any]] = field(default_factory=list)
+    checks: dict[int, list[Check]] = field(default_factory=dict)
     names: dict[int, Names] = field(default_factory=dict)
     most: dict[int, int] = field(default_factory=dict)
 
@@ -196,6 +199,11 @@ class _Reader:
         else:
             for row in np.flatnonzero(gaps).tolist():
                 good[rows[row]] &= self._explained(int(members[rows[row]]), key, batch, context)
+        for row in np.flatnonzero(states == DOUBTFUL).tolist() if plan.judged and not headed else ():
+            failed = self._failed(int(members[row]), key, plan.judged, context)
+            if failed:
+                contents.checks[int(members[row])] = failed
+                good[row] = True
         if not good.all():
             self._doubt(members[~good])
             batch = batch.filter(pa.array(good[states < REFUSED]))
@@ -221,6 +229,17 @@ class _Reader:
         data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
         decoded = decode(data, key, context=context)
         return decoded.error is None and not decoded.gaps
+
+    def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
+        """The failed checks of a frame, none where something else is unusual, too."""
+        begun = self.begun.get(int(self.index.connection[frame]))
+        if begun is not None and begun.unheard:
+            return []
+        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
+        decoded = decode(data, key, context=context)
+        failed = [check for check in decoded.checks if check.status == "bad"]
+        known = decoded.error is None and not decoded.gaps and all(check.path in judged for check in failed)
+        return failed if known else []
 
     def _bound(self, frames: Frames, path: str) -> None:
         """Leaves connections to objects that have a frame above what they agreed on."""

@@ -99,6 +99,13 @@ class Plan:
             paths += [f"{crc}.ok"] if isinstance(crc, str) else []
         return columns_for(key, [*paths, *_asked_anywhere(self._tables)], context)
 
+    @property
+    def judged(self) -> frozenset[str]:
+        """The checks whose verdict its messages say, by path: frames in which one of them fails are like others."""
+        told = self._messages
+        paths = () if told is None or not told.batches else told.fields
+        return frozenset(path.removesuffix(".ok") for path in paths if path.endswith(".ok"))
+
     def check(self, frames: Frames) -> None:
         """Looks whether the frames are of the kind.
 

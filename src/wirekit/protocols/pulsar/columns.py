@@ -81,7 +81,7 @@ class _Entries:
         of_row = pa.array(rows)
         null = _flags(single["null_value"])
         compressed = pa.array(COMPRESSIONS.values()).take(pa.array(compression[rows]))
-        checksum = self._column("checksum").take(of_row)
+        checksum, verdict = (self._column(name).take(of_row) for name in ("checksum", "checksum.ok"))
         sequence = single["sequence_id"]
         own = self._metadata("sequence_id").take(of_row)
         return pa.RecordBatch.from_pydict(
@@ -100,7 +100,7 @@ class _Entries:
                 "batch_index": pa.array(index.astype(np.int32), mask=~inside),
                 "wire_bytes": pa.array(lengths + heads),
                 "crc": _fitted(checksum, "crc"),
-                "crc_status": pc.if_else(checksum.is_valid(), "ok", "absent"),
+                "crc_status": pc.if_else(checksum.is_valid(), pc.if_else(verdict, "ok", "bad"), "absent"),
                 "producer": self._metadata("producer_name").take(of_row),
                 "sequence_id": _fitted(pc.coalesce(sequence, own) if sequence.type == own.type else own, "sequence_id"),
             }

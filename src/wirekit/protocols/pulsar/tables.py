@@ -207,6 +207,7 @@ SINGLE = (
 ENTRY_FIELDS = (
     "entry.broker_entry_metadata.metadata.index",
     "entry.checksum",
+    "entry.checksum.ok",
     "entry.metadata_size",
     "entry.payload",
     *(f"entry.metadata.{name}" for name in SINGLE),

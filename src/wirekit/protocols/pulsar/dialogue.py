@@ -180,7 +180,7 @@ class PulsarDialogue(Dialogue):
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
         self.effort += 3 * CALL  # a protobuf message takes about four times as long as fields at fixed places
-        return super().plausible(side, data, size)
+        return self.fits(data, self.protocol.stream(side), size)
 
     def sender(self, decoded: Decoded) -> str:
         command = command_of(decoded.value)

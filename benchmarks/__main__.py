@@ -23,6 +23,8 @@ NAMES = [
     "pulsar_columns_against_protobuf",
     "spark_functions_against_python_udf",
     "columns_of_a_table",
+    "killed_runs",
+    "scale",
 ]
 
 

@@ -1,0 +1,74 @@
+"""What does a run of the pipeline cost in processor time, disk and memory? The constants of docs/scale.md.
+
+The serial driver, all tables, on files of 64 MiB after a first one that loads the kernels; then thousands of captures
+of a few KB, for what each file costs besides its packets. ``WIREKIT_SCALE_FILES`` says how many (10,000).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks import capture_samples
+from benchmarks.segment_against_kafka_python import segment
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.serial import run as serial
+
+SIZE = 64 << 20
+FILES = int(os.environ.get("WIREKIT_SCALE_FILES", "10000"))
+SMALL = (2_000, 12_000)
+"""Bytes of the fixtures that are copied, from and to."""
+
+
+def run() -> tuple[str, list[tuple[str, str]]]:
+    """The question, and (what, figures) of each kind of file."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        capture_samples.bulk(folder / "bulk.pcap", SIZE)
+        capture_samples.small_packets(folder / "small.pcap", SIZE)
+        (folder / "t-0").mkdir()
+        segment(folder / "t-0" / f"{0:020}.log", SIZE, codec=0)
+        _cost(folder / "bulk.pcap", folder / "first")
+        for what, file in (("bulk", "bulk.pcap"), ("small packets", "small.pcap"), ("a segment", "t-0")):
+            rows.append((f"64 MiB of {what}", _cost(folder / file, folder / f"lake-{file}")))
+        rows.append((f"{FILES:,} captures", _cost(_many(folder / "many"), folder / "lake-many", per=FILES)))
+    return str(__doc__).partition("\n")[0], rows
+
+
+def _cost(path: Path, lake: Path, per: int = 0) -> str:
+    """The figures of a run."""
+    before = time.process_time()
+    result = serial(Job(find_inputs([path])), lake)
+    spent = time.process_time() - before
+    files = result.summary.files.values()
+    written = sum(each.stat().st_size for each in lake.rglob("*") if each.is_file())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    each_file = f", {spent / per * 1e3:.2f} ms a file" if per else ""
+    return (
+        f"{spent:.2f} s{each_file}; {sum(each.segments for each in files):,} packets, "
+        f"{_sum(each.calls.values() for each in files):,} frames, "
+        f"{_sum(each.messages.values() for each in files):,} messages, "
+        f"{_sum(each.connections.values() for each in files):,} connections; {written:,} bytes written, "
+        f"peak so far {peak} MiB"
+    )
+
+
+def _sum(counts: Iterable[Iterable[int]]) -> int:
+    return sum(sum(each) for each in counts)
+
+
+def _many(folder: Path) -> Path:
+    """Copies of small fixtures, a thousand in a directory."""
+    fixtures = sorted(capture_samples.FIXTURES.glob("*.pcap*"))
+    found = [each for each in fixtures if SMALL[0] < each.stat().st_size < SMALL[1]]
+    for number in range(FILES):
+        source = found[number % len(found)]
+        place = folder / f"{number // 1000:03}" / f"host{number:06}x{source.suffix}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(source.read_bytes())
+    return folder

@@ -164,7 +164,9 @@ class Assembly:
         connection, failed = index.connection[self.first], np.asarray(calls.column("error").is_valid())
         order = np.argsort(connection, kind="stable")
         bounds = np.searchsorted(connection[order], [flows, flows + 1])
-        clients = calls.column("client")
+        clients = _whole(calls.column("client")).dictionary_encode()
+        names_of = [*clients.dictionary.to_pylist(), None]
+        client = np.asarray(clients.indices.fill_null(len(names_of) - 1))
         for number, flow in enumerate(flows.tolist()):
             rows = order[bounds[0, number] : bounds[1, number]]
             first = self.first[rows]
@@ -180,7 +182,7 @@ class Assembly:
             waiting = zip(*(each[left].tolist() for each in columns_left), strict=True)
             skipped = Skipped(
                 [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
-                clients.take(pa.array(rows)).unique().to_pylist(),
+                [names_of[each] for each in sorted(set(client[rows].tolist()))],
                 [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
                 self.contents.names.get(flow, {}),
                 self.contents.most.get(flow, 0),

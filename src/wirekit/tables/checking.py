@@ -111,6 +111,8 @@ class _Checker:
             self._frames(messages, MESSAGES.name, messages.each, messages.columns)
             for path in messages.payloads:
                 self._exists(matching(self._layouts, messages.layouts), path, "payloads")
+        for column in sorted(tables.detail_columns - set(MESSAGES.names)):
+            raise Misuse(f"details: no column {column!r} of messages; choose from {', '.join(MESSAGES.names)}")
         for embedded in tables.embedded:
             self._embedded(embedded)
 

@@ -238,13 +238,15 @@ _MESSAGES = (
     Column("timestamp", MILLIS, "the message's own time; null if it has none or one outside the years 1 to 9999"),
     Column("timestamp_ms", BIGINT, "the same as stored: milliseconds since the epoch"),
     Column("timestamp_type", TEXT, "`CreateTime`, `LogAppendTime`, `PublishTime`, or null"),
-    Column("event_time", MILLIS, "the application's own time (Pulsar)"),
+    Column("event_time", MILLIS, "the application's own time (Pulsar); null as for `timestamp`"),
+    Column("event_time_ms", BIGINT, "the same as stored: milliseconds since the epoch"),
     Column("key", BINARY, "key; null and empty differ"),
     Column("value", BINARY, "value; null and empty differ"),
     Column("properties", PROPERTIES, "properties set by the producer; null if the protocol has none"),
     Column("attributes", BIGINT, "the protocol's attribute bits, or null"),
     Column("codec", TEXT, "compression codec: `none`, `gzip`, `snappy`, `lz4`, `zlib`, `zip`, `zstd`"),
     Column("encrypted", BOOLEAN, "whether `value` is cipher text; null if the protocol has no encryption"),
+    Column("encryption_keys", TEXTS, "names of the keys that encrypt `value`; null if it is no cipher text"),
     Column(
         "batch",
         BIGINT,
@@ -273,8 +275,8 @@ MESSAGES = Table(
     ("topic", "time"),
     _named(
         _MESSAGES,
-        "topic partition log_offset message_id timestamp_ms timestamp_type event_time key value properties attributes "
-        "codec wire_bytes crc producer sequence_id group_id redeliveries",
+        "topic partition log_offset message_id timestamp_ms timestamp_type event_time event_time_ms key value "
+        "properties attributes codec wire_bytes crc producer sequence_id group_id redeliveries",
     ),
 )
 

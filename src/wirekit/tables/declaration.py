@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirekit.tables.columns import MESSAGES, PROPERTIES
+
 Value = Any
 """A path, a ``this`` expression, or one of the classes below."""
 
@@ -192,6 +194,13 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Present:
+    """A column of the table ``messages`` in ``Tables.details``, where it is not null."""
+
+    column: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
     """Rows that the messages of a topic give, by what is in their keys and values.
 
@@ -220,6 +229,9 @@ class Tables:
     Attributes:
         kinds: {layout: path of the field with a named number that says what a frame is}, for layouts of many kinds of
             frames; ``Asked(path)`` for responses, whose kind is that of their request.
+        details: {key: column of the table ``messages``}: what ``wirekit messages`` says of this protocol's messages
+            besides what it says of all. Properties become an object; a column in ``Present`` is left out where it is
+            null.
     """
 
     rows: tuple[Rows, ...] = ()
@@ -227,3 +239,26 @@ class Tables:
     messages: tuple[Messages, ...] = ()
     embedded: tuple[Embedded, ...] = ()
     kinds: Mapping[str, str | Asked] = field(default_factory=dict)
+    details: Mapping[str, str | Present] = field(default_factory=dict)
+
+    @property
+    def detail_columns(self) -> set[str]:
+        """The columns that details come from."""
+        return {said.column if isinstance(said, Present) else said for said in self.details.values()}
+
+    def detailed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The details of a message, from its columns.
+
+        >>> Tables(details={"set": "properties"}).detailed({"properties": [{"name": "a", "value": "b"}]})
+        {'set': {'a': 'b'}}
+        """
+        told: dict[str, Any] = {}
+        for name, said in self.details.items():
+            column = said.column if isinstance(said, Present) else said
+            value = row.get(column)
+            if value is None and isinstance(said, Present):
+                continue
+            if value is not None and MESSAGES.types[column] == PROPERTIES:
+                value = {each["name"]: each["value"] for each in value}
+            told[name] = value
+        return told

@@ -90,12 +90,13 @@ class _Entries:
                 **self._places(rows, index),
                 "timestamp_ms": _fitted(self._metadata("publish_time").take(of_row), "timestamp_ms"),
                 "timestamp_type": pa.repeat("PublishTime", rows.size),
-                "event_time": _event_time(single["event_time"]),
+                **_event_times(single["event_time"]),
                 "key": _keys(single),
                 "value": pc.if_else(pa.array(null), pa.scalar(None, pa.binary()), value),
                 "properties": _properties(single["properties.key"], single["properties.value"]),
                 "codec": compressed,
                 "encrypted": pa.array(encrypted[rows]),
+                "encryption_keys": _keys_of(self._metadata("encryption_keys.key"), encrypted, rows),
                 "batch": pa.array(np.zeros(rows.size, np.int64), mask=~inside),
                 "batch_index": pa.array(index.astype(np.int32), mask=~inside),
                 "wire_bytes": pa.array(lengths + heads),
@@ -220,10 +221,19 @@ def _fitted(array: pa.Array, column: str) -> pa.Array:
     return fitted(Values(array), MESSAGES.types[column])
 
 
-def _event_time(array: pa.Array) -> pa.Array:
+def _event_times(array: pa.Array) -> dict[str, pa.Array]:
     """The application's time; 0 is none."""
-    found = _fitted(array, "event_time")
-    return pc.if_else(pc.equal(found.cast(pa.int64()), 0), pa.scalar(None, found.type), found)
+    columns = {name: _fitted(array, name) for name in ("event_time", "event_time_ms")}
+    none = pc.equal(columns["event_time_ms"], 0)
+    return {name: pc.if_else(none, pa.scalar(None, found.type), found) for name, found in columns.items()}
+
+
+def _keys_of(names: pa.Array, encrypted: NDArray[Any], rows: NDArray[Any]) -> pa.Array:
+    """The names of the keys of cipher text."""
+    kind = arrow_type(MESSAGES.types["encryption_keys"])
+    if pa.types.is_null(names.type):
+        return pa.nulls(rows.size, kind)
+    return pc.if_else(pa.array(encrypted), names, pa.scalar(None, names.type)).take(pa.array(rows)).cast(kind)
 
 
 def _keys(single: dict[str, pa.Array]) -> pa.Array:

@@ -17,6 +17,7 @@ from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.protocols.pulsar.ack_set import unacknowledged
 from wirekit.protocols.pulsar.ends import Ends
+from wirekit.protocols.pulsar.tables import TABLES
 from wirekit.registry import Protocol
 from wirekit.schemas.pulsar import FRAME_PADDING
 from wirekit.schemas.pulsar.frame import CODECS, COMMAND
@@ -346,7 +347,7 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
             continue
         single = metadata if item is None else item.metadata
         index = _index(metadata, place, len(items)) if batched else -1
-        details = _details(entry, single, command, index, payload.encrypted)
+        facts = _facts(entry, single, command, item, index, payload)
         yield Message(
             topic=topic,
             partition=_partition(topic, position),
@@ -361,8 +362,8 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
             check=payload.check,
             schema=frame.schema,
             protocol="pulsar",
-            details=details,
-            facts=_facts(single, item, index, payload, details),
+            details=TABLES.detailed(facts),
+            facts=facts,
         )
 
 
@@ -372,33 +373,21 @@ def _index(metadata: Any, place: int, number: int) -> int:
     return int(left[place]) if len(left) == number else place
 
 
-def _details(entry: Any, single: Any, command: Any, index: int, encrypted: bool) -> dict[str, Any]:
-    """Fields of a Pulsar message in ``wirekit messages``, besides those of all messages."""
+def _facts(entry: Any, single: Any, command: Any, item: Any, index: int, payload: _Payload) -> dict[str, Any]:
+    """Columns of a message besides those of all protocols; ``item`` is the message in its batch, None without one."""
     metadata = entry.metadata
-    told: dict[str, Any] = {
-        "properties": {pair.key: pair.value for pair in single.properties},
-        "event_time": single.event_time or None,
-        "producer": metadata.producer_name,
-        "sequence_id": metadata.sequence_id if single.sequence_id is None else single.sequence_id,
-        "broker_index": _broker_index(entry, index),
-        "encrypted": [key.key for key in metadata.encryption_keys] if encrypted else None,
-    }
     words = command.get("ack_set")
-    if words and index >= 0:
-        told["acknowledged"] = index not in unacknowledged(words)
-    return told
-
-
-def _facts(single: Any, item: Any, index: int, payload: _Payload, details: dict[str, Any]) -> dict[str, Any]:
-    """Fields of a message only in the table ``messages``; ``item`` is the message in its batch, None without one."""
+    keys = [key.key for key in metadata.encryption_keys] if payload.encrypted else None
     return {
-        "log_offset": details["broker_index"],
-        "event_time": details["event_time"],
+        "log_offset": _broker_index(entry, index),
+        "event_time": single.event_time or None,
+        "event_time_ms": single.event_time or None,
         "properties": [{"name": pair.key, "value": pair.value} for pair in single.properties],
         "encrypted": payload.encrypted,
-        "producer": details["producer"],
-        "sequence_id": details["sequence_id"],
-        "acknowledged": details.get("acknowledged"),
+        "encryption_keys": keys,
+        "producer": metadata.producer_name,
+        "sequence_id": metadata.sequence_id if single.sequence_id is None else single.sequence_id,
+        "acknowledged": index not in unacknowledged(words) if words and index >= 0 else None,
         "batch": None if item is None else 0,
         "batch_index": None if item is None else index,
         "wire_bytes": len(payload.content) if item is None else SIZE_BYTES + item.metadata_size + len(item.payload),

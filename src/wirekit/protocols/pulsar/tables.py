@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from wirekit.tables import Asked, Except, Extract, First, Fixed, Messages, Named, Names, Rows, Tables, Text, Value
+from wirekit.tables import (
+    Asked,
+    Except,
+    Extract,
+    First,
+    Fixed,
+    Messages,
+    Named,
+    Names,
+    Present,
+    Rows,
+    Tables,
+    Text,
+    Value,
+)
 from wirekit.wire import this
 
 FRAME = "frame"
@@ -222,8 +236,19 @@ ENTRY_FIELDS = (
 
 MESSAGE_ID = tuple(f"command.message.message_id.{name}" for name in ("ledgerId", "entryId", "partition"))
 
+DETAILS: dict[str, str | Present] = {
+    "properties": "properties",
+    "event_time": "event_time_ms",
+    "producer": "producer",
+    "sequence_id": "sequence_id",
+    "broker_index": "log_offset",
+    "encrypted": "encryption_keys",
+    "acknowledged": Present("acknowledged"),
+}
+
 TABLES = Tables(
     kinds={FRAME: "command.type"},
+    details=DETAILS,
     rows=(*CALLS, *CONNECTIONS, *GROUP_EVENTS, *OFFSETS),
     names=(
         Names(

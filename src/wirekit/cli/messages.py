@@ -15,7 +15,7 @@ import click
 
 from wirekit.capture.files import check_capture, is_capture
 from wirekit.capture.files.unpacking import packing_of
-from wirekit.capture.follow import Choice
+from wirekit.capture.follow import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
@@ -23,6 +23,7 @@ from wirekit.cli.captures import (
     captures_of,
     choice_options,
     parse_choice,
+    road_option,
     separate_option,
 )
 from wirekit.cli.common import (
@@ -47,12 +48,14 @@ from wirekit.cli.numbered import numbered
 from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.errors import Misuse, WireError
-from wirekit.pipeline.inputs import CAPTURE, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, joined_inputs, stored_kind
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.values import printable, readable
 
 if TYPE_CHECKING:
+    from wirekit.cli.messages_columns import Windows
     from wirekit.compiler.json_lines import Lines
 
 _HEAD = 64  # bytes; enough to tell a capture
@@ -69,6 +72,7 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
     type=click.Choice(["rows", "columns"]),
     help="Engine for log segments; both print the same. Default: columns for large JSON output, else rows.",
 )
+@road_option
 @separate_option
 @strict_option
 @allow_cut_option
@@ -79,6 +83,7 @@ def command(
     selection: Selection,
     output: str | None,
     engine: str | None,
+    road: str,
     separate: bool,
     strict: bool,
     allow_cut: bool,
@@ -100,7 +105,7 @@ def command(
         path = parts[0]
         before = show.bad
         if len(parts) > 1 or _is_capture(path):
-            status |= _captured(parts, choice, selection, show, allow_cut=allow_cut)
+            status |= _captured(parts, choice, selection, show, road, allow_cut=allow_cut)
         else:
             if selection.active:
                 raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
@@ -113,9 +118,23 @@ def command(
     return status
 
 
-def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, *, allow_cut: bool) -> int:
+def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
     """The messages of a capture."""
     status = 0
+
+    def take(link: Link, item: Item | None) -> list[Message]:
+        nonlocal status
+        status |= report(parts[0], link, item, allow_cut=allow_cut)
+        return item.messages if isinstance(item, Frame) else []
+
+    by_windows = None if selection.active else _by_windows(parts, choice, road, take)
+    if by_windows is not None:
+        for shown in by_windows:
+            if isinstance(shown, Message):
+                show(parts[0], shown)
+            else:
+                show.piece(parts[0], shown)
+        return status | by_windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     for each in chosen(numbered(followed, describe=selection.active), selection, None, live=True):
@@ -129,6 +148,21 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, *,
         for message in messages:
             show(followed.path, message)
     return status | followed.status
+
+
+def _by_windows(
+    parts: Parts, choice: Choice, road: str, take: Callable[[Link, Item | None], list[Message]]
+) -> Windows | None:
+    """The messages of a large capture; None where objects must read it, packet by packet."""
+    if any(name == STANDARD_INPUT or piped(name) for name in parts):
+        return None
+    files = joined_inputs([parts])
+    size = sum(each.size for each in files)
+    if not by_columns(size, "objects" if road == "auto" and size < LEAST_FOR_COLUMNS else road):
+        return None
+    from wirekit.cli.messages_columns import window_messages
+
+    return window_messages(files, choice, take, ordered=size < LEAST_FOR_COLUMNS)
 
 
 class Show(Protocol):

@@ -43,6 +43,7 @@ def captured(
     window: int = WINDOW,
     *,
     ordered: bool = False,
+    writer: Writer | None = None,
 ) -> Iterator[Batch] | None:
     """The tables of one capture; None where it is left to objects: a file is damaged, cut, or not to be read.
 
@@ -54,6 +55,7 @@ def captured(
         progress: is told how many bytes have been read.
         window: bytes that are treated at once, about.
         ordered: whether a capture whose packets are not in the order of time is left to objects, too.
+        writer: what takes the items that objects read; by default they become rows of the same tables.
     """
     with ExitStack() as stack:
         try:
@@ -66,7 +68,8 @@ def captured(
             return None
         settings = Settings(server_ports=frozenset(job.choice.ports))
         connections = Connections(files[0].name, endpoints, job.choice, settings, [each.number for each in files])
-        return _tables(files, captures, windows, connections, settings, stack.pop_all(), job, summary, tables, progress)
+        writer = Writer(job, summary, tables) if writer is None else writer
+        return _tables(files, captures, windows, connections, settings, stack.pop_all(), job, writer, tables, progress)
 
 
 def _tables(
@@ -77,12 +80,11 @@ def _tables(
     settings: Settings,
     stack: ExitStack,
     job: Job,
-    summary: Summary,
+    writer: Writer,
     tables: Mapping[str, Table],
     progress: Callable[[int], object] | None,
 ) -> Iterator[Batch]:
-    writer = Writer(job, summary, tables)
-    name = files[0].name
+    name, summary = files[0].name, writer.summary
     ends = _Ends(connections, summary.file(name))
     with stack:
         for window in windows:

@@ -1,0 +1,81 @@
+"""``wirekit messages`` prints the same lines on both roads, and says the same of what did not decode."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import wirekit.road.tables as road
+from tests.fuzz.captures import hostile
+from wirekit.cli import group
+
+CAPTURES = sorted(path.name for path in (Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*"))
+WINDOW = 20_000
+"""Bytes: connections reach beyond it."""
+
+
+def messages(path: Path, which: str, *options: str) -> Result:
+    return CliRunner().invoke(group, ["messages", str(path), "--road", which, *options], standalone_mode=False)
+
+
+def assert_same(path: Path, *options: str) -> list[str]:
+    """The lines, which may be in another order."""
+    objects, columns = (messages(path, which, *options) for which in ("objects", "columns"))
+    lines = columns.stdout.splitlines()
+    assert sorted(lines) == sorted(objects.stdout.splitlines())
+    assert sorted(columns.stderr.splitlines()) == sorted(objects.stderr.splitlines())
+    assert columns.return_value == objects.return_value
+    return lines
+
+
+@pytest.fixture
+def small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(road, "captured", functools.partial(road.captured, window=WINDOW))
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("output", ["json", "table"])
+def test_lines_are_the_same(capture: str, output: str, fixtures: Path) -> None:
+    assert_same(fixtures / "pcap" / capture, "--output", output)
+
+
+@pytest.mark.usefixtures("small_windows")
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_lines_of_connections_that_reach_beyond_windows_are_the_same(capture: str, fixtures: Path) -> None:
+    assert_same(fixtures / "pcap" / capture, "--output", "json", "--strict")
+
+
+@pytest.mark.usefixtures("small_windows")
+def test_lines_of_hostile_captures_are_the_same(tmp_path: Path) -> None:
+    path, some = tmp_path / "hostile.pcap", 0
+    for seed in range(40):
+        hostile(path, seed)
+        some += bool(assert_same(path, "--output", "json", "--allow-cut"))
+    assert some >= 2
+
+
+def test_lines_are_in_the_order_of_time(tmp_path: Path, fixtures: Path) -> None:
+    lines = assert_same(fixtures / "pcap" / "kafka-0.10.2.2-4-clients.pcapng", "--output", "json")
+    times = [line["timestamp"] for line in map(json.loads, lines) if line["offset"] is None]
+    assert len(times) > 90
+    assert times == sorted(times)
+
+
+def test_a_message_of_a_protocol_with_details_has_them(fixtures: Path) -> None:
+    line: dict[str, Any] = json.loads(assert_same(fixtures / "pcap" / "pulsar-encryption.pcap", "--output", "json")[0])
+    assert line["encrypted"] == ["my-key"]
+    assert line["properties"] == {"visible": "yes"}
+    assert "acknowledged" not in line
+
+
+@pytest.mark.parametrize("options", [["--api", "*"], ["--topic", "*"], ["--where", "true"]])
+def test_options_for_selection_are_for_objects(
+    options: list[str], fixtures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(road, "captured")
+    assert messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns", *options).stdout

@@ -32,6 +32,13 @@ def test_who_asks_is_the_client_whatever_was_guessed(swapped: bool, guess: bool)
     assert _swapped(registry.protocol("joyqueue"), *sides, guess) == swapped
 
 
+def test_a_client_id_that_is_no_text_speaks_for_its_protocol_in_part_the_first_time_as_later() -> None:
+    header = bytes.fromhex("0003 0000 00000007 0012") + b"\xff" * 18
+    frame = (len(header) + 4).to_bytes(4, "big") + header + bytes(4)
+    found = {_frame_fits(registry.protocol("kafka"), "client", frame, False) for _ in range(40)}
+    assert found == {(False, True)}
+
+
 def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -> None:
     assert len(PRODUCE) == 64
     damaged = bytearray(PRODUCE)

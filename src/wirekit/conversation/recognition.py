@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -15,7 +14,6 @@ from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
 from wirekit.engine import (
     LARGEST_HEADER,
-    TIMES_BEFORE_COMPILING,
     Decoded,
     begins,
     begins_unverified,
@@ -153,7 +151,7 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
     """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
     key = protocol.stream("client")
     begin = _heading(key, protocol.limits.frame)
-    if not protocol.recognised_by or (begin is not None and begin.refuses(data)) or overruns(data, key):
+    if not protocol.recognised_by or begin.refuses(data) or overruns(data, key):
         return ""
     decoded = next(frames(key, data))
     why = "" if decoded.clean else _why_not(decoded)
@@ -257,12 +255,7 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     return votes > 0 if votes else guess
 
 
-def _heading(key: str, limit: int) -> Heading | None:
-    """The heading of a layout, once it has been asked for a few times: making it loads the compiler."""
-    if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:  # one recognition asks for a key a few times
-        _asked_times[key] += 1
-        if _asked_times[key] <= 4 * TIMES_BEFORE_COMPILING:
-            return None
+def _heading(key: str, limit: int) -> Heading:
     return _heading_of()(key, limit)
 
 
@@ -273,7 +266,6 @@ def _heading_of() -> Callable[[str, int], Heading]:
     return heading
 
 
-_asked_times: Counter[str] = Counter()
 _Tail = Callable[[], bool]
 """Whether a frame has begun that may be one of the protocol's."""
 
@@ -302,7 +294,7 @@ def _fit(
             return fit, _yes
         head = data[position : position + LARGEST_HEAD]
         try:
-            if begin is not None and begin.tells(head):
+            if begin.tells(head):
                 size: int | None = begin.usual_size(head) or 0
             else:
                 size = frame_size(head, key, limits=protocol.limits)
@@ -315,8 +307,8 @@ def _fit(
         frame = data[position : position + size]
         if len(frame) < size:
             return fit, partial(_is_cut, frame, key)
-        if not overruns(frame, key) if begin is None else begin.pattern.match(frame):
-            clean, in_part = _frame_fits(protocol, side, frame, side_known, compiled=begin is not None, decodes=decodes)
+        if begin.pattern.match(frame):
+            clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes)
             fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
     return fit, _no
@@ -332,15 +324,13 @@ def _frame_fits(
     side: str,
     frame: bytes,
     side_known: bool,
-    *,
-    compiled: bool = True,
     decodes: _Decodes | None = None,
 ) -> tuple[bool, bool]:
     """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
     decodes = {} if decodes is None else decodes
     known = decodes.get((protocol.name, frame))
     if known is None:
-        known = decodes[protocol.name, frame] = _decodes(protocol, frame, compiled=compiled)
+        known = decodes[protocol.name, frame] = _decodes(protocol, frame)
     clean, whole = known
     dialogue = protocol.follow()
     key, _, reason = dialogue.layout(side, frame) if whole or protocol.variants else ("", {}, None)
@@ -351,15 +341,13 @@ def _frame_fits(
     return False, dialogue.headed(side, frame, side_known=side_known)
 
 
-def _decodes(protocol: Protocol, frame: bytes, *, compiled: bool = True) -> tuple[bool, bool]:
+def _decodes(protocol: Protocol, frame: bytes) -> tuple[bool, bool]:
     """Whether a layout that proves a protocol decodes a whole frame cleanly, and whether it does but for checks."""
     proofs = [protocol.key(name) for name in protocol.recognised_by]
-    if compiled and any(begins(frame, proof, len(frame)) for proof in proofs):
+    if any(begins(frame, proof, len(frame)) for proof in proofs):
         return True, True
-    if compiled:
-        head = frame[: min(LARGEST_HEAD, len(frame) - 1)]
-        proofs = [proof for proof in proofs if begins(head, proof, len(frame))]
-        proofs = [proof for proof in proofs if begins_unverified(frame, proof, len(frame)) is not False]
+    for data in (frame[: min(LARGEST_HEAD, len(frame) - 1)], frame):
+        proofs = [proof for proof in proofs if begins_unverified(data, proof, len(frame)) is not False]
     decoded = [decode(frame, proof) for proof in proofs]
     return any(each.clean for each in decoded), any(each.error is None and not each.gaps for each in decoded)
 

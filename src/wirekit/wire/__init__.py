@@ -10,7 +10,8 @@ Numbers
     int8, int16, int24, ... int64           signed and big-endian; int16le, int24le and so on are little-endian
     uint8, uint16, uint24, ... uint64       unsigned; uint16le and so on
     float32, float64                        also float32le, float64le
-    varint32, zigzag32, sleb32, ...         a variable number of bytes, unsigned and signed in two ways; also 64
+    varint32, varint64                      a variable number of bytes
+    zigzag32, zigzag64, sleb32, sleb64      the same, signed in two ways
     Integer, Varint                         other widths, orders and limits
     Timestamp, Duration                     an integer that counts time since the epoch, or a span of time
     Flag, Symbols                           an integer as a boolean, or with a name for each value

@@ -65,16 +65,22 @@ class Derived:
     required: bool
 
 
-def derived_fields(names: list[str], cores: list[Node]) -> Iterator[Derived]:
-    """Lists the fields of messages among the members of a struct that are derived from other members.
-
-    Raises:
-        Misuse: if a member does not exist, or comes before the message; if the message has no such field.
-    """
+def check_derived(names: list[str], cores: list[Node]) -> None:
+    """Refuses fields of messages that are derived from members which do not exist, or come before the message."""
     for at, core in enumerate(cores):
         for name, each in getattr(core, "derived", {}).items():
             if each.of not in names[at + 1 :]:
                 raise Misuse(f"{names[at]}.{name} is derived from {each.of!r}, which is not a later field")
+
+
+def derived_fields(names: list[str], cores: list[Node]) -> Iterator[Derived]:
+    """Lists the fields of messages among the members of a struct that are derived from other members.
+
+    Raises:
+        Misuse: if a message has no such field.
+    """
+    for at, core in enumerate(cores):
+        for name, each in getattr(core, "derived", {}).items():
             message: Any = getattr(core, "message", None)
             if name not in message.by_name:
                 raise Misuse(f"{names[at]}: {message.name} has no field {name!r}")

@@ -16,7 +16,7 @@ from wirekit.wire.composite.reading import Reading
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
 from wirekit.wire.extras import load_extras
-from wirekit.wire.message_fields import counted, derived_fields
+from wirekit.wire.message_fields import Derived, check_derived, counted, derived_fields
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.refused import Refused
@@ -73,8 +73,13 @@ class Struct(Node):
             last = self.lengths[index][2]
             if last > index:
                 self.closing.setdefault(last, []).append(index)
-        self.derived_fields = list(derived_fields(names, cores))
+        check_derived(names, cores)
         self._least: int | None = None
+
+    @cached_property
+    def derived_fields(self) -> list[Derived]:
+        """The members' fields that are derived from other members; listed late, as that loads protobuf."""
+        return list(derived_fields([name for name, _ in self.members], [bare(node) for _, node in self.members]))
 
     @cached_property
     def record(self) -> type[Record]:

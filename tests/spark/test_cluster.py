@@ -38,7 +38,8 @@ def test_settings_of_an_archive(tmp_path: Path) -> None:
     assert found["spark.archives"] == f"{tmp_path}/a.tar.gz#wirekit-archive"
     assert found["spark.executorEnv.PYTHONPATH"] == "wirekit-archive/site"
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "run-on-a-cluster.md").read_text(encoding="utf-8")
-    submitted = dict(re.findall(r"^ +--conf (\S+?)=(\S+) \\$", page, re.M))
+    example = page.partition("\nspark-submit ")[2].partition("```")[0]
+    submitted = dict(re.findall(r"^ +--conf (\S+?)=(\S+) \\$", example, re.M))
     assert submitted == found | {"spark.archives": "worker.tar.gz#wirekit-archive"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,6 +15,7 @@ from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
 from wirekit.engine import (
     LARGEST_HEADER,
+    TIMES_BEFORE_COMPILING,
     Decoded,
     begins,
     begins_unverified,
@@ -26,6 +28,7 @@ from wirekit.engine import (
 )
 from wirekit.errors import Short, WireError
 from wirekit.registry import Protocol, registry
+from wirekit.values import json_text, to_json
 
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
@@ -39,6 +42,8 @@ LARGEST_PROBE = 512
 """Bytes of a cut frame that are looked at to tell whether more of it may be worth waiting for."""
 SEARCHED_INSIDE = 4096
 LEAST_INSIDE = 9
+FEW_TIMES = 4 * TIMES_BEFORE_COMPILING
+"""Questions for a heading before it is made; one recognition asks a few times."""
 MOST_SHORT = 4096
 """Short frames of which it is remembered whether they fit a protocol."""
 CREDIT_INSIDE = 2
@@ -151,7 +156,7 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
     """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
     key = protocol.stream("client")
     begin = _heading(key, protocol.limits.frame)
-    if not protocol.recognised_by or begin.refuses(data) or overruns(data, key):
+    if not protocol.recognised_by or (begin is not None and begin.refuses(data)) or overruns(data, key):
         return ""
     decoded = next(frames(key, data))
     why = "" if decoded.clean else _why_not(decoded)
@@ -255,7 +260,12 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
     return votes > 0 if votes else guess
 
 
-def _heading(key: str, limit: int) -> Heading:
+def _heading(key: str, limit: int) -> Heading | None:
+    """The heading of a layout, once it has been asked for a few times: making it loads the compiler."""
+    if _asked_times[key] <= FEW_TIMES:
+        _asked_times[key] += 1
+        if _asked_times[key] <= FEW_TIMES:
+            return None
     return _heading_of()(key, limit)
 
 
@@ -266,6 +276,7 @@ def _heading_of() -> Callable[[str, int], Heading]:
     return heading
 
 
+_asked_times: Counter[str] = Counter()
 _Tail = Callable[[], bool]
 """Whether a frame has begun that may be one of the protocol's."""
 
@@ -294,7 +305,7 @@ def _fit(
             return fit, _yes
         head = data[position : position + LARGEST_HEAD]
         try:
-            if begin.tells(head):
+            if begin is not None and begin.tells(head):
                 size: int | None = begin.usual_size(head) or 0
             else:
                 size = frame_size(head, key, limits=protocol.limits)
@@ -307,8 +318,10 @@ def _fit(
         frame = data[position : position + size]
         if len(frame) < size:
             return fit, partial(_is_cut, frame, key)
-        if begin.pattern.match(frame):
-            clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes)
+        if not overruns(frame, key) if begin is None else begin.pattern.match(frame):
+            clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
+            if in_part and begin is None:
+                in_part = bool(_heading_of()(key, protocol.limits.frame).pattern.match(frame))
             fit = Fit(fit.clean + clean, fit.partial + in_part)
         position += size
     return fit, _no
@@ -325,12 +338,14 @@ def _frame_fits(
     frame: bytes,
     side_known: bool,
     decodes: _Decodes | None = None,
+    *,
+    light: bool = False,
 ) -> tuple[bool, bool]:
     """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
     decodes = {} if decodes is None else decodes
     known = decodes.get((protocol.name, frame))
     if known is None:
-        known = decodes[protocol.name, frame] = _decodes(protocol, frame)
+        known = decodes[protocol.name, frame] = _decodes(protocol, frame, light=light)
     clean, whole = known
     dialogue = protocol.follow()
     key, _, reason = dialogue.layout(side, frame) if whole or protocol.variants else ("", {}, None)
@@ -341,15 +356,33 @@ def _frame_fits(
     return False, dialogue.headed(side, frame, side_known=side_known)
 
 
-def _decodes(protocol: Protocol, frame: bytes) -> tuple[bool, bool]:
-    """Whether a layout that proves a protocol decodes a whole frame cleanly, and whether it does but for checks."""
+def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[bool, bool]:
+    """Whether a layout that proves a protocol decodes a whole frame cleanly, and whether it does but for checks.
+
+    Args:
+        protocol, frame: both.
+        light: whether to load no compiler where it would answer the same: of what is in order, or no value at all.
+    """
     proofs = [protocol.key(name) for name in protocol.recognised_by]
+    if light:
+        told = [_told(decode(frame, proof)) for proof in proofs]
+        if True in told or None not in told:
+            return True in told, True in told
     if any(begins(frame, proof, len(frame)) for proof in proofs):
         return True, True
     for data in (frame[: min(LARGEST_HEAD, len(frame) - 1)], frame):
         proofs = [proof for proof in proofs if begins_unverified(data, proof, len(frame)) is not False]
     decoded = [decode(frame, proof) for proof in proofs]
     return any(each.clean for each in decoded), any(each.error is None and not each.gaps for each in decoded)
+
+
+def _told(decoded: Decoded) -> bool | None:
+    """Whether a frame fits; None where generated code has to tell: of checks that fail, and what is oddly written."""
+    failed = {check.kind for check in decoded.checks if check.status == "bad"}
+    if decoded.error is not None or decoded.gaps or "constant" in failed:
+        return False
+    usual = decoded.clean and decoded.consumed == len(decoded.data) and "$" not in json_text(to_json(decoded.value))
+    return True if usual else None
 
 
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:

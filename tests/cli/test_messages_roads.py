@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner, Result
 import wirekit.road.tables as road
 from tests.fuzz.captures import hostile
 from wirekit.cli import group
+from wirekit.errors import Misuse
 
 CAPTURES = sorted(path.name for path in (Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*"))
 WINDOW = 20_000
@@ -79,3 +81,10 @@ def test_options_for_selection_are_for_objects(
 ) -> None:
     monkeypatch.delattr(road, "captured")
     assert messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns", *options).stdout
+
+
+def test_columns_need_their_extra(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numba", None)
+    result = messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns")
+    assert isinstance(result.exception, Misuse)
+    assert "needs numba" in str(result.exception)

@@ -160,6 +160,7 @@ def _by_windows(
     size = sum(each.size for each in files)
     if not by_columns(size, "objects" if road == "auto" and size < LEAST_FOR_COLUMNS else road):
         return None
+    need("the road of columns", *COLUMNS)
     from wirekit.cli.messages_columns import window_messages
 
     return window_messages(files, choice, take, ordered=size < LEAST_FOR_COLUMNS)

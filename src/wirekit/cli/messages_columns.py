@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +13,16 @@ from wirekit.cli.common import say
 from wirekit.conversation import Frame, Message, Quarantined
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.messages import COLUMN_OF, message_of
 from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.stored import Piece
-from wirekit.tables import Tables
 from wirekit.tables.columns import MESSAGES
 
 Take = Callable[[Link, Item | None], Iterable[Message]]
 """Reports an item that objects read; gives the messages in it."""
 Shown = Piece | Message
-COLUMNS = {"offset": "log_offset", "timestamp": "timestamp_ms", "check": "crc_status"}
-"""Columns of the table that have other names than the fields of messages."""
 
 
 def window_messages(files: tuple[Input, ...], choice: Choice, take: Take, *, ordered: bool) -> Windows | None:
@@ -55,28 +51,16 @@ def _shown(rows: pa.Table) -> Iterator[Piece | Message]:
     """Rows of the table ``messages``: as columns where their protocol has no details of its own, else one by one."""
     for batch in rows.to_batches():
         protocols = batch["protocol"].dictionary_encode()
-        alone = np.array([bool(_declared(name).details) for name in protocols.dictionary.to_pylist()])
+        alone = np.array([bool(registry.protocol(name).declared.details) for name in protocols.dictionary.to_pylist()])
         alone = alone[np.asarray(protocols.indices)] | np.asarray(batch["message_id"].is_valid())
         ends = [*np.flatnonzero(alone[1:] != alone[:-1]) + 1, batch.num_rows]
         for begin, end in pairwise([0, *ends]):
             part = batch.slice(begin, end - begin)
             if alone[begin]:
-                yield from map(_message, part.to_pylist())
+                yield from map(message_of, part.to_pylist())
             else:
-                columns = {name: part[COLUMNS.get(name, name)] for name in Message.NAMES}
+                columns = {name: part[column] for name, column in COLUMN_OF.items()}
                 yield Piece(0, 0, batch=pa.RecordBatch.from_pydict(columns))
-
-
-def _message(row: dict[str, Any]) -> Message:
-    values = {name: row[COLUMNS.get(name, name)] for name in Message.NAMES}
-    if row["message_id"] is not None:
-        values["offset"] = row["message_id"]
-    return Message(**values, details=_declared(row["protocol"]).detailed(row))
-
-
-@cache
-def _declared(protocol: str) -> Tables:
-    return registry.protocol(protocol).declared
 
 
 class Windows(Writer):
@@ -90,9 +74,8 @@ class Windows(Writer):
 
     def __init__(self, job: Job, summary: Summary, take: Take) -> None:
         super().__init__(job, summary, {})
-        shown = {COLUMNS.get(name, name) for name in Message.NAMES}
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
-        self.table = MESSAGES.only(shown.union(("time", "message_id"), *details))
+        self.table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id"}.union(*details))
         self._each = take
         self.batches: Iterator[Batch] = iter(())
         self._rows: list[pa.RecordBatch] = []

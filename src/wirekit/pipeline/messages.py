@@ -6,8 +6,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation import Message
+from wirekit.registry import registry
 from wirekit.tables.records import Records, Row
 from wirekit.tables.times import day
+
+COLUMN_OF = {name: name for name in Message.NAMES} | {
+    "offset": "log_offset",
+    "timestamp": "timestamp_ms",
+    "check": "crc_status",
+}
+"""{field of a message: its column}; an offset that is text is in ``message_id`` instead."""
+
+
+def message_of(row: Mapping[str, Any]) -> Message:
+    """The message of a row of the table ``messages``, with the details of its protocol."""
+    values = {name: row[column] for name, column in COLUMN_OF.items()}
+    if row["message_id"] is not None:
+        values["offset"] = row["message_id"]
+    return Message(**values, details=registry.protocol(row["protocol"]).declared.detailed(row))
 
 
 def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:
@@ -18,26 +34,15 @@ def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:
         file: the capture or stored file, as it was named to the run.
         common: columns of all messages of its frame or file.
     """
-    offset = message.offset
+    numbered = isinstance(message.offset, int)
     return {
         **common,
         "file": file,
         "date": day(common["time"] if "time" in common else _micros(message.timestamp)),
-        "protocol": message.protocol,
-        "topic": message.topic,
-        "partition": message.partition,
-        "log_offset": offset if isinstance(offset, int) else None,
-        "message_id": offset if isinstance(offset, str) else None,
+        **{column: getattr(message, name) for name, column in COLUMN_OF.items()},
+        "log_offset": message.offset if numbered else None,
+        "message_id": None if numbered else message.offset,
         "timestamp": message.timestamp,
-        "timestamp_ms": message.timestamp,
-        "timestamp_type": message.timestamp_type,
-        "key": message.key,
-        "value": message.value,
-        "attributes": message.attributes,
-        "codec": message.codec,
-        "crc": message.crc,
-        "crc_status": message.check,
-        "schema": message.schema,
         **message.facts,
     }
 

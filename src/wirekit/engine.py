@@ -9,11 +9,12 @@ of all fields, by generated code too.
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
@@ -341,21 +342,26 @@ def value_of(data: bytes, key: str) -> Any:
     return value
 
 
-def numbers_of(data: bytes, key: str) -> tuple[int | None, ...]:
-    """The fields of a schema that are all numbers at fixed places, from bytes; None for those that are cut.
+def numbers_of(data: bytes, key: str) -> Any:
+    """The fields of a schema that are all numbers at fixed places, by name; None for those that are cut.
 
     Nothing is verified, and fields with symbols are plain numbers.
 
     >>> numbers_of(bytes.fromhex("0000000a001000000000"), "kafka.request_header")
-    (10, 16, 0, None)
+    Numbers(size=10, api_key=16, api_version=0, correlation_id=None)
     """
     if _is_generated(None, key, _decoded_times, DECODERS):
-        numbers = _rows_module().fixed_numbers(key)
-        if len(data) >= numbers.size:
-            return cast("tuple[int, ...]", numbers.unpack_from(data))
+        reader, names = _rows_module().fixed_numbers(key)
+        if len(data) >= reader.size:
+            return _numbers(names)._make(reader.unpack_from(data))
     value = value_of(data, key)
     found = (value.get(name) for name in value._fields)
-    return tuple(None if number is None else int(number) for number in found)
+    return _numbers(value._fields)._make(None if number is None else int(number) for number in found)
+
+
+@functools.cache
+def _numbers(names: tuple[str, ...]) -> Any:
+    return namedtuple("Numbers", names)
 
 
 def lead_of(data: bytes, key: str) -> Any:

@@ -110,21 +110,23 @@ def _headings(key: str) -> dict[int, Heading]:
 
 
 @by_key
-def fixed_numbers(key: str) -> struct.Struct:
-    """The reader of a schema whose fields are numbers at fixed places, the most significant byte first.
+def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
+    """The reader of a schema whose fields are numbers at fixed places, the most significant byte first; their names.
 
     Raises:
         Misuse: other fields are among them.
 
-    >>> fixed_numbers("kafka.request_header").unpack(bytes.fromhex("0000000a0010000000000007"))
-    (10, 16, 0, 7)
+    >>> reader, names = fixed_numbers("kafka.request_header")
+    >>> reader.unpack(bytes.fromhex("0000000a0010000000000007")), names
+    ((10, 16, 0, 7), ('size', 'api_key', 'api_version', 'correlation_id'))
     """
     layout = referred(key).layout
-    nodes = [member.node for member in layout.members] if isinstance(layout, ir.Structure) else [layout]
+    members = layout.members if isinstance(layout, ir.Structure) else ()
+    nodes = [member.node for member in members]
     found = [number for node in nodes if isinstance(node, (ir.Number, ir.Named)) for number in fixed(node)]
-    if len(found) != len(nodes) or any(number.little or not number.is_packed for number in found):
+    if not nodes or len(found) != len(nodes) or any(number.little or not number.is_packed for number in found):
         raise Misuse(f"{key} has other fields than numbers of fixed size")
-    return struct.Struct(">" + "".join(number.code for number in found))
+    return struct.Struct(">" + "".join(number.code for number in found)), tuple(member.name for member in members)
 
 
 def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, bool]:

@@ -61,8 +61,6 @@ FETCHED = [
 ]
 """The keys of the responses to a fetch, one of each layout."""
 
-Header = tuple[int | None, ...]
-"""The numbers of a request's header: size, API key, API version, correlation id."""
 Choice = tuple[str, Mapping[str, Any], str | None]
 
 
@@ -94,7 +92,8 @@ class KafkaDialogue(Dialogue):
         return self._request(data) if side == "client" else self._response(data)
 
     def _request(self, data: bytes) -> Choice:
-        _, number, version, _ = numbers_of(data, REQUEST_HEADER)
+        header = numbers_of(data, REQUEST_HEADER)
+        number, version = header.api_key, header.api_version
         api = BY_KEY.get(number)
         expected = self.expects["client"]
         if api is not None and _speaks(api, version):
@@ -113,7 +112,7 @@ class KafkaDialogue(Dialogue):
         return ANY_REQUEST, {}, Undeclared(f"{name} is not known") if headed else f"{name} is not known"
 
     def _response(self, data: bytes) -> Choice:
-        _, number = numbers_of(data, RESPONSE_HEADER)
+        number = numbers_of(data, RESPONSE_HEADER).correlation_id
         asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
         late = not asked and number in self.passed
         if late:
@@ -184,7 +183,7 @@ class KafkaDialogue(Dialogue):
         """
         self.effort += CALL
         if side == "server":
-            return self._may_answer(numbers_of(data, RESPONSE_HEADER)[1], data, size)
+            return self._may_answer(numbers_of(data, RESPONSE_HEADER).correlation_id, data, size)
         header = numbers_of(data, REQUEST_HEADER)
         if not any(self._fits(data, key, size) for key in _requests(header)):
             self.effort += CALL
@@ -323,9 +322,9 @@ def _speaks(api: Api, version: int | None) -> bool:
     return version is not None and 0 <= version < len(api.versions)
 
 
-def _is_headed(header: Header, data: bytes, lowest: int) -> bool:
+def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
     """Whether the header, with the client id behind it, is one of a request that no layout here is known to fit."""
-    size, key, version, _ = header
+    size, key, version = header.size, header.api_key, header.api_version
     if size is None or key is None or version is None:
         return False
     api = BY_KEY.get(key)
@@ -340,10 +339,9 @@ def _is_headed(header: Header, data: bytes, lowest: int) -> bool:
     return bool(client_id) and client_id.isascii() and client_id.isprintable()
 
 
-def _requests(header: Header) -> list[str]:
+def _requests(header: Any) -> list[str]:
     """The keys of the requests that a header may begin."""
-    _, number, version, _ = header
-    api = BY_KEY.get(number)
+    api, version = BY_KEY.get(header.api_key), header.api_version
     if api is None or not _speaks(api, version):
         return []
     key = f"kafka.{api.name}.request.v{version}"

@@ -60,7 +60,7 @@ def batched(inputs: Iterator[bytes]) -> Iterator[list[bytes]]:
 def _judge(found: Found, key: str, context: dict[str, Any], part: list[bytes]) -> None:
     outcomes: list[wirekit.Decoded | None] = []
     for number, data in enumerate(part):
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
         outcomes.append(None)
         with noting(found, key, context, data):
             outcomes[-1] = decoded = agree_quickly(key, data, context, traced=number % TRACED == 0)
@@ -68,13 +68,13 @@ def _judge(found: Found, key: str, context: dict[str, Any], part: list[bytes]) -
             engines = [decoded.engine, "trace"] if number % TRACED == 0 else [decoded.engine]
             found.seen.update(["inputs", how, *(f"by {engine}" for engine in engines)])
     if gives_columns(key, tuple(sorted(context.items()))):
-        signal.setitimer(signal.ITIMER_PROF, 10 * SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, 10 * SECONDS)
         with noting(found, key, context, b""):
             found.seen["by columns"] += len(part)
             for number, text in columns_differ(key, part, context, outcomes):
                 with noting(found, key, context, part[number]):
                     raise AssertionError(text)
-    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @functools.cache

@@ -149,12 +149,12 @@ def _drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Ends with TimeoutError what takes more processor time, where the signal is handled."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    """Ends with TimeoutError what takes longer, where the signal is handled."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def run(count: int, *, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> Iterator[Found]:

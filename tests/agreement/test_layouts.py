@@ -25,7 +25,7 @@ COLUMNS = (2011, 2014)
 @pytest.fixture(autouse=True)
 def alarm() -> None:
     """What takes too long fails, as in the long run."""
-    signal.signal(signal.SIGPROF, late)
+    signal.signal(signal.SIGALRM, late)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -42,6 +42,13 @@ def test_ratio_limit_counts_only_above_the_floor(codec: str) -> None:
     assert decompress(codec, data, size=size, limits=Decompression(ratio=10, ratio_floor=len(plain))) == plain
 
 
+def test_an_announced_ratio_is_reported_rounded_up() -> None:
+    data = compress("lz4-block", b"hello")
+    with pytest.raises(Limit) as caught:
+        decompress("lz4-block", data, size=100_000 * len(data) + 1)
+    assert (caught.value.limit, caught.value.actual) == ("decompression_ratio", 100_001)
+
+
 def test_small_data_may_shrink_as_much_as_it_likes() -> None:
     data = compress("zstd", bytes(64 * 1024))
     assert len(data) < 64

@@ -10,6 +10,8 @@ import pytest
 import wirekit
 from wirekit import NEED_DATA, Conversation
 from wirekit.conversation import Frame, Quarantined, recognise
+from wirekit.conversation.dialogue import BYTE, CALL, FEW
+from wirekit.registry import registry
 
 
 def pulsar_bytes(fixtures: Path, run: str) -> list[tuple[str, bytes]]:
@@ -125,3 +127,52 @@ def test_protocol_is_recognised_from_the_bytes(run: list[tuple[str, bytes]]) -> 
     assert not recognise(b"GET / HTTP/1.1\r\n\r\n", b"").protocol
     assert recognise(b"GET / HTTP/1.1\r\n\r\n", b"").certain
     assert not recognise(request[:6], b"").certain
+
+
+def metadata(number: int, client_id: str = "x") -> bytes:
+    value = {"correlation_id": number, "client_id": client_id, "body": {"topics": []}}
+    return wirekit.encode("kafka.metadata.request.v0", value)
+
+
+def test_a_frame_beyond_the_limit_is_the_only_one_that_is_lost() -> None:
+    """Also the first of a connection: the search for the next frame begins behind its first byte."""
+    large = metadata(1, "x" * 200)
+    events = Conversation("kafka", limits=wirekit.Limits(frame=100)).receive("client", large + metadata(2))
+    assert [type(event) for event in events] == [Quarantined, Frame]
+    assert [event.data for event in events] == [large, metadata(2)]
+
+
+def test_bytes_that_make_no_sense_are_held_up_to_a_bound_however_many_come_at_once() -> None:
+    conversation = Conversation("kafka")
+    rubbish = bytes(5 << 20)
+    given_up = conversation.receive("client", rubbish)[:-1]
+    held = conversation.close("client")
+    assert sum(len(event.data) for event in held) <= 1 << 20
+    assert b"".join(event.data for event in (*given_up, *held)) == rubbish
+
+
+def test_a_frame_with_an_error_says_how_many_of_its_bytes_were_decoded() -> None:
+    damaged = metadata(1)[:-4] + bytes.fromhex("00000001 fff0 61626364")  # a topic of -16 bytes
+    damaged = (len(damaged) - 4).to_bytes(4, "big") + damaged[4:]
+    (frame,) = Conversation("kafka").receive("client", damaged)
+    assert frame.decoded.error is not None
+    assert frame.decoded.consumed == wirekit.decode(damaged, "kafka.metadata.request.v0").consumed < len(damaged)
+
+
+def test_a_frame_of_an_unknown_api_is_not_wrong_and_an_answer_to_nobody_is() -> None:
+    unknown = bytes.fromhex("0000000b 004d 0000 00000001 0001 63".replace(" ", ""))
+    conversation = Conversation("kafka")
+    (request,) = conversation.receive("client", unknown)
+    assert (request.reason, request.wrong) == ("api key 77 is not known", None)
+    (answer,) = conversation.receive("server", bytes.fromhex("0000000400000009"))
+    assert answer.wrong == answer.reason == "no request has correlation id 9"
+
+
+def test_an_attempt_costs_the_same_for_few_bytes_and_more_for_each_further_one() -> None:
+    def cost(size: int) -> int:
+        dialogue = registry.protocol("pulsar").follow()
+        dialogue.fits_unverified(bytes(size), "pulsar.frame", size + 1)
+        return dialogue.effort
+
+    assert cost(1) == cost(FEW) == CALL
+    assert [cost(FEW + more) - CALL for more in (1, 10, 1000)] == [BYTE, 10 * BYTE, 1000 * BYTE]

@@ -10,10 +10,12 @@ from random import Random
 import pytest
 
 import wirekit
+from tests.own import declared
 from wirekit.conversation import Conversation, best_fit, recognition
 from wirekit.conversation.recognition import Prospects, _fit, _frame_fits, _swapped, recognise, recognise_inside
-from wirekit.registry import registry
+from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
+from wirekit.wire import Bytes, Checked, Length, Struct, int32, uint32
 
 MESSAGE = {"offset": 1, "message": {"magic": 0, "value": None}}
 TOPIC = {"topic": "", "data": [{"partition": 0, "record_set": {"messages": [MESSAGE]}}]}
@@ -78,6 +80,19 @@ def test_a_variant_of_a_layout_speaks_for_its_protocol_in_part() -> None:
     assert (found.protocol, found.certain) == ("kafka", True)
 
 
+def test_a_damaged_frame_speaks_for_its_protocol_from_12_bytes_on() -> None:
+    """A frame of a length, a wrong checksum and a text."""
+    layout = Struct("size" / Length(int32, "text"), "sum" / Checked(uint32, "crc32c", "text"), "text" / Bytes(None))
+    whole = Protocol("damaged", "A test's own", {"frame": Layout(layout)}, "frame", "frame", recognised_by=("frame",))
+    with declared(whole) as protocol:
+        for size, speaks in ((11, False), (12, True)):
+            frame = bytearray(wirekit.encode("damaged.frame", {"text": b"x" * (size - 8)}))
+            assert len(frame) == size
+            assert _frame_fits(protocol, "client", bytes(frame), True) == (True, False)
+            frame[4] ^= 1
+            assert _frame_fits(protocol, "client", bytes(frame), True) == (False, speaks)
+
+
 def test_the_best_fit_of_damaged_frames() -> None:
     """A frame with a wrong checksum, one that is cut, and one with bytes that no field explains."""
     damaged = bytearray(PRODUCE)
@@ -91,6 +106,14 @@ def test_the_credit_for_searching_is_bounded() -> None:
     following = Conversation("pulsar")
     list(following.receive("client", start + bytes(100_000)))
     assert following._directions["client"].credit == MEBIBYTE
+
+
+def test_bytes_that_were_followed_elsewhere_give_as_much_credit_as_those_followed_here() -> None:
+    ping = bytes.fromhex("00000009000000050812920100")
+    here, elsewhere = Conversation("pulsar"), Conversation("pulsar")
+    here.receive("client", ping)
+    elsewhere.skip("client", len(ping))
+    assert here._directions["client"].credit == elsewhere._directions["client"].credit < MEBIBYTE
 
 
 def pieces(turns: Iterable[Turn], random: Random) -> Iterator[tuple[str, bytes]]:

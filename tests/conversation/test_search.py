@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 import wirekit
 from tests.fuzz.test_any_bytes import samples
 from tests.kafka.golden import PDUS
+from tests.own import declared
 from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
 from wirekit.compiler.ir import Number
 from wirekit.conversation import Frame, following
 from wirekit.engine import begins, decode_bytes, frame_size
 from wirekit.errors import WireError
-from wirekit.registry import Schema
+from wirekit.registry import Layout, Protocol, Schema
+from wirekit.wire import Bytes, Const, Length, Struct, uint16, varint32
 
 LIMITS = wirekit.Limits()
 STREAMS = ("kafka.request", "kafka.response", "pulsar.frame", "jmq4.frame")
@@ -115,6 +117,32 @@ def test_a_frame_that_the_search_sees_in_part_decodes_when_it_is_whole() -> None
     assert conversation.receive("client", b"rubbish" + PING[:9]) == [wirekit.NEED_DATA]
     quarantined, frame = conversation.receive("client", PING[9:])
     assert (quarantined.data, frame.data) == (b"rubbish", PING)
+
+
+def test_a_frame_behind_rubbish_that_came_byte_by_byte_is_found_at_once() -> None:
+    """Bytes that were searched are not searched again, which would use up what the search may cost."""
+    conversation = Conversation("pulsar", started=False)
+    for _ in range(3000):
+        assert conversation.receive("client", b"\xff") == [wirekit.NEED_DATA]
+    quarantined, frame = conversation.receive("client", PING)
+    assert (len(quarantined.data), frame.data) == (3000, PING)
+
+
+def test_64_frames_in_a_row_may_be_too_short_for_their_header_and_no_more() -> None:
+    short = bytes.fromhex("0000000100")
+    assert len(frames_in(Conversation("kafka"), [short * 64])) == 64
+    assert len(frames_in(Conversation("kafka"), [short * 100])) == 64
+
+
+def test_a_frame_whose_length_is_a_varint_is_found_behind_rubbish() -> None:
+    """Its length is read where the frame begins."""
+    layout = Struct("magic" / Const(uint16, 0xABCD), "size" / Length(varint32, "text"), "text" / Bytes(None))
+    with declared(Protocol("ofvarints", "A test's own", {"frame": Layout(layout)}, "frame", "frame")) as protocol:
+        frame = wirekit.encode("ofvarints.frame", {"text": b"x" * 200})
+        for rubbish in (3, 70, 200):
+            conversation = Conversation(protocol.name, started=False)
+            found = conversation.receive("client", bytes(rubbish) + frame)
+            assert [event.data for event in found] == [bytes(rubbish), frame]
 
 
 def test_a_frame_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:

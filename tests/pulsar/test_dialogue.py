@@ -103,6 +103,14 @@ def test_a_frame_larger_than_agreed_has_an_error_and_the_next_decodes(agreed: in
     assert after.decoded.clean
 
 
+def test_an_agreement_below_the_limit_of_the_caller_holds() -> None:
+    conversation = Conversation("pulsar", limits=wirekit.Limits(frame=DEFAULT))
+    largest = 1_000 + FRAME_PADDING - 4
+    *_, too_large = hear([*connect(max_message_size=1_000), sized(largest + 1)], conversation)
+    assert isinstance(too_large.decoded.error, Limit)
+    assert too_large.decoded.error.allowed == largest
+
+
 def test_a_broker_that_allows_more_than_usual() -> None:
     *_, large = hear([*connect(max_message_size=2 * MAX_MESSAGE_SIZE), sized(DEFAULT + 1)])
     assert large.decoded.clean

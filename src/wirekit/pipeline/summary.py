@@ -237,7 +237,10 @@ class Summary:
 
     def file(self, name: str) -> FileSummary:
         """The summary of one capture, made when it is first asked for."""
-        return self.files.setdefault(name, FileSummary())
+        found = self.files.get(name)
+        if found is None:
+            found = self.files[name] = FileSummary()
+        return found
 
     def merge(self, other: Summary) -> None:
         """Adds what another task counted."""

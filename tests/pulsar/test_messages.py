@@ -151,6 +151,14 @@ def test_a_key_of_the_caller_opens_it() -> None:
     assert heard(value, decrypt=opened)[0].details["encrypted"] is None
 
 
+def test_what_a_key_opens_counts_as_a_level_of_nesting() -> None:
+    data = wirekit.encode("pulsar.entry", sealed(b"hidden"))
+    assert wirekit.decode(data, "pulsar.entry", decrypt=opened, limits=wirekit.Limits(depth=1)).clean
+    error = wirekit.decode(data, "pulsar.entry", decrypt=opened, limits=wirekit.Limits(depth=0)).error
+    assert isinstance(error, wirekit.Limit)
+    assert (error.limit, error.allowed, error.actual) == ("depth", 0, 1)
+
+
 def test_without_the_key_or_with_a_wrong_one() -> None:
     data = wirekit.encode("pulsar.entry", sealed(b"hidden", num_messages_in_batch=1))
     assert isinstance(wirekit.decode(data, "pulsar.entry", decrypt=lambda *_: None).value.payload, bytes)

@@ -10,6 +10,7 @@ import wirekit
 from tests.own import declared, own
 from wirekit.compiler.heading import heading
 from wirekit.conversation import Conversation, Frame
+from wirekit.engine import overruns
 from wirekit.registry import Layout, Protocol
 from wirekit.values import SymbolTable
 from wirekit.wire import Bytes, Checked, Length, Node, Struct, Symbols, int64, uint8, uint16, uint32, varint32, zigzag64
@@ -48,6 +49,14 @@ def test_a_varint_of_more_bytes_than_needed_matches() -> None:
     with own(framed(varint32)) as key:
         data = wirekit.encode(key, {"kind": 1, "number": 7, "body": b"abc"})
         assert heading(key, MOST).pattern.match(bytes([data[0] | 0x80, 0x80, 0x00]) + data[1:])
+
+
+@given(st.binary(max_size=40), st.integers(0, 50), st.integers(0, 50))
+def test_a_frame_with_a_length_beyond_its_end_overruns_as_the_engine_has_it(body: bytes, whole: int, part: int) -> None:
+    parts = "part" / Length(uint16, of="name"), "name" / Bytes(None), "rest" / Bytes(None)
+    with own(Struct("size" / Length(uint32, frame=True), *parts)) as key:
+        data = whole.to_bytes(4, "big") + part.to_bytes(2, "big") + body
+        assert heading(key, MOST).overruns(data) == overruns(data, key)
 
 
 def test_a_length_below_the_least_and_an_unknown_kind_do_not_match() -> None:

@@ -123,9 +123,9 @@ class Follower:
         self.link = link
         self._sides: Mapping[str, str] = SAME_SIDES
         self._waiting: list[tcp.Data | tcp.Gap] = []
-        self._heads: dict[str, bytearray] = {"client": bytearray(), "server": bytearray()}
+        self._heads: dict[str, bytearray] = {}
         self._next_count = self._next_size = 0
-        self._prospects = Prospects()
+        self._prospects: Prospects | None = None
         self._conversation: Conversation | None = None
         self._hopeless = ""
         if link.protocol:
@@ -215,8 +215,10 @@ class Follower:
 
     def _hold(self, event: tcp.Data) -> None:
         self._waiting.append(event)
-        head = self._heads[event.direction]
-        if len(head) < RECOGNISE_WITHIN:
+        head = self._heads.get(event.direction)
+        if head is None:
+            self._heads[event.direction] = bytearray(event.data)
+        elif len(head) < RECOGNISE_WITHIN:
             head += event.data
 
     def _gap(self, event: tcp.Gap) -> list[Item]:
@@ -228,7 +230,7 @@ class Follower:
     def _recognise(self, *, last: bool) -> list[Item]:
         if not self._decided(last=last):
             return []
-        waiting, self._waiting, self._heads = self._waiting, [], {"client": bytearray(), "server": bytearray()}
+        waiting, self._waiting, self._heads, self._prospects = self._waiting, [], {}, None
         items: list[Item] = []
         for event in waiting:
             items += self._feed(event)
@@ -242,9 +244,12 @@ class Follower:
             return False
         self._next_count, self._next_size = 2 * count, 2 * size
         known, over = self.link.known_start, last or size >= RECOGNISE_WITHIN
-        if not (known or over or self._prospects.grown(self._heads)):
-            return False
-        heads = bytes(self._heads["client"]), bytes(self._heads["server"])
+        if not (known or over):
+            if self._prospects is None:
+                self._prospects = Prospects()
+            if not self._prospects.grown(self._heads):
+                return False
+        heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
         found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
         if not found.protocol and not known:
             found = recognise_inside(*heads) or found
@@ -268,7 +273,10 @@ class Follower:
         link = self.link
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
-        link._bytes = Counter({(other[side], what): count for (side, what), count in link.bytes.items()})
+        counts = list(link.bytes.items())
+        link.bytes.clear()
+        for (side, what), count in counts:
+            link.bytes[other[side], what] = count
         self._sides = other
 
     def _begin(self, protocol: str) -> None:

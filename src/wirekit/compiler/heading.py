@@ -38,6 +38,8 @@ class Heading:
         low, most: what it may announce.
         path: the field that says it.
         framed: whether ``most`` is the limit of frames.
+        parts: of the lengths that lie at one place and count what follows them: where, how they are read, and bytes of
+            the frame in front of what they count.
     """
 
     pattern: re.Pattern[bytes]
@@ -49,11 +51,20 @@ class Heading:
     low: int = 0
     path: str = ""
     framed: bool = False
+    parts: tuple[tuple[int, struct.Struct, int], ...] = ()
     most: int = 0
 
     def refuses(self, data: bytes) -> bool:
         """Whether the length at the head of some bytes makes no sense, as far as one number at a fixed place tells."""
         return len(data) >= self.size and self.tells(data) and self.usual_size(data) is None
+
+    def overruns(self, frame: bytes) -> bool:
+        """Whether one of the lengths that a frame begins with leads beyond its end, so that it cannot be clean."""
+        size = len(frame)
+        for place, number, before in self.parts:
+            if size >= place + number.size and before + number.unpack_from(frame, place)[0] > size:
+                return True
+        return False
 
     def tells(self, data: bytes | bytearray) -> bool:
         """Whether the length lies at one place, and some bytes reach behind it."""
@@ -77,6 +88,14 @@ class Heading:
         (number,) = self.number.unpack_from(buffer, self.length)
         return int(number) + self.after if self.low <= number <= self.most else None
 
+    def told_size(self, data: bytes, start: int) -> int | None:
+        """Bytes of the frame at ``start``, 0 where its length makes no sense; None where the heading does not tell."""
+        number = self.number
+        if number is None or len(data) < start + self.length + number.size:
+            return None
+        length: int = number.unpack_from(data, start + self.length)[0]
+        return length + self.after if self.low <= length <= self.most else 0
+
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
         """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
         if self.number is None:
@@ -99,7 +118,7 @@ def heading(key: str, most: int) -> Heading:
         numbers = list(_numbers(layout, most))
         size = sum(number.groups or number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
-        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), most)
+        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), tuple(_parts(layout)), most)
     return known[most]
 
 
@@ -145,6 +164,22 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, 
                 return offset, after, number, max(measure.least, 0), member.name, measure.frame
         offset += member.node.size
     return 0, 0, None, 0, "", False
+
+
+def _parts(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, int]]:
+    """The heading's ``parts``."""
+    if not isinstance(layout, ir.Structure):
+        return
+    offset = 0
+    for at, member in enumerate(layout.members):
+        if not isinstance(member.node, ir.Number) or not member.node.is_packed:
+            return
+        number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
+        for measure in layout.measures:
+            follows = measure.at == at and measure.first == at + 1 and measure.last > at
+            if follows and measure.bounds and not measure.zero_is_rest and not measure.clip:
+                yield offset, number, offset + number.size - measure.add
+        offset += member.node.size
 
 
 def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:

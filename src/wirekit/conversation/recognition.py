@@ -303,12 +303,10 @@ def _fit(
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
             return fit, _yes
-        head = data[position : position + LARGEST_HEAD]
         try:
-            if begin is not None and begin.tells(head):
-                size: int | None = begin.usual_size(head) or 0
-            else:
-                size = frame_size(head, key, limits=protocol.limits)
+            size = None if begin is None else begin.told_size(data, position)
+            if size is None:
+                size = frame_size(data[position : position + LARGEST_HEAD], key, limits=protocol.limits)
         except WireError:
             return fit, _no
         if size is None:
@@ -318,7 +316,7 @@ def _fit(
         frame = data[position : position + size]
         if len(frame) < size:
             return fit, partial(_is_cut, frame, key)
-        if not overruns(frame, key) if begin is None else begin.pattern.match(frame):
+        if not overruns(frame, key) if begin is None else begin.pattern.match(frame) and not begin.overruns(frame):
             clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
             if in_part and begin is None:
                 in_part = bool(_heading_of()(key, protocol.limits.frame).pattern.match(frame))
@@ -421,56 +419,77 @@ class Prospects:
     look at all places, because they are too many, all attempts are worth their time.
     """
 
+    __slots__ = ("_always", "_searched")
+
     def __init__(self) -> None:
-        self._searches: dict[str, list[_Search]] = {}
-        self._begun: dict[str, list[tuple[int, int, int]]] = {side: [] for side in SIDES}
-        self._sizes = dict.fromkeys(SIDES, 0)
+        self._searched: dict[str, _Searched] = {}
         self._always = False
 
     def grown(self, heads: Mapping[str, bytearray]) -> bool:
         """Whether to try to recognise the first bytes of both sides, of which more may be there than last time."""
         worth = False
         for side, data in heads.items():
-            if not self._always and len(data) > self._sizes[side]:
-                self._sizes[side] = len(data)
-                if side not in self._searches:
-                    self._searches[side] = [_Search(*each) for each in _sought()]
-                worth |= self._search(self._searches[side], self._begun[side], data)
+            if not data or self._always:
+                continue
+            searched = self._searched.get(side)
+            if searched is None:
+                searched = self._searched[side] = _Searched(_sought())
+            if len(data) > searched.size:
+                worth |= self._search(searched, data)
         return worth or self._always
 
-    def _search(self, searches: list[_Search], begun: list[tuple[int, int, int]], data: bytearray) -> bool:
-        """Searches further in the bytes of a side; ``begun`` has end, size and search of frames that may have begun."""
-        for number, each in enumerate(searches):
+    def _search(self, searched: _Searched, data: bytearray) -> bool:
+        """Searches further in the bytes of a side."""
+        sought, begun, places, costs = searched.sought, searched.begun, searched.places, searched.costs
+        searched.size = size = len(data)
+        for number, each in enumerate(sought):
             begin = each.heading
-            for match in begin.pattern.finditer(data, each.at):
+            for match in begin.pattern.finditer(data, places[number]):
                 start = match.start()
-                size = begin.frame_size(data, start)
-                if size is None:
+                length = begin.frame_size(data, start)
+                if length is None:
                     self._always = True
                     return True
-                each.cost += CALL
-                heapq.heappush(begun, (start + size, size, number))
-            each.at = max(each.at, len(data) - begin.size + 1)
+                costs[number] += CALL
+                heapq.heappush(begun, (start + length, length, number))
+            if size >= begin.size + places[number]:
+                places[number] = size - begin.size + 1
         worth = False
-        while begun and begun[0][0] <= len(data):
-            end, size, number = heapq.heappop(begun)
-            each = searches[number]
-            each.cost += CALL + size
-            worth = worth or end == size or each.fits(bytes(data[end - size : end]))
-        credit = FIRST_CREDIT_INSIDE + CREDIT_INSIDE * min(len(data), SEARCHED_INSIDE)
-        self._always = any(each.cost > credit for each in searches)
+        while begun and begun[0][0] <= size:
+            end, length, number = heapq.heappop(begun)
+            costs[number] += CALL + length
+            worth = worth or end == length or sought[number].fits(bytes(data[end - length : end]))
+        self._always = max(costs) > FIRST_CREDIT_INSIDE + CREDIT_INSIDE * min(size, SEARCHED_INSIDE)
         return worth
 
 
-@dataclass(slots=True)
-class _Search:
-    """Where the frames of a protocol's layout are sought next in the bytes of a side, and the cost of those so far."""
+class _Searched:
+    """How far the bytes of a side were searched.
+
+    Attributes:
+        sought: the frames that are sought.
+        places, costs: of each of them, where to go on, and the cost so far.
+        begun: (end, size, number in ``sought``) of frames that may have begun, a heap.
+        size: how many bytes there were.
+    """
+
+    __slots__ = ("begun", "costs", "places", "size", "sought")
+
+    def __init__(self, sought: list[_Sought]) -> None:
+        self.sought = sought
+        self.places = [0] * len(sought)
+        self.costs = [0] * len(sought)
+        self.begun: list[tuple[int, int, int]] = []
+        self.size = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """The frames of a protocol's layout, by which it is recognised; ``short`` knows of short ones whether they fit."""
 
     protocol: Protocol
     heading: Heading
     short: dict[bytes, bool]
-    at: int = 0
-    cost: int = 0
 
     def fits(self, frame: bytes) -> bool:
         """Whether a frame may prove that the stream is of the protocol, whoever sent it.
@@ -487,7 +506,7 @@ class _Search:
         return known
 
     def _fits(self, frame: bytes) -> bool:
-        whole = _decodes(self.protocol, frame)[1]
+        whole = not self.heading.overruns(frame) and _decodes(self.protocol, frame)[1]
         dialogue = self.protocol.follow()
         return any(
             (whole and dialogue.schema(side, frame)[2] is None) or dialogue.headed(side, frame, side_known=False)
@@ -501,8 +520,8 @@ def _short_frames(key: str) -> dict[bytes, bool]:
     return {}
 
 
-def _sought() -> list[tuple[Protocol, Heading, dict[bytes, bool]]]:
-    """The frames by which protocols are recognised: protocol, heading, and the short ones that are known to fit or not.
+def _sought() -> list[_Sought]:
+    """The frames by which protocols are recognised.
 
     A capture may have 100,000 connections, so the list is kept while the registry has the same protocols.
     """
@@ -512,11 +531,11 @@ def _sought() -> list[tuple[Protocol, Heading, dict[bytes, bool]]]:
     if _sought_of.get("protocols") is not protocols:
         _sought_of["protocols"] = protocols
         _sought_of["frames"] = [
-            (protocol, heading(protocol.stream(side), protocol.limits.frame), _short_frames(protocol.stream(side)))
+            _Sought(protocol, heading(key, protocol.limits.frame), _short_frames(key))
             for protocol in protocols
-            for side in (SIDES if protocol.client != protocol.server and _server_proves(protocol) else SIDES[:1])
+            for key in dict.fromkeys(map(protocol.stream, SIDES if _server_proves(protocol) else SIDES[:1]))
         ]
-    frames: list[tuple[Protocol, Heading, dict[bytes, bool]]] = _sought_of["frames"]
+    frames: list[_Sought] = _sought_of["frames"]
     return frames
 
 

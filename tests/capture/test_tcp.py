@@ -291,6 +291,12 @@ class TestGaps:
             Duplicate("client", 3, 0, 10 * MS),
         ]
 
+    def test_late_bytes_have_their_own_place_in_the_file(self) -> None:
+        connection = opened(Connection())
+        feed(connection, client(1, 0, b"ab"), client(2, 4, b"ef"), server(3, 0, acked=6), server(9 * MS, 0, acked=6))
+        late, _ = connection.feed(client(10 * MS + 1, 0, b"abcdef"))
+        assert late == Ignored("client", b"cd", 10 * MS + 1, 100 * MS + 10 + 2, 0, "after its gap")
+
     def test_one_acknowledgment_gives_up_all_holes_that_it_covers(self) -> None:
         connection = opened(Connection())
         feed(connection, *(client(1 + i, 2 * i + 1, b"x") for i in range(100)), server(200, 0, acked=200))
@@ -518,6 +524,14 @@ class TestEnd:
             Ignored("client", b"cd", 2, 21, 0, "after the end"),
         ]
 
+    def test_ignored_bytes_have_their_own_place_in_the_file(self) -> None:
+        """The segment begins in front of the end that a FIN has announced."""
+        connection = opened(Connection())
+        feed(connection, client(1, 2, flags=FIN | ACK))
+        events = connection.feed(client(3, 0, b"abcd"))
+        assert Ignored("client", b"cd", 3, 32, 0, "after the end") in events
+        assert ("client", 0, b"ab") in brief(events)
+
     def test_a_reset_closes_both_directions_after_the_hold_time(self) -> None:
         connection = opened(Connection())
         assert feed(connection, server(1, 2, b"cd"), client(2, 0, flags=RST)) == []
@@ -635,6 +649,23 @@ class TestManyConnections:
         events = connections.feed(client(30 * MINUTE, 0, b"x"))
         assert len([event for _, event in events if isinstance(event, Closed) and event.reason == "idle"]) == 100
         assert len(connections.state()["connections"]) == 1
+
+    def test_idle_connections_are_looked_for_once_in_the_time_and_not_at_each_segment(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looked: list[int] = []
+
+        def expire(_: Connection, time_us: int) -> list[Event]:
+            looked.append(time_us)
+            return []
+
+        monkeypatch.setattr(Connection, "expire", expire)
+        connections = Connections()
+        for i in range(50):
+            connections.feed(segment(f"10.0.0.1:{40000 + i}", i, -1, flags=SYN, target=SERVER, isn=i))
+        for i in range(200):
+            connections.feed(client(5 * MINUTE + i, i, b"x"))
+        assert len(looked) <= 2 * 51
 
 
 # Random captures. A script is a list of sendings, each of which may be captured late, twice, cut or not at all; the

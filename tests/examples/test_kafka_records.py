@@ -98,3 +98,11 @@ def test_columns_have_a_row_a_record_compressed_or_not() -> None:
     assert table["crc.ok"].to_pylist() == [True] * 6
     assert table["records.offset_delta"].to_pylist() == [0, 1, 2] * 2
     assert table["records.headers.key"].to_pylist()[:3] == [[], ["a", "ä"], ["trace"]]
+
+
+@pytest.mark.parametrize("codec", [0, 1, 3])
+def test_kafka_python_reads_what_columns_build(codec: int) -> None:
+    data = batch(codec)
+    built = wirekit.build_columns(KEY, wirekit.columns(KEY, data))
+    assert values(built) == RECORDS
+    assert codec or built == data

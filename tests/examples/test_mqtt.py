@@ -61,6 +61,7 @@ def test_columns_of_packets() -> None:
     assert batch["header.type"].to_pylist()[:3] == [1, 3, 3]
     assert batch["body.topic"].to_pylist()[:3] == [None, "a/b", "a/b"]
     assert batch["remaining_length"].to_pylist()[1] > 127
+    assert wirekit.build_columns("mqtt.packet", batch, context={"level": 5}) == b"".join(packets(5))
 
 
 def test_a_remaining_length_of_five_bytes_is_malformed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import wirekit
@@ -37,7 +38,9 @@ def test_a_text_has_its_bytes_on_every_engine(node: String, value: str | None, d
         decoded = agree(key, whole, {})
         assert decoded.clean
         assert decoded.value.text == value
-        assert wirekit.columns(key, whole * 2)["text"].to_pylist() == [value] * 2
+        batch = wirekit.columns(key, whole * 2)
+        assert batch["text"].to_pylist() == [value] * 2
+        assert wirekit.build_columns(key, batch) == whole * 2
 
 
 @pytest.mark.parametrize(
@@ -123,6 +126,7 @@ def test_functions_of_ones_own_work_on_every_engine() -> None:
         batch = wirekit.columns(key, data)
         assert batch["one"].to_pylist() == [b"\x7f\0\0\1"]
         assert batch["all.ok"].to_pylist() == [[True, True]]
+        assert wirekit.build_columns(key, batch) == data
 
 
 def nonsense(data: bytes) -> Any:
@@ -155,7 +159,9 @@ def test_a_function_that_fails_is_a_bad_check_with_its_path(node: Custom, data: 
         assert (check.path, check.status) == ("value", "bad")
         assert check.note.startswith(note)
         assert (decoded.value.value, decoded.value.behind) == (data[2:], 9)
-        assert wirekit.columns(key, whole)["value.ok"].to_pylist() == [False]
+        batch = wirekit.columns(key, whole)
+        assert batch["value.ok"].to_pylist() == [False]
+        assert wirekit.build_columns(key, batch) == whole
 
 
 def test_bytes_that_would_be_built_in_another_way_are_kept() -> None:
@@ -175,12 +181,18 @@ def test_a_value_that_cannot_be_built_is_wrong_with_its_path() -> None:
         wirekit.encode(key, {"inner": {"value": "no address"}})
 
 
-def test_columns_are_not_built_from_yet() -> None:
-    with (
-        own(Struct("text" / String(2, encoding="ascii"))) as key,
-        pytest.raises(Misuse, match="text in another encoding"),
-    ):
-        wirekit.build_columns(key, wirekit.columns(key, b"ab"))
+def test_columns_refuse_a_text_that_the_encoding_has_not() -> None:
+    with own(Struct("text" / String(uint8, encoding="latin-1"))) as key:
+        batch = pa.RecordBatch.from_pydict({"text": ["ä", "€"]})
+        with pytest.raises(Misuse, match=r"row 1: text: latin-1 has no '€'"):
+            wirekit.build_columns(key, batch)
+
+
+def test_columns_refuse_a_text_whose_bytes_are_lost() -> None:
+    with own(Struct("text" / String(uint8, encoding="utf-16-le"))) as key:
+        batch = wirekit.columns(key, bytes.fromhex("03610062"))
+        with pytest.raises(Misuse, match="row 0: text: was not utf-16-le, so its bytes are lost"):
+            wirekit.build_columns(key, batch)
 
 
 def test_bytes_alone_have_no_coding() -> None:

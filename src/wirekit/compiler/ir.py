@@ -61,6 +61,12 @@ class Number:
         """The least bytes that it takes."""
         return 1 if self.groups else self.size
 
+    def written(self, value: int) -> bytes:
+        """The bytes of an integer."""
+        if self.form is not None:
+            return self.form.write(value)
+        return value.to_bytes(self.size, "little" if self.little else "big", signed=self.signed)
+
     @property
     def is_packed(self) -> bool:
         """Whether struct has a letter for it."""

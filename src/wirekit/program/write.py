@@ -32,6 +32,7 @@ from wirekit.program.write_steps import (
     Bytes,
     Each,
     Finish,
+    Insert,
     Join,
     Message,
     Note,
@@ -135,6 +136,8 @@ class _Writer(Branches):
                 return self.constant_of(node, path, scope)
             case ir.Blob():
                 return self.blob(node, path, scope)
+            case ir.Coded():
+                return self.blob(replace(node.blob, text=node.coding.text), path, scope)
             case ir.Delimited():
                 return self.delimited(node, path, default)
             case ir.Packed():
@@ -316,7 +319,7 @@ class _Writer(Branches):
         """Leaves room for a length or checksum."""
         state.places[index] = self.mark()
         member = state.node.members[index].node
-        step = Reserve(self.constant(self.derived(state, index).size))
+        step = Reserve(self.constant(self.derived(state, index).least))
         node = member.node if isinstance(member, ir.Optional) else member
         if isinstance(node, ir.When):
             condition = self.expression(node.condition, state.scope, state.name(index))[0]
@@ -368,7 +371,7 @@ class _Writer(Branches):
             self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
         if is_verified_only(measure) or measure.clip:
             self.was(name, size, number)
-        self.put(Store(number, size, state.places[measure.at]))
+        self.patch(number, size, state.places[measure.at])
         if measure.at not in state.present:
             state.scope.fields[state.node.members[measure.at].name] = value_of(number, size)
 
@@ -501,11 +504,6 @@ def write(
     writer.hidden = {name: Column(name, "number", "int64", slot=first + at) for at, name in enumerate(CHOSEN + HELD)}
     writer.record_count = writer.hidden["rows"]
     try:
-        for path, node in ir.walk(element):
-            if isinstance(node, ir.Number) and node.groups:
-                raise Unfit(key, path, "a varint", "")
-            if isinstance(node, ir.Coded):
-                raise Unfit(key, path, in_words(node), "")
         with writer.block() as body:
             start = writer.mark() if some else 0
             writer.written_node(element, within, Scope({}, None))
@@ -542,9 +540,9 @@ def _fixed(body: Body) -> int:
     for step in body:
         match step:
             case Take(number=ir.Number() as number) | Bytes(number=ir.Number() as number) | Join(number=number):
-                size += number.size
-            case Store(number=number):
-                size += number.size
+                size += number.groups or number.size
+            case Store(number=number) | Insert(number=number):
+                size += number.groups or number.size
             case Each():
                 continue
         size += sum(_fixed(inner) for inner in step.bodies())

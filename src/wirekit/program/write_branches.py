@@ -22,7 +22,7 @@ from wirekit.program.steps import Body, Let, Mark, Seek, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value
 from wirekit.program.write_fields import ABSENT, NULL, Fields
-from wirekit.program.write_steps import Ask, Begins, Each, Elements, Reserve, Store, Unread
+from wirekit.program.write_steps import Ask, Begins, Each, Elements, Insert, Reserve, Store, Unread
 
 UNREAD = "has a value, but the layout has none here"
 Work = Callable[[], None]
@@ -46,7 +46,7 @@ class Branches(Fields):
         met_parts: those that were met and are not written yet: the part, and the register that tells.
         loose: whether something was put off that stands before what would be written now.
         later: what comes when it is written: a register that tells whether, and the work.
-        flags: registers that are 0 until a record, or element, sets them.
+        flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
         some: messages that only some records have, with the register of the row that had it last.
         written_messages: (number, path) of those that are written.
         opened: the path of the field that holds records, or ""; ``record_count`` is the column of their number.
@@ -58,6 +58,7 @@ class Branches(Fields):
     loose: bool = False
     later: list[tuple[int, Work]] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
     some: dict[int, int] = field(default_factory=dict)
     written_messages: list[tuple[int, str]] = field(default_factory=list)
     opened: str = ""
@@ -172,15 +173,20 @@ class Branches(Fields):
     def mark(self) -> int:
         """The register with the position."""
         to = self.register()
+        self.marks.append(to)
         self.put(Mark(to))
         return to
+
+    def patch(self, number: ir.Number, source: int, place: int) -> None:
+        """Writes a number where its least bytes were left for it."""
+        self.put(Insert(number, source, place, self.marks) if number.groups else Store(number, source, place))
 
     def bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """A node behind a length of its own; null, if that may be, when nothing of it has a value."""
         number = node.length
         value, body, presence = self.apart(lambda: self.written_node(node.node, path, scope))
         place = self.mark()
-        self.put(Reserve(self.constant(number.size)))
+        self.put(Reserve(self.constant(number.least)))
         begin = self.mark()
         present = self.constant(1) if node.null is None else self.any_of(presence)
         size = self.register()
@@ -190,7 +196,7 @@ class Branches(Fields):
             if not is_wide(number):
                 self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")
         self.if_true(present, inside, [Let(size, "=", self.constant(node.null or 0))])
-        self.put(Store(number, size, place))
+        self.patch(number, size, place)
         return maybe(value, present)
 
     def fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:

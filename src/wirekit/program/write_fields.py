@@ -317,7 +317,8 @@ class Fields(Choices):
         verdict = self.known(f"{column.path}.ok") if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
-            text = f"was not UTF-8, so its bytes are lost; without the column {verdict.path} the text is written"
+            encoding = "UTF-8" if column.coding is None else column.coding.name
+            text = f"was not {encoding}, so its bytes are lost; without the column {verdict.path} the text is written"
             step.lost = self.refusal(column.path, text)
         return step
 

@@ -171,6 +171,22 @@ class Store(Step):
 
 
 @dataclass(slots=True)
+class Insert(Step):
+    """Writes a varint where one byte was left for it; what stands behind it moves on by those that it takes beyond.
+
+    Attributes:
+        marks: registers with positions, which move along.
+    """
+
+    TEXT = "insert {at} = {number} {source}"
+
+    number: ir.Number
+    source: In
+    at: In
+    marks: list[int]
+
+
+@dataclass(slots=True)
 class Join(Step):
     """Writes bit fields as one number: (register, shift) of each."""
 

@@ -9,10 +9,12 @@ FIRST = 64
 (TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN, RESERVE, SUM, BEGINS) = range(
     FIRST, FIRST + 14
 )
-ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK = range(FIRST + 14, FIRST + 22)
+ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = range(FIRST + 14, FIRST + 23)
 
 BIG = 16
 """How a number is written: its bytes, and this if the most significant one comes first."""
+VARINT = 32
+"""How a varint is written: a multiple of this, by its form (``opcodes.FORMS``)."""
 
 # What a batch says of a column: not there, no row is null, some may be.
 MISSING, WHOLE, NULLS = range(3)

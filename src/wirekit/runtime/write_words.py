@@ -95,6 +95,10 @@ class _Encoder(words.Encoder):
                 self.operands(step, "column start length fault")
                 self.put(0x0A if step.lines else NONE)
                 self.operands(step, "end")
+            case steps.Insert():
+                self.put(op.INSERT)
+                self.operands(step, "number source at")
+                self.put(len(step.marks), *step.marks)
             case steps.Join():
                 self.put(op.JOIN, how(step.number), len(step.parts))
                 for register, shift in step.parts:
@@ -117,4 +121,8 @@ class _Encoder(words.Encoder):
 
 def how(number: ir.Number | None) -> int:
     """How a number is written, as the interpreter has it; 0 for not at all."""
-    return 0 if number is None else number.size + (0 if number.little or number.size == 1 else op.BIG)
+    if number is None:
+        return 0
+    if number.form is not None:
+        return op.VARINT * (1 + opcodes.FORMS.index(number.form.kind))
+    return number.size + (0 if number.little or number.size == 1 else op.BIG)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
+from wirekit import varints
 from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on
 from wirekit.compiler.kernels.reads import copy, intrinsic, settings
 from wirekit.program import steps
@@ -26,7 +27,19 @@ from wirekit.runtime import interpreter, opcodes, write_messages
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
 from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, word
-from wirekit.runtime.write_messages import count_of, filled, has, number_of, sized, stored, tells, untold, written
+from wirekit.runtime.write_messages import (
+    count_of,
+    filled,
+    has,
+    number_of,
+    put_varint,
+    sized,
+    stored,
+    tells,
+    untold,
+    varint_size,
+    written,
+)
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -56,10 +69,13 @@ TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST = (
 (TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN, RESERVE, SUM, BEGINS) = (
     U(code) for code in range(op.FIRST, op.FIRST + 14)
 )
-ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK = (U(code) for code in range(op.FIRST + 14, op.FIRST + 22))
+ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = (
+    U(code) for code in range(op.FIRST + 14, op.FIRST + 23)
+)
 ASKED_VALUE, ASKED_THERE, ASKED_COUNT, ASKED_STORED = (U(at) for at in range(4))
 
 MISSING, WHOLE, NULLS, BIG, UNSIGNED, FULL = op.MISSING, op.WHOLE, op.NULLS, op.BIG, op.UNSIGNED, op.FULL
+ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
 OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED = op.OUT, op.OUT_SIZE, op.ENDS, op.MESSAGES, op.WATCHED
 VALUES, VALID, GIVEN, COUNT, HOW = op.VALUES, op.VALID, op.GIVEN, op.COUNT, op.HOW
 COLUMN_DATA, COLUMN_DATA_SIZE = op.DATA, op.DATA_SIZE
@@ -180,6 +196,74 @@ def _store_fast(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
 _store_number: Any = _store_fast if DIRECT else _store_bytes
 
 
+@inner
+def _varint_bytes(how: Any, value: Any) -> Any:
+    """How many bytes a number takes as a varint."""
+    if how == SLEB:
+        return np.int64(varint_size(U(value ^ (value >> np.int64(63))) << ONE))  # the sign has a bit of its own
+    return np.int64(varint_size(_unsigned(how, value)))
+
+
+@inlined
+def _unsigned(how: Any, value: Any) -> Any:
+    """What the groups of a varint hold."""
+    return (U(value) << ONE) ^ U(value >> np.int64(63)) if how == ZIGZAG else U(value)
+
+
+@inner
+def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
+    """Writes a varint of ``size`` bytes."""
+    if how != SLEB:
+        put_varint(out, p, _unsigned(how, value))
+        return
+    for index in range(size):
+        more = U(0x80) if index < size - 1 else U(0)
+        out[U(p + index)] = np.uint8(U(value) & U(0x7F) | more)
+        value >>= np.int64(7)
+
+
+@inner
+def _varint(t: Any, p: Any, how: Any, value: Any) -> Any:
+    """Writes a varint; gives the position, -1 where there is no room."""
+    size = _varint_bytes(how, value)
+    if size > get(t, OUT_SIZE) - p:
+        return np.int64(-1)
+    _put_varint(uint8_on(get(t, OUT), get(t, OUT_SIZE)), p, how, value, size)
+    return p + size
+
+
+@inlined
+def _written_number(t: Any, p: Any, how: Any, value: Any) -> Any:
+    """Writes a number; gives the position, -1 where there is no room."""
+    width = how & (BIG - 1)
+    if width == 0:
+        return _varint(t, p, how, value)
+    if width > get(t, OUT_SIZE) - p:
+        return np.int64(-1)
+    _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
+    return p + width
+
+
+@inner
+def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+    """Writes a varint where one byte is left for it: (where to go on, position)."""
+    how, value, place = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    size = _varint_bytes(how, value)
+    more = size - 1
+    if more > get(t, OUT_SIZE) - p:
+        return _fail(reg, FULL), p
+    out, count = uint8_on(get(t, OUT), get(t, OUT_SIZE)), word(code, pc + FOUR)
+    if more > 0:
+        for at in range(p - 1, place, -1):
+            out[U(at + more)] = out[U(at)]
+        for index in range(count):
+            mark = word(code, pc + FIVE + U(index))
+            if get(reg, mark) > place:
+                put(reg, mark, get(reg, mark) + more)
+    _put_varint(out, place, how, value, size)
+    return pc + FIVE + count, p + more
+
+
 @inlined
 def _fail(reg: Any, fault: Any) -> Any:
     """Notes a fault; gives where the program ends."""
@@ -206,11 +290,9 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     put(reg, word(code, pc + THREE), value)
     how = np.int64(word(code, pc + TEN))
     if how != 0:
-        width = how & (BIG - 1)
-        if width > get(t, OUT_SIZE) - p:
+        p = _written_number(t, p, how, value)
+        if p < 0:
             return _fail(reg, FULL), p
-        _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
-        p += width
     return pc + ELEVEN, p
 
 
@@ -239,14 +321,12 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return _fail(reg, word(code, pc + FOURTEEN)), p
     how = np.int64(word(code, pc + TEN))
     if how != 0:
-        width = how & (BIG - 1)
-        if width > get(t, OUT_SIZE) - p:
-            return _fail(reg, FULL), p
         prefix = length
         if not there and word(code, pc + ELEVEN) != U(0):
             prefix = np.int64(word(code, pc + TWELVE))
-        _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, prefix)
-        p += width
+        p = _written_number(t, p, how, prefix)
+        if p < 0:
+            return _fail(reg, FULL), p
     if word(code, pc + FIFTEEN) != U(0):
         return _copied(reg, t, c, start, length, p, pc + U(16))
     return pc + U(16), p
@@ -445,6 +525,8 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return _message(code, reg, t, p, pc)
     if step == TELL:
         return _tell(code, reg, t, pc), p
+    if step == INSERT:
+        return _insert(code, reg, t, p, pc)
     return _ask(code, reg, t, pc), p
 
 
@@ -498,12 +580,9 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             if at != NONE:
                 _store_number(get(t, OUT), get(t, OUT_SIZE), get(reg, at), how, value)
                 pc += FOUR
-            elif how & (BIG - 1) > get(t, OUT_SIZE) - p:
-                pc = _fail(reg, FULL)
             else:
-                _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
-                p += how & (BIG - 1)
-                pc += FOUR
+                p = _written_number(t, p, how, value)
+                pc = pc + FOUR if p >= 0 else _fail(reg, FULL)
         elif step == JOIN:
             how, count = np.int64(word(code, pc + ONE)), word(code, pc + TWO)
             whole = U(0)

@@ -149,21 +149,21 @@ def assembled(
         Misuse: as ``build_columns``.
     """
     made, ahead = _led(key, batch, context)
-    for lead in made.plan.lead:
-        if lead.number is not None and lead.number.groups:
-            where = lead.path or "its layout"
-            raise Misuse(f"{key} is not built from columns: {where} is a varint; build it with wirekit.encode")
     builder = _builder(key, made, apart=ends is not None)
     batch = record_batch(key, batch, made)
     rows: Rows = first
     known: dict[str, NDArray[Any]] = {}
     if made.program.contents is not None:
         batch, rows, known = closed(key, made, builder, _inner(key, made), batch, first)
-    front = len(ahead) + sum(lead.number.size for lead in made.plan.lead if lead.number is not None)
+    numbers = [lead.number for lead in made.plan.lead if lead.number is not None]
+    front = len(ahead) + sum(number.groups or number.size for number in numbers)
     output, end = run(key, builder, batch, rows, front=front, known=known, ends=ends)
-    output.array[: len(ahead)] = np.frombuffer(ahead, np.uint8)
-    _lead(key, made.plan, output.array, len(ahead), end, batch.num_rows)
-    return output.cut(end)
+    lead = ahead + _lead(key, made.plan, end - front, batch.num_rows)
+    spare = front - len(lead)
+    output.array[spare:front] = np.frombuffer(lead, np.uint8)
+    if ends is not None:
+        ends -= spare
+    return output.cut(end)[spare:]
 
 
 def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
@@ -234,20 +234,19 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     return shown_writing(_builder(key, program_of(key, ahead, context)).program)
 
 
-def _lead(key: str, plan: Records, out: NDArray[Any], position: int, end: int, rows: int) -> None:
-    """Writes what stands in front of the records, now that they are there."""
-    for lead in plan.lead:
+def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
+    """What stands in front of the records, now that their size is known."""
+    data = b""
+    for lead in reversed(plan.lead):
         if lead.number is None:
             continue
-        value = _value(lead, rows, end - position - lead.number.size)
+        value = _value(lead, rows, len(data) + behind)
         if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
             low = lead.measure.least if lead.measure else lead.number.low
             what = "records" if lead.role == "count" else "bytes"
             raise Misuse(f"{key}: {lead.path}: {value} {what} is not in {low}..{lead.number.high}; build fewer rows")
-        order: Any = "little" if lead.number.little else "big"
-        data = value.to_bytes(lead.number.size, order, signed=lead.number.signed)
-        out[position : position + len(data)] = np.frombuffer(data, np.uint8)
-        position += len(data)
+        data = lead.number.written(value) + data
+    return data
 
 
 def _value(lead: Lead, rows: int, behind: int) -> int:

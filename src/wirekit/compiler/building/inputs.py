@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.codings import Coding, CodingError
 from wirekit.compiler.building.places import Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
@@ -109,6 +110,8 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
         array, narrow = array.cast(pa.large_binary()), False
     if column.kind == "text" and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
+    if column.kind == "text" and column.coding is not None:
+        array, narrow = _encoded(key, column, column.coding, array, first), False
     _, ends, bytes_ = array.buffers()
     kept = elements(ends, np.dtype(np.int32 if narrow else np.int64), array.offset + len(array) + 1)
     offsets = kept[array.offset :]
@@ -117,6 +120,18 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
     if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
         raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
     return offsets.astype(np.int64, copy=False), data, total
+
+
+def _encoded(key: str, column: Column, coding: Coding, array: pa.Array, first: Rows) -> pa.Array:
+    """Text as the bytes that it has in another encoding."""
+    found: list[bytes | None] = []
+    for row, value in enumerate(array.to_pylist()):
+        try:
+            found.append(None if value is None else coding.encode(value))
+        except CodingError as error:
+            read = "; if it was read so, its bytes are lost" if "\ufffd" in (value or "") else ""
+            raise Misuse(f"{key}: {place(first, row, column.path)}: {error}{read}") from None
+    return pa.array(found, pa.large_binary())
 
 
 def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:

@@ -46,6 +46,9 @@ class Choice:
         return ""
 
 
+_NO_BYTES: Counter[tuple[str, str]] = Counter()
+
+
 @dataclass(slots=True)
 class Link:
     """One TCP connection of a capture.
@@ -74,11 +77,15 @@ class Link:
     _bytes: Counter[tuple[str, str]] | None = field(default=None, init=False, repr=False)
 
     @property
-    def bytes(self) -> Counter[tuple[str, str]]:
-        """Made when first asked for: most connections of a scan of ports carry none."""
-        if self._bytes is None:
+    def bytes(self) -> Mapping[tuple[str, str], int]:
+        """Payload bytes by (side, what became of them); 0 for what is not there."""
+        return _NO_BYTES if self._bytes is None else self._bytes
+
+    def count(self, side: str, fate: str, size: int) -> None:
+        """Adds payload bytes to ``bytes``."""
+        if self._bytes is None:  # most connections of a scan of ports carry none
             self._bytes = Counter()
-        return self._bytes
+        self._bytes[side, fate] += size
 
     @property
     def ordinal(self) -> int:
@@ -166,13 +173,13 @@ class Follower:
         """Says that so many bytes of a side were whole frames that somebody else has followed."""
         assert self._conversation is not None
         self._conversation.skip(side, size)
-        self.link.bytes[side, "captured"] += size
-        self.link.bytes[side, "frames"] += size
+        self.link.count(side, "captured", size)
+        self.link.count(side, "frames", size)
 
     def recall(self, event: tcp.Data) -> list[Item]:
         """The items of a whole frame that was skipped, before which nobody has told of anything that waits."""
         assert self._conversation is not None
-        self.link.bytes[event.direction, "frames"] -= len(event.data)
+        self.link.count(event.direction, "frames", -len(event.data))
         events = self._conversation.recall(
             event.direction, event.data, offset=event.stream_offset, time_us=event.time_us
         )
@@ -203,7 +210,7 @@ class Follower:
 
     def _account(self, event: tcp.Data | tcp.Gap | tcp.Duplicate | tcp.Ignored, fate: str, size: int) -> None:
         """Counts payload bytes for the side that sent them, which TCP may call by the other name."""
-        self.link.bytes[self._sides[event.direction], fate] += size
+        self.link.count(self._sides[event.direction], fate, size)
 
     def _data(self, event: tcp.Data) -> list[Item]:
         if self._conversation is not None:
@@ -273,10 +280,9 @@ class Follower:
         link = self.link
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
-        counts = list(link.bytes.items())
-        link.bytes.clear()
-        for (side, what), count in counts:
-            link.bytes[other[side], what] = count
+        counts, link._bytes = link.bytes, None
+        for (side, what), size in counts.items():
+            link.count(other[side], what, size)
         self._sides = other
 
     def _begin(self, protocol: str) -> None:
@@ -311,7 +317,7 @@ class Follower:
         counted: list[Item] = []
         for item in items:
             undecoded = isinstance(item, Quarantined) or item.decoded.error is not None or item.wrong is not None
-            self.link.bytes[item.side, "quarantined" if undecoded else "frames"] += len(item.data)
+            self.link.count(item.side, "quarantined" if undecoded else "frames", len(item.data))
             counted.append(item)
         return counted
 

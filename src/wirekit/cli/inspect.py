@@ -183,7 +183,8 @@ def _count(
     the file, unless the capture is large and nothing asks for objects. Then packets are in the order of time, as for
     the tables.
     """
-    by_objects = selection.active or collected is not None
+    selecting = selection.active
+    by_objects = selecting or collected is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
     size = sum(each.size for each in files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
@@ -197,14 +198,14 @@ def _count(
             return overview
     count = summary.file(parts[0])
     fitting: set[int] = set()
-    judge = Judge() if whole and not selection.active else None
+    judge = Judge() if whole and not selecting else None
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
     segments = _segments(parts, count)
     items = numbered(follow(segments if whole else _by_time(parts, segments), choice), describe=by_objects)
     for each in chosen(rows.seen(items), selection, where, live=False):
         rows.choose(each)
-        if selection.active and each.item is None and each.connection not in fitting:
+        if selecting and each.item is None and each.connection not in fitting:
             continue
         fitting.add(each.connection)
         count.count(each.link, each.item)

@@ -155,7 +155,8 @@ class Overview:
 
     def broken(self, protocol: str, breaches: Iterable[Breach]) -> None:
         """Counts where a conversation breaks rules."""
-        self._breaches.update((protocol, each.rule.name, each.rule.severity) for each in breaches)
+        for each in breaches:
+            self._breaches[protocol, each.rule.name, each.rule.severity] += 1
 
     def _software_of(self, client: _Client) -> str | None:
         """What most connections of a client say."""

@@ -241,7 +241,9 @@ class _Plain:
             tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
             framed, left = tail - int(streams.starts[flow, side]), stop - tail
             sizes = {"captured": framed + left + again, "frames": framed, "quarantined": left, "duplicate": again}
-            link.bytes.update({(name, fate): size for fate, size in sizes.items() if size})
+            for fate, size in sizes.items():
+                if size:
+                    link.count(name, fate, size)
         return link, items
 
     def tails(self, flow: int) -> Iterator[tuple[Link, Quarantined]]:

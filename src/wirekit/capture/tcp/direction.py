@@ -345,6 +345,9 @@ class Direction:
         """Nothing more will come: pass on all that is held, with gaps for the holes."""
         if self.raw < 0 and not self.unseen_size:
             return
+        pending = self.held or self.cuts or self.fin >= 0 or self.settle_us is not None
+        if self.raw >= 0 and not pending and self.acked <= self.next + 1:
+            return
         if self.raw < 0 and not self.closed:
             self.find_first((self.unseen + self.unseen_size) & MASK)
         if self.settle_us is not None:

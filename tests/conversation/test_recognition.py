@@ -24,6 +24,8 @@ PRODUCE = wirekit.encode(
     {"correlation_id": 1, "client_id": "", "body": {"acks": 1, "timeout": 1, "topic_data": [TOPIC]}},
 )
 CRC = slice(-14, -10)
+PING = {"command": {"type": "PING", "ping": {}}}
+PONG = {"command": {"type": "PONG", "pong": {}}}
 MEBIBYTE = 1 << 20
 
 
@@ -114,6 +116,44 @@ def test_bytes_that_were_followed_elsewhere_give_as_much_credit_as_those_followe
     here.receive("client", ping)
     elsewhere.skip("client", len(ping))
     assert here._directions["client"].credit == elsewhere._directions["client"].credit < MEBIBYTE
+
+
+def test_bytes_with_too_many_places_for_a_frame_are_always_worth_an_attempt() -> None:
+    """Their search is cut short, so it cannot say that an attempt would be in vain."""
+    prospects, heads = Prospects(), {"client": bytearray(), "server": bytearray()}
+    for _ in range(8):
+        heads["client"] += b"\0\0\0\x20" * 100  # a length at each fourth byte
+        assert prospects.grown(heads)
+    few = {"client": bytearray(8), "server": bytearray()}
+    assert not Prospects().grown(few)
+
+
+def test_one_frame_tells_who_the_client_is() -> None:
+    joyqueue = registry.protocol("joyqueue")
+    turns = conversation("joyqueue", seed=3, length=4).turns
+    request = next(turn.data for turn in turns if turn.side == "client")
+    assert [_swapped(joyqueue, b"", request, guess) for guess in (False, True)] == [True, True]
+    assert [_swapped(joyqueue, request, b"", guess) for guess in (False, True)] == [False, False]
+    assert [_swapped(joyqueue, b"", b"", guess) for guess in (False, True)] == [False, True]
+
+
+def test_the_reason_counts_the_frames_of_both_sides() -> None:
+    ping, pong = wirekit.encode("pulsar.frame", PING), wirekit.encode("pulsar.frame", PONG)
+    assert recognise(ping, b"").reason == "1 frame decodes cleanly as pulsar"
+    assert recognise(ping * 2, pong * 2).reason == "4 frames decode cleanly as pulsar"
+
+
+def test_the_reason_says_why_another_protocol_of_the_same_beginning_does_not_fit() -> None:
+    turns = conversation("jmq4", seed=3, length=4).turns
+    client = b"".join(turn.data for turn in turns if turn.side == "client")
+    assert recognise(client, b"").reason.endswith("; joyqueue does not fit (length: bytes that no field explains)")
+    assert ";" not in recognise(client, b"", rivals=False).reason
+
+
+def test_a_whole_frame_begins_where_it_is_whole() -> None:
+    ping = wirekit.encode("pulsar.frame", PING)
+    begins = [Conversation("pulsar").begins_whole("client", data) for data in (ping[:-1], ping, ping + ping[:3])]
+    assert begins == [False, True, True]
 
 
 def pieces(turns: Iterable[Turn], random: Random) -> Iterator[tuple[str, bytes]]:

@@ -171,6 +171,16 @@ def test_a_frame_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytes
         assert len({id(frame.value) for frame in frames}) == 10
 
 
+def test_a_frame_with_messages_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"magic": 0, "key": None, "value": b"a"}
+    data = {"partition": 0, "record_set": {"messages": [{"offset": 0, "message": message}]}}
+    body = {"acks": 1, "timeout": 1, "topic_data": [{"topic": "t", "data": [data]}]}
+    frame = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 7, "client_id": "me", "body": body})
+    monkeypatch.setattr(following, "decode_bytes", None)
+    (_, found) = Conversation("kafka", started=False).receive("client", b"\xff" * 3 + frame)
+    assert (found.offset, found.data, found.decoded.clean) == (3, frame, True)
+
+
 @pytest.mark.parametrize("codec", [0, 1])
 @pytest.mark.parametrize("size", [10, 2000])
 def test_damage_in_messages_does_not_hide_their_frame(codec: int, size: int) -> None:

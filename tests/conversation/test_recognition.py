@@ -128,6 +128,14 @@ def test_bytes_with_too_many_places_for_a_frame_are_always_worth_an_attempt() ->
     assert not Prospects().grown(few)
 
 
+def test_only_short_frames_are_remembered() -> None:
+    for sought in recognition._sought():
+        sought.short.clear()
+        for size in (20, recognition.LARGEST_HEAD, recognition.LARGEST_HEAD + 1, 5000):
+            sought.fits(bytes(size))
+        assert {len(frame) for frame in sought.short} == {20, 64}
+
+
 def test_one_frame_tells_who_the_client_is() -> None:
     joyqueue = registry.protocol("joyqueue")
     turns = conversation("joyqueue", seed=3, length=4).turns

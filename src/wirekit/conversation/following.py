@@ -26,6 +26,8 @@ CREDIT = 12
 """The search effort allowed for each byte that arrives, counted as ``Dialogue.effort`` is."""
 FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024
+MOST_UNSEEN = 256
+"""Places of what may be a frame and is not all there, of which nothing is looked at before it is."""
 HEADS = (FEW, 512)
 """Bytes of what may be a frame that are looked at before all are."""
 
@@ -378,7 +380,9 @@ class Conversation:
             end = start + size
             if not 0 < size <= max(LARGEST_SEARCH, len(buffer) - start):
                 continue
-            if self._is_frame(side, direction, start, size):
+            if end > len(buffer) and len(waiting) < MOST_UNSEEN:
+                heapq.heappush(waiting, (base + end, base + start))
+            elif self._is_frame(side, direction, start, size):
                 if end <= len(buffer):
                     return start
                 heapq.heappush(waiting, (base + end, base + start))

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.engine import Decoded, begins_unverified, decode, lead_of, numbers_of, value_of
+from wirekit.engine import Decoded, decode, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
@@ -35,8 +35,6 @@ ANY_RESPONSE = "kafka.response"
 REQUEST_HEADER = "kafka.request_header"
 RESPONSE_HEADER = "kafka.response_header"
 CLIENT_HEADER = "kafka.client_header"
-LARGEST_CLIENT_ID = 1 << 15
-"""Bytes that a client id with its length may have, and one more."""
 
 GSSAPI_TAG = b"\x60"
 MOST_CALLS = 1_000
@@ -369,10 +367,8 @@ def _refusal(data: bytes) -> str | None:
 
 
 def _headed(data: bytes, number: int | None, version: int | None) -> bool:
-    """Whether bytes begin with the header of a request, known or not."""
+    """Whether a whole frame begins with the header of a request, known or not."""
     if number is None or version is None or not (0 <= number <= HIGHEST and 0 <= version <= HIGHEST):
         return False
-    if begins_unverified(data, CLIENT_HEADER, len(data) + LARGEST_CLIENT_ID):
-        return False  # the client id would reach beyond the bytes
-    decoded = decode(data, ANY_REQUEST)
+    decoded = decode(data, CLIENT_HEADER)
     return decoded.error is None and all(check.status != "bad" for check in decoded.checks)

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from wirekit import plain
 from wirekit.capture import tcp
 from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise, recognise_inside
 from wirekit.conversation.recognition import Prospects
 from wirekit.values import to_json
 
 SAME_SIDES = {"client": "client", "server": "server"}
+OTHER_SIDES = {"client": "server", "server": "client"}
 RECOGNISE_WITHIN = 64 * 1024
 ATTEMPTS_PER_SEGMENT = 4
 
@@ -92,9 +94,28 @@ class Link:
         """The number in its name."""
         return int(self.name.rpartition("#")[2])
 
+    def state(self) -> dict[str, Any]:
+        """For ``from_state``; without the dialogue."""
+        return {"bytes": dict(self.bytes), **{name: getattr(self, name) for name in _NO_LINK}}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Link:
+        """The inverse of ``state``."""
+        link = cls(**{name: plain.like(value, state[name]) for name, value in _NO_LINK.items()})
+        for (side, fate), size in state["bytes"].items():
+            link.count(side, fate, size)
+        return link
+
     def addresses(self, side: str) -> tuple[str, str]:
         """(sender, receiver) of what a side sends."""
         return (self.client, self.server) if side == "client" else (self.server, self.client)
+
+
+_NO_LINK: Mapping[str, Any] = {
+    "name": "", "client": "", "server": "", "opened_us": 0, "known_start": False, "closed_us": 0, "protocol": "",
+    "closed": "",
+}  # fmt: skip
+"""What the state of a link holds besides its bytes, by the type that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +158,36 @@ class Follower:
         self._hopeless = ""
         if link.protocol:
             self._begin(link.protocol)
+
+    def state(self) -> dict[str, Any]:
+        """For ``from_state``, in values that ``wirekit.plain`` can store."""
+        return {
+            "swapped": self._sides is not SAME_SIDES,
+            "hopeless": self._hopeless,
+            "waiting": [[isinstance(event, tcp.Gap), *event] for event in self._waiting],
+            "conversation": None if self._conversation is None else self._conversation.state(),
+        }
+
+    @classmethod
+    def from_state(cls, link: Link, state: Mapping[str, Any]) -> Follower:
+        """Goes on with a link where ``state`` was taken.
+
+        Raises:
+            KeyError, TypeError, ValueError: ``state`` did not return this.
+        """
+        follower = cls(link)
+        follower._hopeless = state["hopeless"]
+        if state["swapped"]:
+            follower._sides = OTHER_SIDES
+        for is_gap, *event in state["waiting"]:
+            if is_gap:
+                follower._waiting.append(tcp.Gap(*event))
+            else:
+                follower._hold(tcp.Data(*event))
+                follower._is_time(last=False)
+        if follower._conversation is not None:
+            follower._conversation.restore(state["conversation"])
+        return follower
 
     @property
     def quiet(self) -> bool:
@@ -245,17 +296,9 @@ class Follower:
 
     def _decided(self, *, last: bool) -> bool:
         """Whether the bytes so far say which protocol it is, or that none is known."""
-        size = sum(map(len, self._heads.values()))
-        count = len(self._waiting)
-        if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
+        if not self._is_time(last=last):
             return False
-        self._next_count, self._next_size = 2 * count, 2 * size
-        known, over = self.link.known_start, last or size >= RECOGNISE_WITHIN
-        if not (known or over):
-            if self._prospects is None:
-                self._prospects = Prospects()
-            if not self._prospects.grown(self._heads):
-                return False
+        known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
         found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
         if not found.protocol and not known:
@@ -270,13 +313,30 @@ class Follower:
             return False
         return True
 
+    @property
+    def _size(self) -> int:
+        """Bytes that the protocol is found from."""
+        return sum(map(len, self._heads.values()))
+
+    def _is_time(self, *, last: bool) -> bool:
+        """Whether the bytes have become so many that looking at them again may say more."""
+        count, size = len(self._waiting), self._size
+        if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
+            return False
+        self._next_count, self._next_size = 2 * count, 2 * size
+        if self.link.known_start or last or size >= RECOGNISE_WITHIN:
+            return True
+        if self._prospects is None:
+            self._prospects = Prospects()
+        return self._prospects.grown(self._heads)
+
     def _hint(self) -> str:
         """Other evidence for the protocol."""
         cut = any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting)
         return "; the snap length cut it: name its protocol by --port" if cut else ""
 
     def _swap(self) -> None:
-        other = {"client": "server", "server": "client"}
+        other = OTHER_SIDES
         link = self.link
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
@@ -320,6 +380,95 @@ class Follower:
             self.link.count(item.side, "quarantined" if undecoded else "frames", len(item.data))
             counted.append(item)
         return counted
+
+
+class Flow:
+    """The connections between two addresses, one after the other, from the segments of these addresses alone.
+
+    Args:
+        choice: how protocols are chosen.
+        settings: of the TCP reassembly.
+
+    Attributes:
+        connection: the TCP connection, None before the first segment and when nothing of it can come any more.
+        link, follower: of the latest connection; None when its end has been told, and before it carries anything.
+        count: connections so far.
+    """
+
+    __slots__ = ("_choice", "_settings", "connection", "count", "follower", "link")
+
+    def __init__(self, choice: Choice, settings: tcp.Settings) -> None:
+        self._choice, self._settings = choice, settings
+        self.connection: tcp.Connection | None = None
+        self.link: Link | None = None
+        self.follower: Follower | None = None
+        self.count = 0
+
+    def feed(self, segment: tcp.Segment) -> Iterator[tuple[Link, Item | None]]:
+        """The items that a segment completes, each with its connection; None at the end of each."""
+        if self.connection is None:
+            self.connection = tcp.Connection(self._settings)
+        return self._items(self.connection.feed(segment))
+
+    def finish(self) -> Iterator[tuple[Link, Item | None]]:
+        """The items of a connection to which nothing comes any more, as the capture is over."""
+        if self.connection is not None:
+            yield from self._items(self.connection.finish())
+        yield from self._end()
+
+    def pass_time(self, clock_us: int, idle_us: int) -> Iterator[tuple[Link, Item | None]]:
+        """The items of a connection to which nothing comes any more, as the capture has come to a time.
+
+        A connection that has ended waits for what was captured late.
+
+        Args:
+            clock_us: no later segment is older, microseconds since the epoch.
+            idle_us: a connection that was silent for longer is over, too; at least ``Settings.idle_us``.
+        """
+        connection = self.connection
+        if connection is None:
+            return
+        yield from self._items(connection.settle_reset(clock_us))
+        if clock_us > connection.last_us + idle_us:
+            yield from self._items(connection.expire(clock_us))
+        if clock_us > connection.over_us:
+            yield from self._end()
+            if connection.is_idle(clock_us):
+                self.connection = None
+
+    def due_us(self, idle_us: int) -> int | None:
+        """After which time ``pass_time`` has something to do without a segment, None for never."""
+        connection = self.connection
+        if connection is None:
+            return None
+        if not connection.ended:
+            return min(connection.closing_us, connection.last_us + idle_us)
+        return connection.over_us if self.link is not None else connection.last_us + self._settings.idle_us
+
+    def _end(self) -> Iterator[tuple[Link, Item | None]]:
+        if self.link is not None:
+            yield self.link, None
+        self.link = self.follower = None
+
+    def _items(self, events: Iterable[tcp.Event]) -> Iterator[tuple[Link, Item | None]]:
+        for event in events:
+            if isinstance(event, tcp.Opened):
+                yield from self._end()
+                _, client, server, time_us, known_start = event
+                name, protocol = f"{client}>{server}#{self.count}", self._choice.of(client, server)
+                self.link = Link(name, client, server, time_us, known_start, time_us, protocol)
+                self.count += 1
+                continue
+            link = self.link
+            if link is None:
+                continue
+            if self.follower is None:
+                if isinstance(event, tcp.Closed):
+                    link.closed_us, link.closed = event.time_us, event.reason
+                    continue
+                self.follower = Follower(link)
+            for item in self.follower.take(event):
+                yield link, item
 
 
 def _quarantined(event: tcp.Data, reason: str) -> Quarantined:

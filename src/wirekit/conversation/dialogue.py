@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirekit import plain
 from wirekit.conversation.events import Description, Frame, Message
 from wirekit.conversation.requests import Requests
 from wirekit.engine import Decoded, begins, begins_unverified, clean_value, decode
@@ -17,6 +18,8 @@ CALL = 32
 FEW = 32
 BYTE = 2
 THOROUGH = 10
+_OF_A_RUN = frozenset({"protocol", "requests", "effort", "whole"})
+"""Attributes that are no state of the connection, or that the conversation stores."""
 
 
 Names = dict[str, dict[Any, dict[str, Any]]]
@@ -177,3 +180,21 @@ class Dialogue:
     def summary(self) -> dict[str, Any]:
         """A summary of the connection as plain JSON data: texts, numbers, and lists of objects with these."""
         return {}
+
+    def state(self) -> dict[str, Any]:
+        """What ``restore`` needs to follow the connection further in another process: by default all attributes.
+
+        Values are those that ``wirekit.plain`` can store, and ``Description``.
+        """
+        return {name: value for name, value in vars(self).items() if name not in _OF_A_RUN}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on where ``state`` was taken.
+
+        Raises:
+            TypeError, ValueError: the state has another attribute, or one of another type.
+        """
+        for name, value in state.items():
+            if name in _OF_A_RUN or not hasattr(self, name) or callable(getattr(type(self), name, None)):
+                raise ValueError(f"a dialogue of {self.protocol.name} has no attribute {name!r}")
+            setattr(self, name, plain.like(getattr(self, name), value))

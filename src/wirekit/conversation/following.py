@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from wirekit import plain
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, decode_bytes, foreign, frame_size, header
@@ -60,6 +61,15 @@ class _Direction:
         self.whole: list[tuple[int, int]] = []
         self.time_us: int | None = None
 
+    def state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.buffer += state["buffer"]
+        for name in self.__slots__:
+            if name != "buffer":
+                setattr(self, name, plain.like(getattr(self, name), state[name]))
+
 
 class Conversation:
     """Follows one connection of a known protocol.
@@ -97,6 +107,32 @@ class Conversation:
         if not started:
             for direction in self._directions.values():
                 direction.lost = BEFORE_FIRST
+
+    def state(self) -> dict[str, Any]:
+        """What ``restore`` needs to follow the connection further, in values that ``wirekit.plain`` can store.
+
+        Limits and keys are not part of it. Of a request that waits it has the bytes, which are decoded again.
+        """
+        return {
+            "directions": {side: each.state() for side, each in self._directions.items()},
+            "requests": [[pair, _stored(frame)] for pair, frame in self.dialogue.requests.items()],
+            "dialogue": self.dialogue.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on where ``state`` was taken.
+
+        Raises:
+            KeyError, TypeError, ValueError: ``state`` did not return this.
+        """
+        for side, each in self._directions.items():
+            each.restore(state["directions"][side])
+        for pair, (side, offset, data, time_us, key, context, most, description) in state["requests"]:
+            limits = replace(self.limits, frame=most)
+            decoded = self._decoded(data, key, context, offset, limits)
+            what = Description(*description)
+            self.dialogue.requests[pair] = Frame(self.protocol.name, side, offset, data, time_us, decoded, what)
+        self.dialogue.restore(state["dialogue"])
 
     @property
     def requests(self) -> list[Frame]:
@@ -309,8 +345,10 @@ class Conversation:
         decoded = self._decoded(data, key, context, offset)
         return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
 
-    def _decoded(self, data: bytes, key: str, context: Mapping[str, Any], offset: int) -> Decoded:
-        limits = self._agreed()
+    def _decoded(
+        self, data: bytes, key: str, context: Mapping[str, Any], offset: int, limits: Limits | None = None
+    ) -> Decoded:
+        limits = limits or self._agreed()
         whole, self.dialogue.whole = self.dialogue.whole, None
         if whole is not None and self._is(whole, data, key, context, limits):
             whole.offset, whole.limits = offset, limits
@@ -425,6 +463,13 @@ class Conversation:
     def _drop(self, direction: _Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
+
+
+def _stored(frame: Frame) -> list[Any]:
+    """What a request is made of again."""
+    decoded, what = frame.decoded, frame.description
+    limit = decoded.limits.frame
+    return [frame.side, frame.offset, frame.data, frame.time_us, decoded.schema, decoded.context, limit, list(what)]
 
 
 def _pair(what: Description) -> Hashable:

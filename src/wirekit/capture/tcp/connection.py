@@ -127,6 +127,27 @@ class Connection:
             return []
         return self._end("idle")
 
+    def settle_reset(self, time_us: int) -> list[Event]:
+        """Capture time has come to ``time_us``: a reset takes effect, if nothing else is pending."""
+        if self._closing_us >= time_us or min(side.deadline for side in self._sides) < NEVER:
+            return []
+        return self._end("rst")
+
+    @property
+    def last_us(self) -> int:
+        """Time of the current connection's last segment."""
+        return self._last_us
+
+    @property
+    def closing_us(self) -> int:
+        """When a reset takes effect, ``NEVER`` without one."""
+        return self._closing_us
+
+    @property
+    def over_us(self) -> int:
+        """After which time no straggler of the current connection comes, ``NEVER`` while it has not ended."""
+        return NEVER if self._ended_us is None else self._ended_us + self._settings.patience_us
+
     def is_idle(self, time_us: int) -> bool:
         """Whether a segment at ``time_us`` would begin another connection because the last one was so long ago."""
         return time_us - self._last_us > self._idle_us
@@ -210,8 +231,7 @@ class Connection:
     def _is_another(self, segment: Segment) -> bool:
         """Whether the segment cannot be one of the current connection but begins another."""
         side, peer = self._sides if segment.source == self._first else self._sides[::-1]
-        over = self._ended_us is not None and segment.time_us > self._ended_us + self._settings.patience_us
-        if over:
+        if segment.time_us > self.over_us:
             return bool(segment.flags & SYN or segment.length)
         if not segment.flags & SYN:
             if self.ended or segment.flags & RST or not segment.length:

@@ -20,6 +20,7 @@ from wirekit.capture.tcp.events import (
     Settings,
     Side,
 )
+from wirekit.plain import like
 
 _PENDING: dict[ClosedReason, GapReason] = {
     "fin": "pending at fin",
@@ -34,6 +35,7 @@ WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
 NEVER = 1 << 128  # µs; behind any time that the units and offsets of a capture file can tell
 _PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
 NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
+_LISTS = frozenset({"held", "cuts", "gaps", "stray"})  # of a direction; a state has them as lists
 _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 
 
@@ -379,7 +381,8 @@ class Direction:
     def from_state(cls, state: dict[str, Any]) -> Direction:
         direction = cls(state["role"])
         for name in cls.__slots__:
-            setattr(direction, name, state[name])
+            if name not in _LISTS:
+                setattr(direction, name, like(getattr(direction, name), state[name]))
         direction.held = Ascending(Piece(at, b64decode(data), *where) for at, data, *where in state["held"])
         direction.cuts = Ascending((begin, end, time_us) for begin, end, time_us in state["cuts"])
         direction.gaps = tuple((begin, end) for begin, end in state["gaps"])

@@ -230,6 +230,10 @@ class PulsarDialogue(Dialogue):
         """Forgets the number of remaining permits."""
         self.ends.forget_permits()
 
+    def state(self) -> dict[str, Any]:
+        """All but what the summary is made of: no table has it."""
+        return {name: value for name, value in super().state().items() if name != "ends"}
+
     def summary(self) -> dict[str, Any]:
         """Versions, producers, consumers and lookups of the connection."""
         return self.ends.to_json()

@@ -1,0 +1,104 @@
+"""Plain values as JSON text and back without loss, for what is stored to go on from later.
+
+None, booleans, numbers, text and bytes, and lists, tuples, sets, dictionaries, ``Counter`` and ``OrderedDict`` of them.
+Reading makes objects of these types and no others, whatever the text says.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from wirekit.errors import Misuse
+
+DEEPEST = 100
+"""Containers inside one another."""
+_TAG, _OF = "type", "of"
+_MAPPINGS: dict[str, Callable[[Any], Any]] = {"dict": dict, "counter": Counter, "ordered": OrderedDict}
+_SERIES: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_NAMES: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
+
+
+def dumps(value: Any, named: Mapping[str, type] | None = None) -> str:
+    """A value as text.
+
+    Args:
+        value: what to store; subclasses of numbers, text and lists are read back as the plain types.
+        named: named tuples that may be in it, by the names that the text calls them.
+
+    Raises:
+        Misuse: it holds something else.
+
+    >>> loads(dumps({("a", 1): {b"x"}})) == {("a", 1): {b"x"}}
+    True
+    """
+    names = _NAMES | {type_: name for name, type_ in (named or {}).items()}
+    return json.dumps(_stored(value, names, 0), separators=(",", ":"))
+
+
+def loads(text: str, named: Mapping[str, type] | None = None) -> Any:
+    """The inverse of ``dumps``.
+
+    Raises:
+        Misuse: ``dumps`` did not write the text.
+    """
+    try:
+        return _read(json.loads(text), named or {}, 0)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise Misuse(f"stored values are damaged ({error}); pass what was stored") from error
+
+
+def like(example: Any, value: Any) -> Any:
+    """A value that was read, if it has the type of an example; None goes with every type.
+
+    Raises:
+        TypeError: it has another type.
+    """
+    if value is not None and example is not None and type(value) is not type(example):
+        raise TypeError(f"a {type(value).__name__} instead of a {type(example).__name__}")
+    return value
+
+
+def _stored(value: Any, names: Mapping[type, str], depth: int) -> Any:
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if depth > DEEPEST:
+        raise Misuse(f"more than {DEEPEST} containers inside one another cannot be stored")
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {_TAG: "bytes", _OF: b64encode(value).decode("ascii")}
+    if isinstance(value, dict):
+        kind = "counter" if isinstance(value, Counter) else "ordered" if isinstance(value, OrderedDict) else "dict"
+        pairs = [[_stored(each, names, depth + 1) for each in item] for item in value.items()]
+        return {_TAG: kind, _OF: pairs}
+    if isinstance(value, list):
+        return [_stored(each, names, depth + 1) for each in value]
+    kind = names.get(type(value), "")
+    if not kind:
+        raise Misuse(f"a {type(value).__qualname__} cannot be stored; use plain values and containers of them")
+    return {_TAG: kind, _OF: [_stored(each, names, depth + 1) for each in value]}
+
+
+def _read(stored: Any, named: Mapping[str, type], depth: int) -> Any:
+    if depth > 2 * DEEPEST:
+        raise ValueError("too deep")
+    if isinstance(stored, list):
+        return [_read(each, named, depth + 1) for each in stored]
+    if not isinstance(stored, dict):
+        return stored
+    kind, items = stored[_TAG], stored[_OF]
+    if kind == "bytes":
+        return b64decode(items, validate=True)
+    if not isinstance(items, list):
+        raise TypeError(f"a {kind} of {type(items).__name__}")
+    if kind in _MAPPINGS:
+        pairs = [(_read(key, named, depth + 1), _read(value, named, depth + 1)) for key, value in items]
+        return _MAPPINGS[kind](dict(pairs))
+    values = [_read(each, named, depth + 1) for each in items]
+    return named[kind](*values) if kind in named else _SERIES[kind](values)

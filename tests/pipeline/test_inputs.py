@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Identification, find_inputs
+from wirekit.pipeline.inputs import Identification, Job, find_inputs
 
 
 def touch(*paths: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
 def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:
     touch(tmp_path / "a.pcap", tmp_path / "b.pcap", tmp_path / "c.pcap")
     inputs = find_inputs([tmp_path])
-    with Identification(inputs) as identification:
+    with Identification(Job(inputs)) as identification:
         said = identification.rows()
         (tmp_path / "b.pcap").write_bytes(b"longer than before")
         (tmp_path / "c.pcap").unlink()

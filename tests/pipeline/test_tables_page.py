@@ -22,5 +22,5 @@ def test_the_page_describes_every_column(name: str) -> None:
 
 
 def test_the_page_names_every_table() -> None:
-    assert re.findall(r"^DIR/(\w+)/", PAGE, re.MULTILINE) == [*OUTPUTS, "commits"]
+    assert re.findall(r"^DIR/(\w+)/", PAGE, re.MULTILINE) == [*OUTPUTS, "commits", "state"]
     assert Path(FIXTURES.parent, "docs", "tables.md").read_text(encoding="utf-8").endswith("\n")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from wirekit.capture.tcp import Settings
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, say
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MOST_FILES = 10
 """Captures that are reported one by one; of more only the sum is printed."""
 
+IDLE_SECONDS = Settings().idle_us / 1_000_000
 POLL_SECONDS = 1.0
 PAUSE = 4.0
 """With --watch: seconds between two looks at least, and how many times as long as a look took."""
@@ -82,8 +84,22 @@ class SizeType(click.ParamType):
 @click.option(
     "--bundle",
     type=SizeType(),
-    help="Bytes of captures that become visible together, such as 512MiB; 0: one bundle per capture. Default: 1GiB, "
-    "more on Spark with many cores.",
+    help="Bytes of captures that become visible together, such as 512MiB; 0: one bundle per file. Default: 1GiB, more "
+    "on Spark with many cores.",
+)
+@click.option(
+    "--rotating",
+    is_flag=True,
+    help="Captures will get more files: keep the state of open connections, so that a later run continues them. "
+    "Implied by --watch.",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=IDLE_SECONDS),
+    default=IDLE_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="A connection that has been silent for this long when a bundle ends is over, if the capture continues.",
 )
 @click.option(
     "--format",
@@ -122,6 +138,8 @@ def command(
     resume: bool,
     bundle: int | None,
     form: str | None,
+    rotating: bool,
+    idle: float,
     watch: bool,
     settle: float,
     strict: bool,
@@ -141,6 +159,7 @@ def command(
     \b
     wirekit pipeline captures/ --output tables
     wirekit pipeline captures/ --output tables --engine spark
+    wirekit pipeline captures/ --output tables --rotating
     wirekit pipeline captures/ --output tables --watch
     """
     if master and engine == "serial":
@@ -162,12 +181,19 @@ def command(
     if watch and (not resume or STANDARD_INPUT in inputs):
         raise click.UsageError(f"--watch does not go with {STANDARD_INPUT if resume else '--replace'}")
     choice = parse_choice(protocol, ports)
+    how = {
+        "bundle": bundle,
+        "form": form,
+        "replace": not resume,
+        "rotating": (rotating or watch) and not separate,
+        "idle_us": int(idle * 1_000_000),
+    }
 
     def add(found: tuple[Input, ...]) -> Result:
         job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if engine == "spark" or master:
-            return _on_spark(job, output, master, conf, bundle, form, replace=not resume, debug=debug)
-        return _here(job, output, bundle, form, replace=not resume)
+            return _on_spark(job, output, master, conf, how, debug=debug)
+        return _here(job, output, how)
 
     if watch:
         return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
@@ -257,15 +283,15 @@ def _interrupted_by(number: int) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def _here(job: Job, output: str, bundle: int | None, form: str | None, *, replace: bool) -> Result:
+def _here(job: Job, output: str, how: Mapping[str, Any]) -> Result:
     need("the pipeline", "pyarrow")
     from wirekit.compiler.cache import listening
     from wirekit.pipeline import serial
     from wirekit.pipeline.bundles import BUNDLE_BYTES
 
-    size = BUNDLE_BYTES if bundle is None else bundle
+    size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
     with _progress("reading", size_text) as progress, listening(_Compiling()):
-        return serial.run(job, output, progress, bundle=size, replace=replace, form=form)
+        return serial.run(job, output, progress, **{**how, "bundle": size})
 
 
 class _Compiling:
@@ -285,10 +311,8 @@ def _on_spark(
     output: str,
     master: str | None,
     conf: Mapping[str, str],
-    bundle: int | None,
-    form: str | None,
+    how: Mapping[str, Any],
     *,
-    replace: bool,
     debug: bool,
 ) -> Result:
     need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
@@ -300,7 +324,7 @@ def _on_spark(
             conf = {**conf, **{name: f"{conf.get(name, '')} {value}".strip() for name, value in LOUD.items()}}
         spark = session(master, "wirekit pipeline", conf)
         with nullcontext() if debug else in_one_line():
-            return pipeline.run(job, output, spark, progress, bundle=bundle, replace=replace, form=form)
+            return pipeline.run(job, output, spark, progress, **how)
 
 
 @contextmanager

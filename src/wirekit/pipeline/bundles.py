@@ -1,19 +1,20 @@
 """Divides the captures of a run into bundles and finds those that a lake already has.
 
-A bundle is what becomes visible at once: captures, each with all files of its rotation, and stored files. The state of
-open connections is not carried from one bundle to the next: a capture that has got more files, or a file that has
-changed, is read again with all that its bundle holds, and the new bundle replaces the old one.
+A bundle is what becomes visible at once: captures and stored files. Of a capture in several files it may have some; the
+next bundle goes on with the state of its connections. A capture that has got more files and whose state no bundle has
+left, or a file that has changed, is read again with all that its bundle holds, and the new bundle replaces the old one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Input, Job, captures, renumbered
-from wirekit.pipeline.output import VERSION
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
+from wirekit.pipeline.output import VERSION, open_captures
 
 BUNDLE_BYTES = 1 << 30
 """Bytes of captures in a bundle, about."""
@@ -24,6 +25,15 @@ STANDARD_INPUT = "-"
 Files = tuple[Input, ...]
 
 
+class Part(NamedTuple):
+    """What a bundle has of a capture: its name, files, and whether other bundles have files before and behind them."""
+
+    capture: str
+    files: Files
+    continues: bool = False
+    goes_on: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """Files that are committed together.
@@ -31,10 +41,12 @@ class Bundle:
     Attributes:
         inputs: the files, with numbers from 0.
         replaces: the bundles whose rows go away then.
+        parts: what it has of captures that are not all in it, by the number of their first file.
     """
 
     inputs: Files
     replaces: tuple[int, ...] = ()
+    parts: Mapping[int, Part] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -71,7 +83,13 @@ class _Known(NamedTuple):
 
 
 def plan_bundles(
-    job: Job, commits: Mapping[int, Mapping[str, Any]], size: int = BUNDLE_BYTES, *, replace: bool = False
+    job: Job,
+    commits: Mapping[int, Mapping[str, Any]],
+    size: int = BUNDLE_BYTES,
+    *,
+    replace: bool = False,
+    rotating: bool = False,
+    cut: bool = True,
 ) -> Plan:
     """The bundles of a run over a lake.
 
@@ -80,13 +98,15 @@ def plan_bundles(
         commits: what the lake's commits say, by the number of the bundle.
         size: a bundle is full with so many bytes.
         replace: whether all that the lake has is replaced, at once and thus by one bundle.
+        rotating: whether captures may get more files later.
+        cut: whether a capture in several files may be in several bundles.
 
     Raises:
         Misuse: the lake was made with other options, or a file has changed that cannot be read again alone.
     """
     groups = captures(job.inputs)
     if replace:
-        return Plan([Bundle(renumbered(groups), tuple(sorted(commits)))])
+        return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
     for commit in commits.values():
         if commit["version"] != VERSION or commit["configuration"] != job.configuration():
             said = ", ".join(
@@ -105,22 +125,29 @@ def plan_bundles(
         if each["file"] != STANDARD_INPUT
     }
     plan = Plan()
-    fresh: list[Files] = []
+    fresh: list[Part] = []
+    live = open_captures(commits)
+    names = {each["path"]: each["capture"] for commit in commits.values() for each in commit["inputs"]}
     again: set[int] = set()
     present = {each.path for each in job.inputs}
     for files in groups:
         numbers = {known[each.path].bundle for each in files if each.path in known}
         if all(_is_same(each, known) for each in files):
             continue
+        capture = names.get(files[0].path, "")
+        before = tuple(takewhile(lambda each: _is_same(each, known), files))
+        behind = files[len(before) :]
         if not numbers:
-            fresh.append(files)
+            fresh.append(_part(files, goes_on=rotating))
+        elif capture in live and not any(each.path in known for each in behind):
+            fresh.append(Part(capture, behind, continues=True, goes_on=rotating))
         elif _are_present(numbers, commits, present):
             again |= numbers
             plan.notes.append(f"{files[0].name}: read again with all of its bundle, as it has more or changed files")
         else:
-            fresh.append(_added(files, known))
+            fresh.append(_part(_added(files, known), goes_on=rotating))
             plan.notes.append(
-                f"{fresh[-1][0].name}: a capture of its own, as files before it are not among the inputs any more"
+                f"{fresh[-1].capture}: a capture of its own, as files before it are not among the inputs any more"
             )
     again = _connected(again, groups, known)
     if not _are_present(again, commits, present):
@@ -130,13 +157,39 @@ def plan_bundles(
     reread = [
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]
-    plan.committed = sum(
-        len(files) for files in groups if files not in reread and all(each.path in known for each in files)
-    )
+    reread_paths = {each.path for files in reread for each in files}
+    plan.committed = sum(each.path in known and each.path not in reread_paths for each in job.inputs)
+    open_rows: dict[str, set[int]] = {}
+    for number, commit in commits.items():
+        for name in commit.get("open", ()):
+            open_rows.setdefault(name, set()).add(number)
+    taken: set[int] = set()
+
+    def without_open_rows(captures: Iterable[str]) -> list[int]:
+        """The bundles that have what was open at the end of files of some captures, each once."""
+        found = set[int]().union(*(open_rows.get(name, ()) for name in captures)) - taken
+        taken.update(found)
+        return sorted(found)
+
     if reread:
-        plan.bundles.append(Bundle(renumbered(reread), tuple(sorted(again))))
-    plan.bundles += _cut(fresh, size)
+        replaced = without_open_rows(each["capture"] for number in again for each in commits[number]["inputs"])
+        plan.bundles.append(_bundle([_part(files, goes_on=rotating) for files in reread], sorted([*again, *replaced])))
+    fresh = [part for part in fresh if part.files[0].path not in reread_paths]
+    for parts in _cut(fresh, size, cut=cut):
+        plan.bundles.append(_bundle(parts, without_open_rows(part.capture for part in parts)))
     return plan
+
+
+def _part(files: Files, *, goes_on: bool) -> Part:
+    """A capture from its first file on."""
+    return Part(files[0].name, files, goes_on=goes_on and files[0].kind == CAPTURE and files[0].name != STANDARD_INPUT)
+
+
+def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:
+    inputs = renumbered([part.files for part in parts])
+    firsts = [each.number for each in inputs if each.first is None]
+    unfinished = {number: part for number, part in zip(firsts, parts, strict=True) if part.continues or part.goes_on}
+    return Bundle(inputs, tuple(replaces), unfinished)
 
 
 def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
@@ -172,14 +225,21 @@ def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _
         numbers = more
 
 
-def _cut(groups: Iterable[Files], size: int) -> list[Bundle]:
-    """Captures one after the other, in bundles of about a size, but of one capture at least."""
-    bundles: list[list[Files]] = []
+def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
+    """Files one after the other, in bundles of about a size; a capture may be in several, if it may be cut."""
+    bundles: list[list[Part]] = []
     total = 0
-    for files in groups:
-        if not bundles or total >= size:
-            bundles.append([])
-            total = 0
-        bundles[-1].append(files)
-        total += sum(each.size for each in files)
-    return [Bundle(renumbered(each)) for each in bundles]
+    for part in parts:
+        pieces = [(each,) for each in part.files] if cut else [part.files]
+        for number, files in enumerate(pieces):
+            last = number + 1 == len(pieces)
+            if not bundles or total >= size:
+                bundles.append([])
+                total = 0
+            found = part._replace(files=files, continues=part.continues or number > 0, goes_on=part.goes_on or not last)
+            if bundles[-1] and number and bundles[-1][-1].capture == part.capture:
+                before = bundles[-1].pop()
+                found = found._replace(files=before.files + files, continues=before.continues)
+            bundles[-1].append(found)
+            total += sum(each.size for each in files)
+    return bundles

@@ -6,7 +6,7 @@ A call is complete with its answer, or when the connection ends. Until then only
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -125,6 +125,38 @@ class Calls:
             },
             0,
         )
+
+    def state(self) -> dict[str, Any]:
+        """For ``restore``, in values that ``wirekit.plain`` can store."""
+        waiting = [
+            [
+                place,
+                call.row,
+                {
+                    table: [[[each.rows, each.keys] for each in side] for side in sides]
+                    for table, sides in call.rows.items()
+                },
+                call.messages,
+            ]
+            for place, call in self._waiting.items()
+        ]
+        counts = [self._number, self._errors]
+        return {"waiting": waiting, "names": self.names, "facts": self._facts, "counts": counts}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on where ``state`` was taken.
+
+        Raises:
+            KeyError, TypeError, ValueError: ``state`` did not return this.
+        """
+        for place, row, several, messages in state["waiting"]:
+            rows = {
+                table: [[FrameRows(table, rows, keys) for rows, keys in side] for side in sides]
+                for table, sides in several.items()
+            }
+            self._waiting[place] = _Call(row, rows, messages)
+        self.names, self._facts = state["names"], state["facts"]
+        self._number, self._errors = state["counts"]
 
     def _begun(self, frame: Frame, connection: str) -> Row:
         """The columns that the first frame of a call gives."""

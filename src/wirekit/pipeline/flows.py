@@ -1,7 +1,7 @@
 """Packets, sorted by flow and time, to the tables; one flow in memory at a time.
 
 A flow is both directions between two addresses in one capture, of one file or of several, with all their connections
-one after the other. Its state lives and dies here.
+one after the other. Its state lives and dies here, unless other bundles have files of the capture.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirekit.capture.follow import Item, Link, Missing, follow
-from wirekit.capture.tcp import Segment
+from wirekit.capture.follow import Flow, Item, Link, Missing
+from wirekit.capture.tcp import Segment, Settings
 from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.calls import Calls
+from wirekit.pipeline.carried import Carried, Pair, pair_of
 from wirekit.pipeline.ids import frame_id
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packet_rows import Note
@@ -38,6 +39,7 @@ def flow_batches(
     job: Job,
     summary: Summary | None = None,
     tables: Mapping[str, Table] = FROM_INPUTS,
+    carried: Carried | None = None,
 ) -> Iterator[Batch]:
     """The tables of packets.
 
@@ -46,13 +48,16 @@ def flow_batches(
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
         tables: those that are wanted, with the columns that are.
+        carried: the state of the capture, if other bundles have files of it.
 
     Yields:
         (table name, batch of about 16 MiB or less), each as soon as it is full.
     """
     writer = Writer(job, Summary() if summary is None else summary, tables)
     for _, rows in groupby(_rows(batches), key=itemgetter(0)):
-        yield from writer.flow(rows)
+        yield from writer.flow(rows, carried)
+    if carried is not None:
+        yield from writer.others(carried)
     yield from writer.rest()
 
 
@@ -72,26 +77,56 @@ class Writer:
     def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
         self._job = job
         self._choice = job.choice
+        self._settings = Settings(server_ports=frozenset(job.choice.ports))
         self.summary = summary
         self._tables = {name: Rows(table.schema) for name, table in tables.items()}
         self._ready: list[Batch] = []
         self._calls: dict[int, Calls] = {}
 
-    def flow(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[Batch]:
-        """Follows one flow to its end."""
+    def flow(self, rows: Iterable[tuple[Any, ...]], carried: Carried | None = None) -> Iterator[Batch]:
+        """Follows one flow to its end, or to the end of the bundle."""
         iterator = iter(rows)
         first = next(iterator)
-        name = self._job.capture_of(first[2]).name
+        name = self._job.capture_name(first[2])
         count = self.summary.file(name)
         segments = self._segments(first, iterator, count)
-        addresses = f"{first[4]} and {first[5]}"
+        pair = None if first[4] is None else pair_of(first[4], first[5])
         try:
-            for link, item in follow(segments, self._choice):
-                yield from self._item(name, link, item)
+            flow = Flow(self._choice, self._settings) if carried is None or pair is None else self.taken(pair, carried)
+            for segment in segments:
+                for link, item in flow.feed(segment):
+                    yield from self._item(name, link, item)
+            if pair is not None:
+                yield from self.leave(name, pair, flow, carried)
         except Exception as error:
-            error.add_note(f"in {name}, between {addresses}")
+            error.add_note(f"in {name}, between {first[4]} and {first[5]}")
             raise
         yield from self._drain()
+
+    def others(self, carried: Carried) -> Iterator[Batch]:
+        """The flows of a capture that have no packets in the bundle, as far as they are over."""
+        for pair in carried.unseen():
+            yield from self.leave(carried.name, pair, self.taken(pair, carried), carried)
+        yield from self._drain()
+
+    def taken(self, pair: Pair, carried: Carried) -> Flow:
+        """The flow between two addresses as earlier bundles have left it."""
+        flow, calls = carried.take(pair)
+        if flow.link is not None and calls is not None:
+            self._calls[id(flow.link)] = calls
+        return flow
+
+    def leave(self, name: str, pair: Pair, flow: Flow, carried: Carried | None) -> Iterator[Batch]:
+        """Ends a flow, or stores it for the next bundle."""
+        if carried is None or not carried.goes_on:
+            yield from self.items(name, flow.finish())
+            return
+        yield from self.items(name, flow.pass_time(carried.clock_us, carried.idle_us))
+        if not carried.keep(pair, flow, self._calls.get(id(flow.link))):
+            yield from self.items(name, flow.finish())
+            flow.connection = None
+            carried.keep(pair, flow, None)
+        self._calls.pop(id(flow.link), None)
 
     def items(self, name: str, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
         """Takes items of connections in the named capture, None at the end of each; gives the batches that are full."""

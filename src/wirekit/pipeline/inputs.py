@@ -14,13 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, status
+
+if TYPE_CHECKING:
+    from wirekit.pipeline.carried import Continuation
 
 CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
@@ -71,6 +74,7 @@ class Job:
         values: whether ``frames`` has the values of frames.
         road: how the serial driver reads captures: ``objects``, ``columns`` for plain connections by columns, or
             ``auto``; the tables are the same.
+        continuations: captures of which other bundles have files, by the number of their first file here.
     """
 
     inputs: tuple[Input, ...]
@@ -79,6 +83,7 @@ class Job:
     raw: bool = True
     values: bool = False
     road: str = "auto"
+    continuations: Mapping[int, Continuation] = field(default_factory=dict)
 
     @property
     def choice(self) -> Choice:
@@ -100,14 +105,18 @@ class Job:
         """Bytes of all files."""
         return sum(each.size for each in self.inputs)
 
-    def capture_of(self, number: int) -> Input:
-        """The file that the capture of this file begins with: what the capture is called by."""
-        return self.inputs[self.inputs[number].capture]
+    def capture_name(self, number: int) -> str:
+        """What the capture of a file is called: by the name of its first file."""
+        first = self.inputs[number].capture
+        about = self.continuations.get(first)
+        return self.inputs[first].name if about is None else about.name
 
     def is_alone(self, number: int) -> bool:
         """Whether no other file belongs to the capture of this one."""
         near = self.inputs[max(number - 1, 0) : number + 2]
-        return sum(each.capture == self.inputs[number].capture for each in near) == 1
+        first = self.inputs[number].capture
+        alone = sum(each.capture == first for each in near) == 1
+        return alone and self.capture_name(number) == self.inputs[number].name
 
     def configuration(self) -> dict[str, Any]:
         """The options that the tables depend on besides the captures, as the manifest stores them."""
@@ -243,11 +252,11 @@ def _raise(error: OSError) -> None:
 class Identification:
     """Hashes the captures while the run goes on, and finds those that changed meanwhile."""
 
-    def __init__(self, inputs: Sequence[Input]) -> None:
-        self._inputs = inputs
+    def __init__(self, job: Job) -> None:
+        self._job, self._inputs = job, job.inputs
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="wirekit-hash")
-        self._digests = [self._pool.submit(_digest, each.path, self._stop) for each in inputs]
+        self._digests = [self._pool.submit(_digest, each.path, self._stop) for each in job.inputs]
 
     def __enter__(self) -> Identification:
         return self
@@ -265,7 +274,7 @@ class Identification:
             {
                 "file": each.name,
                 "path": each.path,
-                "capture": self._inputs[each.capture].name,
+                "capture": self._job.capture_name(each.number),
                 "size": each.size,
                 "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
                 "mtime_ns": each.mtime_ns,

@@ -1,11 +1,12 @@
 """The folder of tables: who may write it, and how bundles become visible.
 
-A lake is a folder with a folder of Parquet files a table, ``commits/`` with a file a bundle, and ``manifest.json``,
-which says what all of them say. A run works in ``.wirekit`` there and holds a lock. What a bundle's tasks have written
-there is moved to the tables, its commit last. The moves are written down first (``.wirekit/moves.json``): of a run that
-is killed among them, the next one makes those that are missing. One that is killed earlier leaves nothing but what the
-next one removes. A table of which no commit tells is never there for longer than such moves take. Of a lake with Delta
-tables, the transactions of their logs are written down as well, and made before the move of the commit.
+A lake is a folder with a folder of Parquet files a table, ``commits/`` with a file a bundle, ``state/`` with the state
+of captures that go on, and ``manifest.json``, which says what all commits say. A run works in ``.wirekit`` there and
+holds a lock. What a bundle's tasks have written there is moved to the tables, its commit last. The moves are written
+down first (``.wirekit/moves.json``): of a run that is killed among them, the next one makes those that are missing. One
+that is killed earlier leaves nothing but what the next one removes. A table of which no commit tells is never there for
+longer than such moves take. Of a lake with Delta tables, the transactions of their logs are written down as well, and
+made before the move of the commit.
 
 A folder that no run made is refused before anything is read; what else is in one that a run made stays. Nothing outside
 of it is ever changed: a symbolic link at a name that a run writes to is refused. What an earlier run left in
@@ -24,8 +25,10 @@ from typing import Any
 
 from wirekit.errors import Misuse
 from wirekit.pipeline import delta
+from wirekit.pipeline.carried import STATE, StateFile
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
+from wirekit.pipeline.summary import FileSummary
 from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
@@ -119,7 +122,8 @@ class Output:
 
         Args:
             manifests: one of each task, in any order.
-            about: what the commit says besides (inputs, configuration, summary).
+            about: what the commit says besides: inputs, configuration, summary; ``continues``, the captures of which
+                earlier bundles have files; ``open``, those of which it has what is open at the end of their files.
             replaces: the bundles whose rows go away.
 
         Returns:
@@ -135,20 +139,21 @@ class Output:
         number = max(self.commits, default=-1) + 1
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
         tables, moves, added = self._tables(number, manifests, remaining)
-        said = {"format": FORMAT, "version": VERSION, "bundle": number, **about, "tables": tables}
+        state, states = _states(number, manifests)
+        said = {"format": FORMAT, "version": VERSION, "bundle": number, **about, **state, "tables": tables}
+        commits = {other: commit for other, commit in self.commits.items() if other not in replaces} | {number: said}
         self.folder.write(f"{WORK}/commit.json", _text(said))
         if self.is_delta:
             changes = [delta.Change(name, tuple(each), self._removed(name, replaces)) for name, each in added.items()]
             delta.check_present(self.folder, changes)
             self.folder.write(_CHANGES, json.dumps({"bundle": number, "changes": [*map(asdict, changes)]}).encode())
-        moves = [*self._removals(replaces), *moves, (f"{WORK}/commit.json", _commit_path(number))]
-        for name in (COMMITS, _OLD, *OUTPUTS):
+        removals = [*self._removals(replaces), *self._dead_states(commits)]
+        moves = [*removals, *moves, *states, (f"{WORK}/commit.json", _commit_path(number))]
+        for name in (COMMITS, _OLD, *OUTPUTS, *([STATE] if states else [])):
             self.folder.make(name)
         self.folder.write(_MOVES, json.dumps(moves).encode())
         self._move(moves)
-        for each in replaces:
-            del self.commits[each]
-        self.commits[number] = said
+        self.commits = commits
         self._remove_leftovers()
         self.folder.make(_ATTEMPTS)
         return said
@@ -213,6 +218,19 @@ class Output:
             names += [f"{table}/{name}" for table in OUTPUTS for name in self.folder.names(table)]
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in names]
 
+    def _dead_states(self, commits: Mapping[int, Mapping[str, Any]]) -> Moves:
+        """The moves of the files with the state of captures that no bundle will go on with."""
+        needed = {name for found in open_captures(commits).values() for name, *_ in found}
+        present = [f"{STATE}/{name}" for name in self.folder.names(STATE)]
+        return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in present if name not in needed]
+
+    def states(self) -> dict[str, tuple[StateFile, ...]]:
+        """The files with the state of each capture that goes on."""
+        return {
+            capture: tuple(each._replace(name=f"{self.folder.name}/{each.name}") for each in files)
+            for capture, files in open_captures(self.commits).items()
+        }
+
     def _move(self, moves: Moves) -> None:
         """Makes moves that are written down; those that cannot be finished are taken back, but for transactions."""
         done: Moves = []
@@ -276,6 +294,18 @@ def read_commits(found: Folder) -> dict[int, dict[str, Any]]:
     return commits
 
 
+def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
+    """The captures that another bundle can go on with, and where in the lake their state is."""
+    found: dict[str, list[StateFile]] = {}
+    for _, commit in sorted(commits.items()):
+        for capture in commit.get("continues", ()):
+            found.pop(capture, None)
+        for each in commit.get("state", ()):
+            for capture in each["captures"]:
+                found.setdefault(capture, []).append(StateFile(each["file"], each["bytes"], each["sha256"]))
+    return found
+
+
 def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The entries of several commits together."""
     ordered = sorted(commits, key=lambda commit: commit["bundle"])
@@ -286,7 +316,10 @@ def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         }
         for name in OUTPUTS
     }
-    summaries = {name: each for commit in ordered for name, each in commit["summary"].items()}
+    summaries: dict[str, Any] = {}
+    for commit in ordered:
+        for name, each in commit["summary"].items():
+            summaries[name] = _both(summaries[name], each) if name in summaries else each
     return {
         **{name: ordered[-1][name] for name in ("format", "version", "wirekit", "engine", "configuration")},
         "bundles": [commit["bundle"] for commit in ordered],
@@ -295,6 +328,26 @@ def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "summary": {name: summaries[name] for name in sorted(summaries)},
         "tables": tables,
     }
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The summary of a capture in two bundles."""
+    both = FileSummary.from_json(one)
+    both.merge(FileSummary.from_json(other))
+    return both.to_json()
+
+
+def _states(number: int, manifests: list[Manifest]) -> tuple[dict[str, Any], Moves]:
+    """The commit's entry for the state of captures, none without any, and the moves of its files."""
+    written = [(manifest.attempt, manifest.state) for manifest in manifests if manifest.state is not None]
+    if not written:
+        return {}, []
+    said, moves = [], []
+    for place, (attempt, state) in enumerate(written):
+        name = f"{STATE}/part-{number:05}-{place:05}.parquet"
+        said.append({"file": name, "bytes": state.bytes, "sha256": state.sha256, "captures": [*state.captures]})
+        moves.append((f"{_ATTEMPTS}/{attempt}/{state.name}", name))
+    return {STATE: said}, moves
 
 
 def _commit_path(number: int) -> str:
@@ -310,7 +363,7 @@ def _check_move(source: str, target: str) -> None:
     for path in (source, target):
         above, _, base = path.rpartition("/")
         inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")
-        part = above in OUTPUTS and _PART.fullmatch(base)
+        part = above in (STATE, *OUTPUTS) and _PART.fullmatch(base)
         if not (inside or part or (above == COMMITS and _COMMIT.fullmatch(base))):
             raise Misuse(f"{_MOVES} names {path}, which is not wirekit's; remove {WORK}")
 
@@ -322,19 +375,20 @@ def _refuse_foreign(found: Folder, kind: str) -> None:
     if kind != "folder":
         raise Misuse(f"{found.name} is not a directory; pass one that is empty or does not exist")
     names = found.names()
-    written = [name for name in names if name in (WORK, MANIFEST, COMMITS, *OUTPUTS)]
+    written = [name for name in names if name in (WORK, MANIFEST, COMMITS, STATE, *OUTPUTS)]
     foreign = [name for name in written if found.kind(name) != ("file" if name == MANIFEST else "folder")]
     if not foreign and WORK in names:
         foreign = [f"{WORK}/{name}" for name in _unmarked(found)]
     elif not foreign and not _is_manifest(found) and not (COMMITS in names and _are_commits(found)):
         # A first bundle whose moves were taken back leaves folders without anything in them.
-        foreign = [name for name in names if name not in (COMMITS, *OUTPUTS) or found.names(name)]
+        foreign = [name for name in names if name not in (COMMITS, STATE, *OUTPUTS) or found.names(name)]
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
             if delta.has_log(found, table):  # the table's folder is that of all who write to it
                 continue
             foreign += [f"{table}/{name}" for name in found.names(table) if not _PART.fullmatch(name)]
         foreign += [f"{COMMITS}/{name}" for name in found.names(COMMITS) if not _COMMIT.fullmatch(name)]
+        foreign += [f"{STATE}/{name}" for name in found.names(STATE) if not _PART.fullmatch(name)]
     if foreign:
         raise Misuse(
             f"{found.name} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it"

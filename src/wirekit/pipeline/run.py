@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ import wirekit
 from wirekit.errors import Misuse
 from wirekit.pipeline import delta
 from wirekit.pipeline.bundles import BUNDLE_BYTES, plan_bundles
+from wirekit.pipeline.carried import IDLE_US, Carried, Continuation
+from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.ids import run_id
 from wirekit.pipeline.inputs import Identification, Job
-from wirekit.pipeline.output import Output
+from wirekit.pipeline.output import Output, open_captures
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import FileSummary, Summary
@@ -61,6 +63,9 @@ def publish(
     bundle: int = BUNDLE_BYTES,
     replace: bool = False,
     form: str | None = None,
+    rotating: bool = False,
+    idle_us: int = IDLE_US,
+    cut: bool = True,
 ) -> Result:
     """Adds what a lake does not have yet to it, bundle by bundle; when the work raises, earlier bundles stay.
 
@@ -69,26 +74,37 @@ def publish(
         output: the lake: a directory, or the URI of a prefix.
         engine: name of the driver, for the commits.
         work: makes the tables of one bundle.
-        bundle: bytes of captures that are committed together, about; a capture is never in two bundles.
+        bundle: bytes of captures that are committed together, about.
         replace: whether what the lake has is replaced when all is complete.
         form: ``parquet``, or ``delta`` for Delta tables; None for the form that the lake has, ``parquet`` if it is new.
+        rotating: whether captures may get more files later: then the state of their connections is kept, and a later
+            run goes on with it. The rows of what is open are in a bundle of their own, which later files replace.
+        idle_us: a connection that was silent for longer when a bundle ended is over; at least ``IDLE_US``.
+        cut: whether a capture in several files may be in several bundles.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
+    if idle_us < IDLE_US:
+        raise Misuse(f"a connection may be silent for {IDLE_US // 1_000_000} s; pass that or more")
     with Output(output) as claimed:
         _choose_form(claimed, form, replace=replace)
         if claimed.is_of_another_version and not replace:
             raise Misuse(
                 f"an earlier version of wirekit wrote {claimed.folder.name}; pass another directory, or --replace"
             )
-        plan = plan_bundles(job, claimed.commits, bundle, replace=replace)
+        plan = plan_bundles(job, claimed.commits, bundle, replace=replace, rotating=rotating, cut=cut)
         summary, changed, done = Summary(), list[str](), 0
         for each in plan.bundles:
-            part = dataclasses.replace(job, inputs=each.inputs)
-            with Identification(part.inputs) as identification:
+            states = claimed.states()
+            continuations = {
+                number: Continuation(found.capture, states.get(found.capture, ()), found.goes_on, idle_us)
+                for number, found in each.parts.items()
+            }
+            part = dataclasses.replace(job, inputs=each.inputs, continuations=continuations)
+            with Identification(part) as identification:
                 manifests = work(part, claimed.attempts, done, plan.size)
-                counted = Summary({part.capture_of(file.number).name: FileSummary() for file in part.inputs})
+                counted = Summary({part.capture_name(file.number): FileSummary() for file in part.inputs})
                 for manifest in manifests:
                     counted.merge(manifest.summary)
                 now_changed = identification.changed()
@@ -100,13 +116,50 @@ def publish(
                     "changed_while_read": now_changed,
                     "summary": counted.to_json(),
                 }
+                continues = sorted(found.capture for found in each.parts.values() if found.continues)
+                if continues:
+                    about["continues"] = continues
             task = 1 + max((manifest.task for manifest in manifests), default=0)
             manifests.append(_described(claimed.attempts, task, part, about))
             claimed.commit(manifests, about, each.replaces)
             summary.merge(counted)
             changed += now_changed
             done += each.size
+        for captures in _without_open_rows(claimed.commits, summary.files):
+            counted = _add_open_rows(claimed, job, engine, captures)
+            if captures[0] in summary.files:
+                summary.merge(counted)
         return Result(summary, claimed.finish(), tuple(changed), plan.committed, tuple(plan.notes))
+
+
+def _without_open_rows(commits: Mapping[int, Mapping[str, Any]], read: Container[str]) -> list[list[str]]:
+    """The captures that go on and whose open connections have no rows, those that the run has read by themselves."""
+    having = {name for commit in commits.values() for name in commit.get("open", ())}
+    lacking = [name for name in open_captures(commits) if name not in having]
+    groups = [name for name in lacking if name in read], [name for name in lacking if name not in read]
+    return [group for group in groups if group]
+
+
+def _add_open_rows(output: Output, job: Job, engine: str, captures: Sequence[str]) -> Summary:
+    """Commits the rows of what is open at the end of captures, as if they ended there."""
+    summary, states = Summary(), output.states()
+    with Sink(output.attempts, 0, "open") as sink:
+        for name in captures:
+            carried = Carried(Continuation(name, states[name]), job.choice)
+            for table, batch in flow_batches((), job, summary, carried=carried):
+                sink.write(table, batch)
+        manifest = sink.finish(summary)
+    about = {
+        "wirekit": wirekit.__version__,
+        "engine": engine,
+        "configuration": job.configuration(),
+        "inputs": [],
+        "changed_while_read": [],
+        "summary": summary.to_json(),
+        "open": list(captures),
+    }
+    output.commit([manifest], about)
+    return summary
 
 
 def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:
@@ -140,7 +193,7 @@ def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> 
         }
     )
     for each, said in zip(job.inputs, about["inputs"], strict=True):
-        counts = about["summary"].get(each.name, {})
+        counts = about["summary"].get(said["capture"], {}) if each.first is None else {}
         inputs.add(
             {
                 "run_id": run,

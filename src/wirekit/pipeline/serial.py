@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
+from wirekit.pipeline.carried import IDLE_US, Carried
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
@@ -33,6 +34,8 @@ def run(
     bundle: int = BUNDLE_BYTES,
     replace: bool = False,
     form: str | None = None,
+    rotating: bool = False,
+    idle_us: int = IDLE_US,
 ) -> Result:
     """Adds the tables of captures to a lake; what it has already is not read again.
 
@@ -42,7 +45,7 @@ def run(
         progress: is told bytes of finished captures, and of all.
         bundle: bytes of captures that are committed together, about.
         replace: whether what the lake has is replaced, when all is complete.
-        form: of the tables, see ``publish``.
+        form, rotating, idle_us: see ``publish``.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
@@ -56,7 +59,9 @@ def run(
         with Sink(attempts, 0, "serial") as sink:
             return [sink.finish(write(captures(part.inputs), part, sink, reached))]
 
-    return publish(job, output, "serial", work, bundle=bundle, replace=replace, form=form)
+    return publish(
+        job, output, "serial", work, bundle=bundle, replace=replace, form=form, rotating=rotating, idle_us=idle_us
+    )
 
 
 def write(
@@ -80,14 +85,18 @@ def write(
             if progress is not None:
                 progress(before + size)
 
+        about = job.continuations.get(files[0].number)
+        carried = None if about is None else Carried(about, job.choice)
         stored = files[0].kind != CAPTURE
         found = (
             stored_batches(files[0], job, summary)
             if stored
-            else captured_batches(files, job, summary, progress=reached)
+            else captured_batches(files, job, summary, progress=reached, carried=carried)
         )
         for table, batch in found:
             sink.write(table, batch)
+        if carried is not None and carried.goes_on:
+            sink.carry(carried)
         done += sum(each.size for each in files)
         reached(0, done)
     return summary
@@ -100,6 +109,7 @@ def captured_batches(
     tables: Mapping[str, Table] = FROM_INPUTS,
     *,
     progress: Callable[[int], object] | None = None,
+    carried: Carried | None = None,
 ) -> Iterator[Batch]:
     """The tables that are wanted of one capture, in one file or more.
 
@@ -109,20 +119,24 @@ def captured_batches(
         summary: is counted up.
         tables: those that are wanted, with the columns that are.
         progress: is told how many bytes of the capture have been read, where that is known on the way.
+        carried: its state, if other bundles have files of it.
     """
     found = None
     if by_columns(sum(each.size for each in files), job.road):
         from wirekit.road.tables import captured
 
-        found = captured(files, job, summary, tables, progress)
+        found = captured(files, job, summary, tables, progress, carried=carried)
     if found is not None:
         return found
-    summary.file(files[0].name)  # counted without packets, too
-    return flow_batches(sorted_packets(files, road=job.road), job, summary, tables)
+    summary.file(files[0].name if carried is None else carried.name)  # counted without packets, too
+    return flow_batches(sorted_packets(files, road=job.road, carried=carried), job, summary, tables, carried)
 
 
 def sorted_packets(
-    files: Sequence[Input], ports: frozenset[int] = frozenset(), road: str = "auto"
+    files: Sequence[Input],
+    ports: frozenset[int] = frozenset(),
+    road: str = "auto",
+    carried: Carried | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The packets of one capture, sorted as ``flow_batches`` wants them.
 
@@ -133,8 +147,12 @@ def sorted_packets(
         files: the files of the capture.
         ports: if there are any, only segments from or to one of these.
         road: as in ``Job``.
+        carried: is told the latest time.
     """
     batches = list(packet_batches(files, ports=ports, road=road))
+    if carried is not None:
+        latest = (pc.max(batch.column("ts_us")).as_py() for batch in batches if batch.num_rows)
+        carried.clock_us = max(carried.clock_us, *latest, 0)
     keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]

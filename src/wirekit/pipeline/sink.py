@@ -6,11 +6,13 @@ it, so an attempt that failed, was killed or ran beside another of the same task
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +23,9 @@ from wirekit.pipeline.folders import folder
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import OUTPUTS
 from wirekit.values import json_text
+
+if TYPE_CHECKING:
+    from wirekit.pipeline.carried import Carried
 
 HELD_BYTES = 128 << 20
 ROW_GROUP = 100_000
@@ -46,6 +51,23 @@ class WrittenFile:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenState:
+    """A file with the state of captures that later bundles go on with.
+
+    Attributes:
+        name: its name in the attempt's directory.
+        bytes: how many it has.
+        sha256: of its bytes.
+        captures: the names of the captures.
+    """
+
+    name: str
+    bytes: int
+    sha256: str
+    captures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """The manifest of one attempt: its files and counts.
 
@@ -54,17 +76,21 @@ class Manifest:
         attempt: name of the attempt's directory.
         files: the files in it, in the order in which they were written.
         summary: what it counted.
+        state: the state of captures that later bundles go on with, if there are any.
     """
 
     task: int
     attempt: str
     files: tuple[WrittenFile, ...] = ()
     summary: Summary = field(default_factory=Summary)
+    state: WrittenState | None = None
 
     def dumps(self) -> str:
         """As one line of JSON, to travel in a row."""
         files = [[file.table, file.name, file.rows, file.bytes, file.statistics] for file in self.files]
         obj = {"task": self.task, "attempt": self.attempt, "files": files, "summary": self.summary.to_json()}
+        if self.state is not None:
+            obj["state"] = asdict(self.state)
         return json_text(obj)
 
     @classmethod
@@ -72,7 +98,9 @@ class Manifest:
         """The inverse of ``dumps``."""
         obj = json.loads(text)
         files = tuple(WrittenFile(*file) for file in obj["files"])
-        return cls(obj["task"], obj["attempt"], files, Summary.from_json(obj["summary"]))
+        said = obj.get("state")
+        state = None if said is None else WrittenState(**{**said, "captures": tuple(said["captures"])})
+        return cls(obj["task"], obj["attempt"], files, Summary.from_json(obj["summary"]), state)
 
 
 class Sink:
@@ -96,6 +124,7 @@ class Sink:
         self._held: dict[str, list[pa.RecordBatch]] = {}
         self._sizes: dict[str, int] = {}
         self._files: list[WrittenFile] = []
+        self._carried: list[tuple[str, pa.RecordBatch]] = []
 
     def __enter__(self) -> Sink:
         self._folder.make(self._attempt)
@@ -113,12 +142,26 @@ class Sink:
         while sum(self._sizes.values()) > self._held_bytes:
             self._flush(max(self._sizes, key=self._sizes.__getitem__))
 
+    def carry(self, carried: Carried) -> None:
+        """Takes the state of a capture."""
+        self._carried.append((carried.name, carried.batch()))
+
     def finish(self, summary: Summary) -> Manifest:
         """Writes what is held; gives the manifest."""
         for table in OUTPUTS:
             if table in self._held:
                 self._flush(table)
-        return Manifest(self._task, self._attempt, tuple(self._files), summary)
+        return Manifest(self._task, self._attempt, tuple(self._files), summary, self._state())
+
+    def _state(self) -> WrittenState | None:
+        if not self._carried:
+            return None
+        buffer = io.BytesIO()
+        pq.write_table(pa.Table.from_batches([batch for _, batch in self._carried]), buffer, compression="zstd")
+        content, name = buffer.getvalue(), "state.parquet"
+        self._folder.write(f"{self._attempt}/{name}", content)
+        captures = tuple(capture for capture, _ in self._carried)
+        return WrittenState(name, len(content), hashlib.sha256(content).hexdigest(), captures)
 
     def _flush(self, table: str) -> None:
         del self._sizes[table]

@@ -151,6 +151,13 @@ class FileSummary:
             for (_, fate), size in link.bytes.items():
                 self.bytes[fate] += size
 
+    def uncount(self, link: Link) -> None:
+        """Takes back the end of a connection: it will be counted later."""
+        self.connections[link.protocol] -= 1
+        for (_, fate), size in link.bytes.items():
+            self.bytes[fate] -= size
+        self.connections, self.bytes = +self.connections, +self.bytes  # without those that are 0
+
     def quarantined(self, reason: str, path: str, size: int) -> None:
         """Counts a piece of ``size`` bytes that nobody could decode."""
         kind = kind_of_reason(reason, path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -17,19 +17,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.capture.follow import Choice, Follower, Item, Link
+from wirekit.capture.follow import Flow as AnyFlow
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
+from wirekit.errors import Misuse
+from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
 from wirekit.road.index import Begun, Carried
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, STATE, Streams, word
 from wirekit.road.windows import Window
+from wirekit.tables.columns import CONNECTIONS, FATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from wirekit.pipeline.calls import Calls
+    from wirekit.pipeline.flows import Writer
     from wirekit.road.assembly import Followed as FollowedFrames
 
 MOST_BEGINNING = 64
@@ -38,6 +43,8 @@ MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Frames of a connection that are carried to the next window, and their bytes."""
 SIDES: tuple[Side, Side] = ("client", "server")
+_NO_TIME = 1 << 62
+"""Stands for a time that tables do not show."""
 Followed = tuple[Link, Item | None]
 """An item of a connection, None for its end."""
 
@@ -96,6 +103,62 @@ class Connections:
         self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
         self._flows: dict[tuple[int, int], Flow] = {}
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
+
+    def restore(self, pair: tuple[str, str], flow: AnyFlow) -> None:
+        """Goes on with a flow that an earlier bundle has left.
+
+        Raises:
+            Misuse: it has no addresses.
+        """
+        try:
+            one, other = sorted(map(self._endpoints.number, pair))
+        except ValueError as error:
+            raise Misuse(f"the state of {self._name} is damaged ({error}); pass --replace to read all again") from error
+        known = self._flows[one, other] = Flow(one, other, link=flow.link, follower=flow.follower, count=flow.count)
+        connection = known.connection = flow.connection
+        if connection is not None and connection.settled:
+            self._give_back(known, connection)
+            if known.state is not None and known.state[STATE.index("over")] >= 0:
+                self._ending[one, other] = int(known.state[STATE.index("over")])
+
+    def flows(self) -> Iterator[tuple[tuple[str, str], AnyFlow]]:
+        """The flows as the next bundle goes on with them, each with its addresses, the lower one first."""
+        for (one, other), known in self._flows.items():
+            flow = AnyFlow(self._choice, self._settings)
+            flow.link, flow.follower, flow.count = known.link, known.follower, known.count
+            if known.connection is not None or known.state is not None:
+                flow.connection = known.connection or self._connection(known)
+            yield pair_of(self._endpoints.text(one), self._endpoints.text(other)), flow
+
+    def recalled(self) -> Iterator[Followed]:
+        """Gives objects all frames that were carried to a next window."""
+        for known in self._flows.values():
+            yield from self._recalled(known)
+
+    def take_back(self, row: Mapping[str, Any], writer: Writer) -> bool:
+        """Takes a row of ``connections`` to which something may still come, with times as numbers.
+
+        Returns:
+            False where nothing can come to it any more, as another connection has begun.
+        """
+        ends = [_address(row, side) for side in SIDES]
+        one, other = sorted(map(self._endpoints.number, ends))
+        known = self._flows[one, other]
+        if not known.told or row["ordinal"] != known.count - 1:
+            return False
+        client, server = ends
+        name = f"{client}>{server}#{row['ordinal']}"
+        opened, closed = (_NO_TIME if row[each] is None else row[each] for each in ("opened", "closed"))
+        link = Link(name, client, server, opened, row["known_start"], closed, row["protocol"], row["reason"])
+        for side in SIDES:
+            for fate in FATES:
+                if row[f"{side}_{fate}"]:
+                    link.count(side, fate, row[f"{side}_{fate}"])
+        facts = {column: row[column] for column in CONNECTIONS.declared if row[column] is not None}
+        writer.calls_of(self._name, link).add(row["calls"], row["errors"], facts, {})
+        writer.summary.file(self._name).uncount(link)
+        known.link, known.told = link, False
+        return True
 
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
@@ -393,6 +456,12 @@ class Connections:
         known.known, known.opened = plain["known"], plain["opened_us"]
         known.state, known.connection = np.array(words, np.int64), None
         known.gaps = (client["gaps"], server["gaps"])
+
+
+def _address(row: Mapping[str, Any], side: str) -> str:
+    """The address of a side in a row of ``connections``, as links have it."""
+    host, port = row[f"{side}_address"], row[f"{side}_port"]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *, particular: bool) -> bool:

@@ -19,6 +19,7 @@ from wirekit.capture.follow import Item, Link
 from wirekit.capture.tcp import Settings
 from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame, Quarantined
 from wirekit.errors import WireError
+from wirekit.pipeline.carried import Carried
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import damage_rows, note_rows
@@ -33,6 +34,8 @@ from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
+_TIME = pa.timestamp("us", "UTC")
+
 
 def captured(
     files: Sequence[Input],
@@ -44,6 +47,7 @@ def captured(
     *,
     ordered: bool = False,
     writer: Writer | None = None,
+    carried: Carried | None = None,
 ) -> Iterator[Batch] | None:
     """The tables of one capture; None where it is left to objects: a file is damaged, cut, or not to be read.
 
@@ -56,6 +60,7 @@ def captured(
         window: bytes that are treated at once, about.
         ordered: whether a capture whose packets are not in the order of time is left to objects, too.
         writer: what takes the items that objects read; by default they become rows of the same tables.
+        carried: the state of the capture, if other bundles have files of it.
     """
     with ExitStack() as stack:
         try:
@@ -67,12 +72,17 @@ def captured(
         if windows is None:
             return None
         settings = Settings(server_ports=frozenset(job.choice.ports))
-        connections = Connections(files[0].name, endpoints, job.choice, settings, [each.number for each in files])
+        name = files[0].name if carried is None else carried.name
+        connections = Connections(name, endpoints, job.choice, settings, [each.number for each in files])
         writer = Writer(job, summary, tables) if writer is None else writer
-        return _tables(files, captures, windows, connections, settings, stack.pop_all(), job, writer, tables, progress)
+        opened = stack.pop_all()
+        return _tables(
+            name, files, captures, windows, connections, settings, opened, job, writer, tables, progress, carried
+        )
 
 
 def _tables(
+    name: str,
     files: Sequence[Input],
     captures: Sequence[Capture],
     windows: Iterator[Window],
@@ -83,18 +93,25 @@ def _tables(
     writer: Writer,
     tables: Mapping[str, Table],
     progress: Callable[[int], object] | None,
+    carried: Carried | None,
 ) -> Iterator[Batch]:
-    name, summary = files[0].name, writer.summary
+    summary = writer.summary
     ends = _Ends(connections, summary.file(name))
     with stack:
+        if carried is not None:
+            for pair in carried.pairs():
+                connections.restore(pair, writer.taken(pair, carried))
         for window in windows:
-            packets, clock = window.packets, window.clock
+            packets, clock, ended = window.packets, window.clock, window.last
+            if carried is not None:
+                clock = window.clock = carried.clock_us = max(clock, carried.clock_us)
+                window.last &= not carried.goes_on
             if packets.time.size:
                 summary.file(name).seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
             for place, (each, capture) in enumerate(zip(files, captures, strict=True)):
                 skipped = [packet for at, packet in packets.skipped if at == place]
                 notes = [row for row, _ in note_rows(each, capture, skipped)]
-                notes += [row for row, _ in damage_rows(each, capture)] if window.last else ()
+                notes += [row for row, _ in damage_rows(each, capture)] if ended else ()
                 if notes:
                     yield from writer.flow(notes)
             streams = put_together(packets, settings, clock=clock, last=window.last, earlier=connections)
@@ -109,7 +126,23 @@ def _tables(
                 yield from writer.items(name, connections.rest(streams))
             if progress is not None:
                 progress(window.done)
+        if carried is not None and carried.goes_on:
+            yield from _left(name, ends, connections, writer, carried)
         yield from writer.rest()
+
+
+def _left(name: str, ends: _Ends, connections: Connections, writer: Writer, carried: Carried) -> Iterator[Batch]:
+    """Stores the connections for the next bundle, with the rows that wait for what may come late."""
+    for batch in ends.left():
+        times = [field.type.equals(_TIME) for field in batch.schema]
+        columns = [each.cast(pa.int64()) if time else each for each, time in zip(batch.columns, times, strict=True)]
+        rows = pa.record_batch(columns, batch.schema.names).to_pylist()
+        final = [not connections.take_back(row, writer) for row in rows]
+        if any(final):
+            yield CONNECTIONS.name, batch.filter(pa.array(final))
+    yield from writer.items(name, connections.recalled())
+    for pair, flow in connections.flows():
+        yield from writer.leave(name, pair, flow, carried)
 
 
 def _of_window(
@@ -192,6 +225,11 @@ class _Ends:
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
         """Takes the rows of connections that ended before a time."""
         self._waiting.append((clock, batch))
+
+    def left(self) -> Iterator[pa.RecordBatch]:
+        """The rows that still wait, with what came to them so far."""
+        while self._waiting:
+            yield self._corrected(self._waiting.popleft()[1])
 
     def ready(self, clock: int | None) -> Iterator[Batch]:
         """The rows that are complete at a time, None for the end."""

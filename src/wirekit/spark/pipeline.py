@@ -28,6 +28,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
+from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.roads import by_columns
@@ -72,6 +73,8 @@ def run(
     bundle: int | None = None,
     replace: bool = False,
     form: str | None = None,
+    rotating: bool = False,
+    idle_us: int = IDLE_US,
 ) -> Result:
     """Makes the tables of the captures; the same as ``wirekit.pipeline.serial.run`` makes.
 
@@ -82,9 +85,10 @@ def run(
         progress: is told finished tasks, and how many the stages have that began.
         around: gives what each task does instead, from what it would do.
         shuffled: whether captures are shuffled by flow; None for those that would keep one task busy alone.
-        bundle: bytes of captures that are committed together, about; by default what keeps all cores busy.
+        bundle: bytes of captures that are committed together, about; by default what keeps all cores busy, and then no
+            capture is cut: one task reads what a bundle has of a capture that other bundles have, too.
         replace: whether what the lake has is replaced, when all is complete.
-        form: of the tables, see ``publish``.
+        form, rotating, idle_us: of the tables, see ``publish``.
 
     Raises:
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
@@ -93,9 +97,10 @@ def run(
 
     def work(part: Job, attempts: str, _done: int, _total: int) -> list[Manifest]:
         groups = captures(part.inputs)
-        split = [each for each in groups if each[0].kind == CAPTURE and shuffled]
+        whole = [each for each in groups if each[0].number not in part.continuations]
+        split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
-            split = dominating(groups, part.road, cores)
+            split = [each for each in dominating(groups, part.road, cores) if each in whole]
         tasks = packed([each for each in groups if each not in split], cores * WAVES)
         with _told(spark, progress):
             rows = []
@@ -113,7 +118,18 @@ def run(
         return [Manifest.loads(row.manifest) for row in rows]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
-    return publish(job, output, "spark", work, bundle=size, replace=replace, form=form)
+    return publish(
+        job,
+        output,
+        "spark",
+        work,
+        bundle=size,
+        replace=replace,
+        form=form,
+        rotating=rotating,
+        idle_us=idle_us,
+        cut=bundle is not None,
+    )
 
 
 def _captures(

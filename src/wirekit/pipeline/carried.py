@@ -1,0 +1,215 @@
+"""The state of a capture between two bundles: of each pair of addresses, what its latest connection goes on from.
+
+A bundle that ends before its capture does leaves it with the commit, and the bundle with the next files of the capture
+begins with it. It has one form for both roads. It is read as data from outside: its version, its types and the names in
+it are checked, and its file has the size and digest that the commit says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirekit import plain
+from wirekit.capture.follow import Choice, Flow, Follower, Link
+from wirekit.capture.tcp import Connection, Settings
+from wirekit.conversation import Description
+from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.calls import Calls
+from wirekit.pipeline.folders import folder
+
+VERSION = 1
+STATE = "state"
+"""The folder of such files in a lake."""
+SCHEMA = pa.schema(
+    [
+        ("capture", pa.string()),
+        ("one", pa.string()),
+        ("other", pa.string()),
+        ("connections", pa.int64()),
+        ("due", pa.int64()),
+        ("state", pa.large_string()),
+    ]
+)
+"""A row is a pair of addresses, the lower one first: connections so far; the time after which something is due without
+a further segment, in microseconds since the epoch; the latest connection, null if nothing of it can come any more. The
+row without addresses has the time of the capture in ``due``."""
+MOST_BYTES = 4 << 30
+"""Of a file's rows."""
+MOST_OF_CONNECTION = 256 << 20
+"""Characters of the state of a connection; one with more ends with the bundle."""
+IDLE_US = Settings().idle_us
+"""A connection that was silent for longer when a bundle ended is over."""
+_NAMED = {"description": Description}
+_LATEST = (1 << 63) - 1
+
+Pair = tuple[str, str]
+
+
+class Stored(NamedTuple):
+    """The row of a pair: connections so far, when something is due, the latest connection."""
+
+    connections: int
+    due_us: int | None
+    state: str | None
+
+
+class StateFile(NamedTuple):
+    """A file with the state of captures: its path or URI, bytes, and SHA-256."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """What a bundle has of a capture that is not all in it, in plain values.
+
+    Attributes:
+        name: what the capture is called.
+        files: where its state is, if earlier bundles have files of it.
+        goes_on: whether later bundles may have files of it, too.
+        idle_us: a connection that was silent for longer when the bundle ends is over.
+    """
+
+    name: str
+    files: tuple[StateFile, ...] = ()
+    goes_on: bool = False
+    idle_us: int = IDLE_US
+
+
+class Carried:
+    """The state of a capture during a bundle.
+
+    Args:
+        about: which capture, and where its state is.
+        choice: how protocols are chosen.
+
+    Attributes:
+        clock_us: the latest time of the capture so far.
+        goes_on: whether to store what the next bundle needs.
+        idle_us: see ``Continuation``.
+    """
+
+    def __init__(self, about: Continuation, choice: Choice) -> None:
+        self.name, self.goes_on, self.idle_us = about.name, about.goes_on, about.idle_us
+        self._choice, self._settings = choice, Settings(server_ports=frozenset(choice.ports))
+        self._earlier: dict[Pair, Stored] = {}
+        self.clock_us = 0
+        for one, other, stored in _read(about):
+            if one:
+                self._earlier[one, other] = stored
+            else:
+                self.clock_us = max(self.clock_us, stored.due_us or 0)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def take(self, pair: Pair) -> tuple[Flow, Calls | None]:
+        """The flow between two addresses, once, as earlier bundles have left it, and the calls of its connection."""
+        flow = Flow(self._choice, self._settings)
+        stored = self._earlier.pop(pair, None)
+        if stored is None:
+            return flow, None
+        flow.count = stored.connections
+        if stored.state is None:
+            return flow, None
+        try:
+            return flow, self._restored(flow, plain.loads(stored.state, _NAMED))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, WireError) as error:
+            between = " and ".join(pair)
+            raise Misuse(
+                f"the state of {self.name} between {between} is damaged ({error}); pass --replace to read all again"
+            ) from error
+
+    def _restored(self, flow: Flow, state: Any) -> Calls | None:
+        if state["version"] != VERSION:
+            raise ValueError(f"version {state['version']}, not {VERSION}")
+        flow.connection = Connection.from_state(state["connection"], self._settings)
+        if state["link"] is None:
+            return None
+        flow.link = Link.from_state(state["link"])
+        if state["follower"] is not None:
+            flow.follower = Follower.from_state(flow.link, state["follower"])
+        calls = Calls(self.name, flow.link)
+        if state["calls"] is not None:
+            calls.restore(state["calls"])
+        return calls
+
+    def unseen(self) -> Iterator[Pair]:
+        """The pairs that nobody has taken and of which something is due; the others are passed on."""
+        for pair, stored in list(self._earlier.items()):
+            if self.goes_on and (stored.due_us is None or self.clock_us <= stored.due_us):
+                self._rows.append((self.name, *pair, *stored))
+            elif stored.state is not None:
+                yield pair
+        self._earlier.clear()
+
+    def pairs(self) -> list[Pair]:
+        """The pairs that nobody has taken."""
+        return list(self._earlier)
+
+    def keep(self, pair: Pair, flow: Flow, calls: Calls | None) -> bool:
+        """Stores a flow for the next bundle; False where its state is too large."""
+        state = None
+        if flow.connection is not None:
+            state = plain.dumps(
+                {
+                    "version": VERSION,
+                    "connection": flow.connection.state(),
+                    "link": None if flow.link is None else flow.link.state(),
+                    "follower": None if flow.follower is None else flow.follower.state(),
+                    "calls": None if calls is None else calls.state(),
+                },
+                _NAMED,
+            )
+        if state is not None and len(state) > MOST_OF_CONNECTION:
+            return False
+        due_us = flow.due_us(self.idle_us)
+        self._rows.append((self.name, *pair, flow.count, None if due_us is None else min(due_us, _LATEST), state))
+        return True
+
+    def batch(self) -> pa.RecordBatch:
+        """What was stored, as rows of a file."""
+        rows = [(self.name, "", "", 0, self.clock_us, None), *self._rows]
+        columns = zip(*rows, strict=True)
+        return pa.record_batch(
+            [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+        )
+
+
+def pair_of(one: str, other: str) -> Pair:
+    """Two addresses, the lower one first."""
+    return (one, other) if one < other else (other, one)
+
+
+def _read(about: Continuation) -> Iterator[tuple[str, str, Stored]]:
+    """The rows of a capture."""
+    for file in about.files:
+        above, _, name = file.name.rpartition("/")
+        content = folder(above).read(name)
+        if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
+            raise Misuse(f"{file.name} is not what was written; pass --replace to read all captures again")
+        yield from _rows(content, about.name, file.name)
+
+
+def _rows(content: bytes, capture: str, name: str) -> Iterator[tuple[str, str, Stored]]:
+    try:
+        with pq.ParquetFile(io.BytesIO(content)) as file:
+            if not file.schema_arrow.equals(SCHEMA):
+                raise ValueError("other columns")
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            if sum(group.total_byte_size for group in groups) > MOST_BYTES:
+                raise ValueError(f"more than {MOST_BYTES:,} bytes")
+            for batch in file.iter_batches():
+                columns = [batch.column(number).to_pylist() for number in range(len(SCHEMA))]
+                for found, one, other, *stored in zip(*columns, strict=True):
+                    if found == capture:
+                        yield one, other, Stored(*stored)
+    except (pa.ArrowException, ValueError) as error:
+        raise Misuse(f"{name} is damaged ({error}); pass --replace to read all captures again") from error

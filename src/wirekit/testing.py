@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -200,8 +199,8 @@ def _smaller(finding: Finding, decode: Decode, allowed: Exceptions, compare: boo
 
     def shows(data: bytes) -> bool:
         nonlocal smallest
-        again = judge(replace(finding.case, data=data), _outcome(data, decode, allowed, compare)[0], compare=compare)
-        if again is None or again.signature != finding.signature:
+        again = judge(finding.case.with_data(data), _outcome(data, decode, allowed, compare)[0], compare=compare)
+        if again is None or not finding.same(again):
             return False
         smallest = again
         return True

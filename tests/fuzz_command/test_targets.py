@@ -106,6 +106,17 @@ def test_accepting_bytes_that_wirekit_refuses_is_a_finding() -> None:
     assert {finding.kind for finding in run("lenient", compare=True).findings} == {"accepts"}
 
 
+def test_a_smaller_input_keeps_the_reason_why_wirekit_refuses_it() -> None:
+    """The text of a finding is about the stored input, and wirekit refuses it as it did the first one."""
+    found = run("lenient", compare=True).findings
+    assert len({finding.case.expectation.fault for finding in found}) > 1
+    for finding in found:
+        assert finding.case.expectation.fault == finding.original.expectation.fault
+        assert finding.says.endswith(finding.case.expectation.says)
+        assert finding.case.offset in (None, finding.original.offset)
+        assert finding.case.offset is None or len(finding.case.data) == len(finding.original.data)
+
+
 @pytest.mark.parametrize("place", ["{file}", ""])
 def test_a_command(place: str) -> None:
     """The same bugs behind a command, by file and by standard input."""

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirekit import engine
@@ -30,12 +30,14 @@ class Expectation:
         says: the complaint, with path and offset.
         source: where the layout, or what peers refuse, is specified.
         value: the value in the JSON form, of what is not damaged.
+        fault: the kind of the error and its path without indexes, or "".
     """
 
     verdict: str
     says: str = ""
     source: str = ""
     value: Any = None
+    fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Case:
         data: the bytes.
         kind: ``sound``, ``original``, ``edited``, or a kind of damage (``wirekit.strategies.KINDS``).
         path: the damaged field.
-        offset: of the first byte that differs from the sound frame, or None.
+        offset: of the first byte that differs from the sound frame; None if unknown.
         context: as for ``wirekit.decode``.
     """
 
@@ -70,7 +72,8 @@ class Case:
         schema = registry[self.key]
         decoded = engine.decode(self.data, self.key, context=self.context)
         if decoded.error is not None:
-            return Expectation("damaged", str(decoded.error), schema.source)
+            fault = f"{decoded.error.kind} {without_indexes(decoded.error.path)}"
+            return Expectation("damaged", str(decoded.error), schema.source, fault=fault)
         value = to_json(decoded.value)
         for check in decoded.checks:
             if check.status == "bad":
@@ -85,6 +88,10 @@ class Case:
             )
             return Expectation("doubtful", says, schema.source, value)
         return Expectation("sound", "", schema.source, value)
+
+    def with_data(self, data: bytes) -> Case:
+        """The case with other bytes; of another size, the offset of the damage is no longer known."""
+        return replace(self, data=data, offset=self.offset if len(data) == len(self.data) else None)
 
     def to_json(self) -> dict[str, Any]:
         """The case as stored in its file, without the bytes."""
@@ -126,3 +133,12 @@ def first_difference(data: bytes, original: bytes) -> int:
     """
     shorter = min(len(data), len(original))
     return next((at for at in range(shorter) if data[at] != original[at]), shorter)
+
+
+def without_indexes(path: str) -> str:
+    """A path without the indexes of elements.
+
+    >>> without_indexes("body.topics[3].name")
+    'body.topics[].name'
+    """
+    return re.sub(r"\[\d+\]", "[]", path)

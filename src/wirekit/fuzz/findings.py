@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wirekit.fuzz.cases import Case
+from wirekit.fuzz.cases import Case, without_indexes
 from wirekit.fuzz.targets import ACCEPTED, NO_VALUE, REFUSED, Outcome
 from wirekit.values import shown
 
@@ -62,6 +61,12 @@ class Finding:
         """A file name."""
         return f"{self.kind}-{self.case.name}"
 
+    def same(self, other: Finding | None) -> bool:
+        """Whether a smaller case shows this finding: accepted bytes must be refused by wirekit for the same reason."""
+        if other is None or other.signature != self.signature:
+            return False
+        return self.kind != "accepts" or other.case.expectation.fault == self.case.expectation.fault
+
     def to_json(self) -> dict[str, Any]:
         """The finding as stored in reports and in the file of its case."""
         return {
@@ -91,7 +96,7 @@ def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
             return None
         kind, says, place = compared
     if not place:  # nobody knows where in the target it is: the damaged field stands for that
-        place = f"{case.kind} {_without_indexes(case.path)}"
+        place = f"{case.kind} {without_indexes(case.path)}"
     return Finding(kind, says, f"{kind}: {place}", case, case, log=outcome.log)
 
 
@@ -111,7 +116,7 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
     if found is None:
         return None
     path, says = found
-    return "value", f"{path or 'the value'}: {says}", _without_indexes(path)
+    return "value", f"{path or 'the value'}: {says}", without_indexes(path)
 
 
 def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | None:
@@ -151,7 +156,3 @@ def _equal(expected: Any, given: Any) -> bool:
     if isinstance(expected, str) and isinstance(given, str):
         return given == expected or given.lower() == expected or given.encode(errors="replace").hex() == expected
     return bool(given == expected)
-
-
-def _without_indexes(path: str) -> str:
-    return re.sub(r"\[\d+\]", "[]", path)

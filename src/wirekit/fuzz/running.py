@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wirekit.fuzz.cases import Case
@@ -206,20 +206,24 @@ class Fuzzer:
             finding.reproduced = False
             return
 
+        smallest = finding
+
         def shows(data: bytes) -> bool:
-            case = replace(finding.case, data=data)
+            nonlocal smallest
+            case = finding.case.with_data(data)
             again = judge(case, target.run(case), compare=self._options.compare)
-            return again is not None and again.signature == finding.signature
+            if again is None or not finding.same(again):
+                return False
+            smallest = again
+            return True
 
         target.restart()
         finding.reproduced = shows(finding.case.data)
         if not finding.reproduced or not self._options.minimise:
             return
         end = time.monotonic() + SLOWEST_MINIMISING
-        smaller = minimised(
-            finding.case.data, lambda data: time.monotonic() < end and not self._stop.is_set() and shows(data)
-        )
-        finding.case = replace(finding.case, data=smaller)
+        minimised(finding.case.data, lambda data: time.monotonic() < end and not self._stop.is_set() and shows(data))
+        finding.case, finding.says, finding.log = smallest.case, smallest.says, smallest.log
 
 
 def replayed(case: Case, target: Target, *, compare: bool) -> tuple[str, Finding | None]:

@@ -41,6 +41,14 @@ def test_requests_and_answers_are_paired_by_request_id() -> None:
     assert conversation.requests == []
 
 
+def test_the_summary_says_which_topics_an_app_used_by_which_command() -> None:
+    conversation = wirekit.Conversation("joyqueue")
+    hear(conversation, "client", golden("add_consumer_request"))
+    hear(conversation, "client", golden("heartbeat_request_v1"))
+    used = {"app": "demo", "command": "ADD_CONSUMER", "topics": ["topic1", "topic2"]}
+    assert conversation.dialogue.summary() == {"apps": [used]}
+
+
 def test_a_boolean_ack_answers_any_command() -> None:
     conversation = wirekit.Conversation("joyqueue")
     request = hear(conversation, "client", golden("heartbeat_request_v1"))

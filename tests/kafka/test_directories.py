@@ -227,6 +227,15 @@ def test_damage_is_reported_with_its_place(
     assert check(folder).clean is False  # type: ignore[union-attr]
 
 
+def test_offsets_too_far_from_the_base_are_reported_once(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    for number in (78, 79, 80):
+        with_offset(number, 2**33 + number)(folder)
+    assert [text for *_, text in problems(folder) if "too far from the base" in text] == [
+        f"offset {2**33 + 78} is too far from the base offset"
+    ]
+
+
 @pytest.mark.parametrize("piece", [None, 500])
 @pytest.mark.parametrize(
     "junk", [b"\x55" * 60, bytes(90), bytes(60), b"\x7f" + bytes(11), bytes(8) + b"\x7f\xff\xff\xff"], ids=bytes.hex

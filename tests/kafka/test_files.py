@@ -84,6 +84,15 @@ def test_bytes_that_only_resemble_a_message_are_none(tmp_path: Path) -> None:
         assert [error.offset for error in last.errors] == [len(TWO)]
 
 
+def test_a_large_message_behind_damage_may_be_followed_by_part_of_a_header(tmp_path: Path) -> None:
+    """The end of the file cuts the next message before its size is told."""
+    segment = tmp_path / "00000000000000000000.log"
+    large = message_set(message(b"x" * 20_000, offset=3))
+    segment.write_bytes(ONE + b"\x55" * 50 + large + bytes(7) + b"\x04")
+    pieces = list(reading.pieces_of_file(str(segment)))
+    assert [len(each.value or b"") for piece in pieces for each in piece.messages] == [7, 20_000]
+
+
 def with_size(data: bytes, size: int) -> bytes:
     return data[:8] + size.to_bytes(4, "big") + data[12:]
 

@@ -38,6 +38,12 @@ def item(text: bytes, **metadata: Any) -> dict[str, Any]:
     return {"metadata": metadata, "payload": text.hex()}
 
 
+@pytest.mark.parametrize(("told", "partition"), [(0, 0), (7, 7), (-1, None)])
+def test_the_partition_is_that_of_the_message_id(told: int, partition: int | None) -> None:
+    (message,) = heard(entry("61"), message_id={"ledgerId": 5, "entryId": 1, "partition": told})
+    assert message.partition == partition
+
+
 def test_messages_of_a_batch_carry_all_their_metadata() -> None:
     first = item(b"one", partition_key="k", event_time=5, properties=[{"key": "a", "value": "b"}], sequence_id=7)
     broker = {"metadata": {"index": 41, "broker_timestamp": 9}}

@@ -130,6 +130,18 @@ def test_files_without_a_row_are_not_decoded(files: list[Path], decoded: list[st
     assert decoded == stored
 
 
+@pytest.mark.parametrize("size", [10, -5])
+def test_a_damaged_capture_is_decoded_whatever_its_times(
+    size: int, files: list[Path], decoded: list[str], tmp_path: Path
+) -> None:
+    """Cut in its header, or in its last packet: decoding reports it."""
+    pytest.importorskip("numba")
+    (damaged := tmp_path / "damaged.pcap").write_bytes(files[1].read_bytes()[:size])
+    job, old = Job(find_inputs([files[1], damaged]), road="columns"), parsed("time < '2000-01-01'", MESSAGES.schema)
+    assert not table_of(job, "messages", None, old).num_rows
+    assert decoded == [damaged.name]
+
+
 def test_values_are_not_made_for_other_columns(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     from wirekit.pipeline import flows
 
@@ -168,6 +180,14 @@ def test_expressions_by_place_read_all_columns() -> None:
 def test_filters_that_make_no_sense_are_misuse(text: str, reason: str) -> None:
     with pytest.raises(Misuse, match=reason):
         parsed(text, FROM_INPUTS["calls"].schema)
+
+
+def test_a_time_without_a_zone_is_utc() -> None:
+    schema = FROM_INPUTS["calls"].schema
+    told = [f"request_time >= '{time}'" for time in ("2000-01-01T00:00:00+02:00", "1999-12-31T22:00:00")]
+    first, second = (parsed(text, schema) for text in told)
+    assert first.equals(second)
+    assert "22:00:00" in str(first)
 
 
 def test_a_quote_in_a_literal() -> None:

@@ -8,7 +8,7 @@ import json
 
 from rich.console import Console
 
-from wirekit.pipeline.summary import FileSummary, Summary, kind_of_reason, show, size_text
+from wirekit.pipeline.summary import FileSummary, Summary, kind_of_reason, show, size_text, time_span
 
 
 def part(number: int) -> Summary:
@@ -103,3 +103,9 @@ def test_sizes() -> None:
     assert [size_text(n) for n in (0, 999, 1000, 152_340, 2_500_000, 3e9, 5e15)] == [
         "0 B", "999 B", "1.0 kB", "152 kB", "2.5 MB", "3.0 GB", "5,000.0 TB",
     ]  # fmt: skip
+
+
+def test_the_end_of_a_time_span_has_a_date_on_another_day_only() -> None:
+    begin = 1_795_000_000_000_000
+    assert time_span(begin, begin + 7_107_000) == "2026-11-18 11:06:40.000000 to 11:06:47.107000 UTC (7.107 s)"
+    assert " to 2026-11-19 11:06:40.000000 UTC (86,400.000 s)" in time_span(begin, begin + 86_400_000_000)

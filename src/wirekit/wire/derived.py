@@ -14,7 +14,7 @@ from wirekit.errors import Limit, Misuse
 from wirekit.values import shown, to_json
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.node import Node, Wrapping, evaluate
-from wirekit.wire.numbers import Integer
+from wirekit.wire.numbers import Integer, Symbols
 from wirekit.wire.stream import Reader, Scope, Writer
 
 
@@ -172,6 +172,8 @@ class Const(Wrapping):
 
 
 def _shown(value: Any, inner: Any) -> Any:
+    if isinstance(value, int) and isinstance(inner, Symbols):
+        return str(inner.table(value))
     if isinstance(value, int) and isinstance(inner, Integer):
         return f"0x{value & inner.mask:0{2 * inner.length}x}"
     return shown(value) if isinstance(value, str) else to_json(value)

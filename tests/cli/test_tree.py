@@ -83,6 +83,24 @@ def test_every_byte_of_a_frame_is_there_once_whole_or_cut(path: Path) -> None:
     assert seen
 
 
+@pytest.mark.parametrize(
+    ("key", "data", "line"),
+    [
+        ("kafka.message", "8a698d4d0900ffffffff000000026869", "4  09                       magic = not valid"),
+        ("kafka", "d4c3b2a100000000", "0  d4 c3 b2 a1              size = not valid"),
+        (
+            "kafka.metadata.request.v0",
+            "0000000e0000000000000001ffff00000000",
+            "4  00 00                    api_key = not valid",
+        ),
+    ],
+)
+def test_the_bytes_of_a_refused_field_are_shown(key: str, data: str, line: str) -> None:
+    decoded = wirekit.decode(bytes.fromhex(data), key)
+    check_bytes(decoded, 80)
+    assert line in drawn(decoded)
+
+
 def test_no_line_is_wider_than_the_terminal_and_continuation_lines_are_indented() -> None:
     text = drawn(wirekit.decode(MESSAGE, "kafka.message_set"), 80)
     assert max(map(len, text.splitlines())) <= 80

@@ -83,6 +83,7 @@ def counted(number: int, noun: str) -> str:
 
 class _Walk:
     def __init__(self, decoded: Decoded, complete: bool, indent_json: bool) -> None:
+        self._decoded = decoded
         self.hints = Hints(registry[decoded.schema].node)
         self._complete = complete
         self._indent_json = indent_json
@@ -128,7 +129,12 @@ class _Walk:
                 yield Line(inside, f"${beside}", text, NOTES.get(beside, ""))
 
     def begun(self) -> Iterator[Line]:
-        """Lengths, tags and the like of fields that an error kept from having a value."""
+        """Bytes of fields that an error kept from having a value: a refused one, and lengths, tags and the like."""
+        error = self._decoded.error
+        refused = self._spans.get(error.path) if error is not None else None
+        if refused is not None and refused.leaf and refused.path not in self._walked:
+            framing = self._framing.pop(refused.path, [])
+            yield Line(0, refused.path, "not valid", path=refused.path, spans=(*framing, refused), leaf=True)
         for path, spans in self._framing.items() if self._cut else ():
             if path not in self._walked and self._folded.isdisjoint(_ancestors(path)):
                 yield Line(0, path, "not decoded", path=path, spans=tuple(spans))

@@ -66,6 +66,8 @@ class _Drawing:
         self._row = WIDE_BYTES if console.is_terminal and console.width >= WIDE else NARROW_BYTES
         self._data = [(decoded.offset, decoded.data), *((0, plain) for plain, _ in decoded.sources)]
         failed = {check.path for check in decoded.checks if check.status == "bad"}
+        if decoded.error is not None:
+            failed.add(decoded.error.path)
         self._styles = _styles(decoded.spans, failed)
 
     def tree(self, lines: list[Line]) -> Iterator[Text]:

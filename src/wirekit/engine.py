@@ -436,7 +436,11 @@ def _as_bytes(data: Any) -> bytes:
 
 
 def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
-    """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better."""
+    """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better.
+
+    A frame that another layout proves to be the client's has that layout's key. One whose header alone proves it has
+    the client's, even where its body is not known.
+    """
     protocol = registry.protocol(name)
     client, server = protocol.stream("client"), protocol.stream("server")
     if client == server:
@@ -446,7 +450,15 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     limits = protocol.limits
     found = _run(registry[client], data, 0, {}, limits)
     cut = found.error is not None and isinstance(found.error, Short)
-    return client if (found.error is None and not found.gaps) or (cut and found.value is not None) else server
+    if (found.error is None and not found.gaps) or (cut and found.value is not None):
+        return client
+    frame = data[: _size_here(data, client, limits, 0)]
+    for proof in map(protocol.key, protocol.recognised_by):
+        if proof not in (client, server):
+            other = _run(registry[proof], frame, 0, {}, limits)
+            if other.clean and other.consumed == len(frame):
+                return proof
+    return client if protocol.follow().headed("client", frame, side_known=False) else server
 
 
 class _Beginning(bytes):

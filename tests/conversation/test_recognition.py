@@ -23,6 +23,15 @@ PRODUCE = wirekit.encode(
     "kafka.produce.request.v0",
     {"correlation_id": 1, "client_id": "", "body": {"acks": 1, "timeout": 1, "topic_data": [TOPIC]}},
 )
+COMMITTED = {"partition": 0, "offset": 5, "timestamp": 1, "metadata": ""}
+OFFSET_COMMIT = wirekit.encode(
+    "kafka.offset_commit.request.v0.beta",
+    {
+        "correlation_id": 0,
+        "client_id": "c",
+        "body": {"group_id": "g", "topics": [{"topic": "t", "partitions": [COMMITTED]}]},
+    },
+)
 CRC = slice(-14, -10)
 PING = {"command": {"type": "PING", "ping": {}}}
 PONG = {"command": {"type": "PONG", "pong": {}}}
@@ -196,3 +205,22 @@ def test_no_attempt_is_spared_that_would_recognise_a_connection(protocol: str) -
             elif known:
                 break
     assert spared > 10
+
+
+@pytest.mark.parametrize(
+    ("key", "frame"),
+    [
+        (
+            "kafka.request",
+            "0000001600120000000000010008 72646b61666b6121 00000000",
+        ),  # librdkafka 0.9: four bytes too many
+        ("kafka.request", "00000010001200030000000100 03636c69000000"),  # ApiVersions v3, not declared
+        ("kafka.offset_commit.request.v0.beta", OFFSET_COMMIT.hex()),
+        ("kafka.response", "000000100001000c00000000000000000000000100000000"),
+    ],
+)
+def test_a_frame_is_decoded_by_the_layout_that_it_is_recognised_by(key: str, frame: str) -> None:
+    data = bytes.fromhex(frame)
+    assert wirekit.decode(data, "kafka").schema == key
+    assert wirekit.decode(data + PRODUCE, "kafka").schema == key
+    assert next(wirekit.frames("kafka", data)).schema == key

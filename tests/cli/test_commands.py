@@ -519,6 +519,13 @@ def test_a_directory_without_captures(command: str, tmp_path: Path) -> None:
     assert f"nothing to read in {tmp_path}" in run.err
 
 
+def test_decode_points_to_frames_for_a_capture(fixtures: Path) -> None:
+    for schema in ((), ("kafka",)):
+        run = Run("decode", *schema, str(fixtures / "pcap" / "pulsar-batch.pcap"))
+        assert run.status == 1
+        assert "this is a capture file; `wirekit frames FILE` shows the frames in it" in run.err
+
+
 def test_a_file_that_is_no_capture_is_reported_by_the_name_given(tmp_path: Path) -> None:
     assert (
         "wirekit: -: expected a pcap or pcapng file, found bytes that begin with 47 49 46"

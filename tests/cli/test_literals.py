@@ -22,6 +22,7 @@ LISTS: dict[str, Callable[[bytes], str]] = {
     "JavaScript": lambda data: f"Uint8Array({len(data)}) [ {', '.join(map(str, data))} ]",
     "Python": lambda data: f"bytes([{', '.join(map(str, data))},])",
     "Rust": lambda data: f"&[{', '.join(f'{byte}u8' for byte in data)}]",
+    "Erlang": lambda data: f"<<{','.join(map(str, data))}>>",
     "C": lambda data: f"/* it */\nstatic const uint8_t frame[{len(data)}] = {{ {', '.join(map(str, data))} }};",
     "C, mixed": lambda data: f"char a[] = {{{', '.join(f'{byte:#x}' if byte % 2 else str(byte) for byte in data)}, 0}}",
 }
@@ -37,6 +38,12 @@ def test_lists_of_numbers(language: str, data: bytes) -> None:
 @given(st.binary(min_size=2, max_size=40))
 def test_a_node_buffer(data: bytes) -> None:
     assert read_input(f"<Buffer {data.hex(' ')}>".encode()).data == data
+
+
+@given(st.binary(min_size=2, max_size=40))
+def test_bytes_as_databases_print_them(data: bytes) -> None:
+    for text in (f"X'{data.hex()}'", f"x'{data.hex().upper()}'\n", f"\\x{data.hex()}", f" \\x{data.hex()}\n"):
+        assert read_input(text.encode()).data == data
 
 
 @given(st.binary(min_size=1, max_size=60))

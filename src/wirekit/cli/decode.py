@@ -19,7 +19,7 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.cli.guesses import guess, with_contexts
+from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, with_contexts
 from wirekit.cli.input import Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, complain, show_all
@@ -176,7 +176,10 @@ def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show:
         if schema is None:
             return 1
         check_context(schema, context)
-    return show_all(frames(schema, data, context=context), show, strict)
+    status = show_all(frames(schema, data, context=context), show, strict)
+    if status and not schema.startswith("net.") and is_capture(data):
+        say(A_CAPTURE)
+    return status
 
 
 def _form(form: str, hex_text: str | None) -> str:

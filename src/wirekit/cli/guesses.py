@@ -11,6 +11,7 @@ from wirekit.engine import Decoded, decode, foreign, frames
 from wirekit.registry import registry
 
 MOST_ANSWERS = 500
+A_CAPTURE = "this is a capture file; `wirekit frames FILE` shows the frames in it"
 
 Answer = tuple[Decoded, list[dict[str, Any]]]
 """A frame of a server, and the contexts under which it decodes cleanly; the last of them was used."""
@@ -28,8 +29,8 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
     if found.protocol:
         say(f"decoded as {found.protocol}: {found.reason}")
         return found.protocol, []
-    if _is_capture(data):
-        say("this is a capture file; `wirekit frames FILE` shows the frames in it")
+    if is_capture(data):
+        say(A_CAPTURE)
         return None, []
     known = foreign(data)
     if known:
@@ -77,7 +78,7 @@ def with_contexts(answers: list[Answer]) -> Iterator[Decoded]:
         yield decoded
 
 
-def _is_capture(data: bytes) -> bool:
+def is_capture(data: bytes) -> bool:
     from wirekit.capture.files import is_capture
 
     return is_capture(data)

@@ -63,7 +63,8 @@ def read_numbers(text: str) -> Input | None:
     """A list of decimal numbers, in the brackets of any language or in none, or a Node ``<Buffer ...>``.
 
     ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` (JSON), ``{ 0, 0x17, 'a' }``
-    (C). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that they are hexadecimal.
+    (C), ``<<0,0,23,202>>`` (Erlang). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that
+    they are hexadecimal.
 
     >>> read_numbers("[0, 0, 23, -54]").data.hex(" ")
     '00 00 17 ca'
@@ -76,8 +77,10 @@ def read_numbers(text: str) -> Input | None:
     if not bracket and not _BARE.fullmatch(text):
         return None
     items = [(match.start("item"), match["item"]) for match in _ITEM.finditer(text, begin, end)]
-    if bracket == "<":
-        return _hex_list(text, items[1:]) if items and items[0][1] == "Buffer" else None
+    if bracket == "<" and items and items[0][1] == "Buffer":
+        return _hex_list(text, items[1:])
+    if bracket == "<" and not text.endswith("<<", 0, begin):
+        return None
     if not items or not all(_NUMBER.match(item) or _CUT.match(item) for _, item in items):
         return None
     if begin and not _FRONT.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from wirekit.cli.common import plural
 from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
 from wirekit.cli.input.literals import doubtful
 from wirekit.cli.input.text import DIGITS, Input, blank, line_count, wrong
@@ -15,6 +16,7 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _DECLARATION = re.compile(r"\s*|[\w\s*\[\]]*[=\]]\s*|\[\]byte\s*")  # C, C++, Java, Go
 _CLOSING = re.compile(r" ?;?(?: ?(?:\w+ )+= ?\d+ ?;)?")  # xxd -i gives the length in a second declaration
 _ONE_DIGIT = re.compile(r"0[xX]([0-9A-Fa-f])(?![0-9A-Fa-f])")
+_DATABASE = re.compile(rf"\A\s*(?:[xX](?=')|\\x(?=[{DIGITS}]{{4,}}\s*\Z))")  # X'17ca' of SQL, \x17ca of PostgreSQL
 _BYTES_PREFIX = re.compile(r"\A(\s*)[bB](?=['\"])")
 _CONTINUATION = re.compile(r"\\(?=[ \t]*(?:\n|\Z))")
 
@@ -37,9 +39,11 @@ def read_plain(text: str) -> Input:
 
 
 def _strip_syntax(text: str) -> tuple[str, str | None]:
-    """Blank what surrounds the bytes of a C array or an escaped string; also the prefix each byte must then have."""
+    """Blank what surrounds the bytes of an array, a string or a literal; also the prefix each byte must then have."""
     if "{" in text and "{" in (code := blank(_COMMENT, text)):
         return _strip_array(code), "0x"
+    if database := _DATABASE.match(text):
+        return " " * database.end() + text[database.end() :], None
     if "\\x" in text:
         return blank(_CONTINUATION, _BYTES_PREFIX.sub(r"\1 ", text)), "\\x"
     return text, None
@@ -65,7 +69,7 @@ def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
     wrapped = len(words) == line_count(digits) and all(len(word) == len(words[0]) for word in words[1:-1])
     if not wrapped or sum(map(len, words)) % 2 or len(words[-1]) > len(words[0]):
         odd = next(word for word in re.finditer(r"\S+", digits) if len(word[0]) % 2)
-        raise wrong(text, odd.start(), f"{len(odd[0])} hex digits, an odd number,")
+        raise wrong(text, odd.start(), f"{plural(len(odd[0]), 'hex digit')}, an odd number,")
     return bytes.fromhex("".join(words)), "lines end in the middle of a byte; they were joined"
 
 

@@ -660,6 +660,8 @@ def encode(
 
 def _built_key(key: str) -> str:
     """The schema key; for a protocol's name, the key of its client's frames."""
+    if not isinstance(key, str):
+        raise Misuse(f"the key, the first argument, must be a str, not {type(key).__name__}")
     return key if "." in key else registry.protocol(key).stream("client")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import threading
 import warnings
@@ -288,8 +289,8 @@ class Registry:
         """Adds a protocol; all its keys can be used from then on.
 
         Raises:
-            Misuse: when another protocol has the name, when the compiler cannot see through a layout, or when the
-                declaration of its tables names what is not there.
+            Misuse: when another protocol has the name, when the name, a layout or what refers to one is not valid, when
+                the compiler cannot see through a layout, or when the declaration of its tables names what is not there.
         """
         with self._lock:
             known = self._protocols.get(protocol.name)
@@ -297,6 +298,7 @@ class Registry:
                 return protocol
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
+            _check_names(protocol)
             schemas = _schemas(protocol)
             beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
@@ -521,6 +523,32 @@ def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None
         return lambda: schemas[key].layout
 
     check_tables(protocol.name, protocol.declared, {name: layout(protocol.key(name)) for name in protocol.layouts})
+
+
+def _check_names(protocol: Protocol) -> None:
+    """Refuses a protocol whose name cannot begin a key, or that names layouts or objects in a way that cannot work."""
+    name = protocol.name
+    if not re.fullmatch(r"[\w-]+", name):
+        raise Misuse(f"the name of a protocol is letters, digits, _ and -, not {name!r}")
+    for key, declared in protocol.layouts.items():
+        layout: Any = declared  # callers may work without a type checker
+        if not isinstance(layout, Layout):
+            raise Misuse(f"{name}: declare {key} as Layout(node), not as a {type(layout).__name__}")
+        node: Any = layout.node
+        if not isinstance(node, Node) and not callable(node):
+            kind = type(node)
+            package = kind.__module__.partition(".")[0]
+            given = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
+            raise Misuse(f"{name}.{key}: a layout of type {given} cannot be compiled; write it with wirekit.wire")
+    referred = [("client", protocol.client), ("server", protocol.server)]
+    referred += [("recognised_by", key) for key in protocol.recognised_by]
+    referred += [("records", key) for key in protocol.records]
+    for role, key in referred:
+        if key and key not in protocol.layouts:
+            raise Misuse(f"{name}: {role} names the layout {key!r}; there are {', '.join(protocol.layouts)}")
+    for role, place in {"dialogue": protocol.dialogue, "pairing": protocol.pairing, "rules": protocol.rules}.items():
+        if place and isinstance(place, str) and place.count(":") != 1:
+            raise Misuse(f"{name}: {role} is written module:name, not {place!r}")
 
 
 def _schemas(protocol: Protocol) -> list[Schema]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import construct
 import pytest
 
 import wirekit
@@ -47,6 +50,9 @@ CROSSING = Struct(
     ("node", "problem"),
     [
         (Struct("a" / int8, "n" / Length(int8)), "the length n covers nothing: no field is after it"),
+        (Struct("n" / int8, "a" / Array(this.n, int8)), "a: Array reads its count from the bytes"),
+        (Struct("a" / String("int8")), "a: the length 'int8' is a text"),
+        (Struct("n" / int8, "a" / Switch("n", {1: int8})), "Switch reads a field by this.n"),
         (
             Struct("n" / Length(int8, ("b", "a")), "a" / int8, "b" / int8),
             "the length n covers nothing: b is after",
@@ -137,3 +143,28 @@ def test_a_field_that_reads_the_length_around_it_is_read_and_not_written() -> No
 def test_a_length_may_be_read_behind_the_fields_that_it_covers() -> None:
     with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / Bytes(this.n))) as key:
         assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "problem"),
+    [
+        (Protocol("a.b", "", {"x": Layout(int8)}), "the name of a protocol is letters, digits, _ and -, not 'a.b'"),
+        (Protocol("p", "", {"x": int8}), "declare x as Layout"),  # type: ignore[dict-item]
+        (
+            Protocol("p", "", {"x": Layout(construct.Int8ub)}),
+            "p.x: a layout of type construct.FormatField cannot be compiled",
+        ),  # type: ignore[arg-type]
+        (Protocol("p", "", {"x": Layout(int8)}, client="y"), "client names the layout 'y'; there are x"),
+        (Protocol("p", "", {"x": Layout(int8)}, recognised_by=("y",)), "recognised_by names the layout 'y'"),
+        (Protocol("p", "", {"x": Layout(int8)}, dialogue="Dialogue"), "dialogue is written module:name"),
+    ],
+)
+def test_a_protocol_that_cannot_work_is_refused(protocol: Protocol, problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
+        Registry().register(protocol)
+
+
+def test_the_arguments_of_encode_in_the_wrong_order() -> None:
+    for function in (wirekit.encode, wirekit.from_json):
+        with pytest.raises(wirekit.Misuse, match="the key, the first argument, must be a str, not dict"):
+            function({"correlation_id": 1}, "kafka.request")  # type: ignore[arg-type]

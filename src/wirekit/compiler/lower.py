@@ -12,6 +12,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
 from wirekit.wire import blobs, composite, compressed, derived, encrypted, numbers
+from wirekit.wire.node import Node
 
 Lowerer = Callable[[Any, str], ir.Node]
 
@@ -59,7 +60,7 @@ def _lower(source: Any, path: str) -> ir.Node:
         lowerer = _LOWERERS.get(kind)
         if lowerer is not None:
             return lowerer(source, path)
-    if hasattr(source, "message"):
+    if isinstance(source, Node) and hasattr(source, "message"):
         return ir.Protobuf(source.message.name, tuple(source.times.items()))
     raise Misuse(f"{path or 'the layout'}: a {type(source).__name__} cannot be compiled; write it with wirekit.wire")
 
@@ -105,6 +106,8 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
     length: ir.Number | Expression | None = None
     if source.prefix is not None:
         length = _number(source.prefix, path)
+    elif isinstance(source.length, str):
+        raise Misuse(f"{path}: the length {source.length!r} is a text; write an integer or an expression")
     elif source.length is not None:
         length = _expression(source.length, path)
     filler = isinstance(source, blobs.Padding)
@@ -138,6 +141,8 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:
+    if not isinstance(source.count, Node):
+        raise Misuse(f"{path}: Array reads its count from the bytes, as in Array(int32, element); Repeat computes it")
     count = _number(source.count, path)
     return ir.Several(lower(source.element, f"{path}[]"), count, source.null, False, b"", None)
 
@@ -164,6 +169,9 @@ def _if_then_else(source: composite.IfThenElse, path: str) -> ir.Node:
 
 def _switch(source: composite.Switch, path: str) -> ir.Node:
     on = source.on if isinstance(source.on, tuple) else (source.on,)
+    for part in on:
+        if isinstance(part, str):
+            raise Misuse(f"{path}: {part!r} is the same in every frame; Switch reads a field by this.{part}")
     cases = tuple(
         (value if isinstance(source.on, tuple) else (value,), lower(case, path)) for value, case in source.cases.items()
     )

@@ -519,6 +519,14 @@ def test_a_directory_without_captures(command: str, tmp_path: Path) -> None:
     assert f"nothing to read in {tmp_path}" in run.err
 
 
+def test_a_capture_without_frames_is_called_so(fixtures: Path, tmp_path: Path) -> None:
+    header = tmp_path / "header.pcap"
+    header.write_bytes((fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()[:24])
+    run = Run("frames", str(header))
+    assert (run.status, run.out) == (0, b"")
+    assert run.err == f"wirekit: {header}: no connection has frames\n"
+
+
 def test_decode_points_to_frames_for_a_capture(fixtures: Path) -> None:
     for schema in ((), ("kafka",)):
         run = Run("decode", *schema, str(fixtures / "pcap" / "pulsar-batch.pcap"))

@@ -120,6 +120,14 @@ def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: 
     assert said in run.err
 
 
+def test_a_query_that_is_a_file_or_empty(fixtures: Path) -> None:
+    capture = str(fixtures / "pcap" / "jmq4-produce.pcap")
+    swapped, empty = Run("sql", capture, "FROM calls"), Run("sql", " ", capture)
+    assert (swapped.status, empty.status) == (2, 2)
+    assert f"{capture} is a file; the query stands first" in swapped.err
+    assert "QUERY is empty" in empty.err
+
+
 def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path, fixtures: Path) -> None:
     """No rows would look like an answer; beside a capture the file is named, and the capture is read."""
     text = tmp_path / "text.txt"

@@ -175,6 +175,8 @@ def _listed(
         status |= strict
     if selection.active and not shown:
         say(f"{followed.path}: no frame matches; {seen.text(selection)}")
+    elif not shown and not status:
+        say(f"{followed.path}: no connection has frames")
     return status
 
 

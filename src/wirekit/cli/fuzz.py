@@ -25,7 +25,7 @@ DEFAULT_VECTORS = 1000
 
 
 @click.command("fuzz")
-@click.argument("schema", metavar="KEY", required=False, type=KeyType())
+@click.argument("schema", metavar="[KEY]", required=False, type=KeyType())
 @click.option(
     "--target", help="python:module:function, 'command:./parser {file}', 'client:./client {port}' or tcp:host:port."
 )
@@ -45,7 +45,11 @@ DEFAULT_VECTORS = 1000
     metavar="SECONDS",
     help="First search for inputs that reach new code of a python: target, with atheris.",
 )
-@click.option("--replay", type=click.Path(exists=True, dir_okay=False), help="Run only this case (.bin or .json).")
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Run only this case (.bin or .json); KEY may be omitted.",
+)
 @click.option("--compare", is_flag=True, help="Compare values: the result of a function, or JSON output of a command.")
 @click.option(
     "--timeout", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Seconds per case."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
 import sys
 import tempfile
@@ -70,6 +71,10 @@ def command(
     """
     if not paths:
         raise click.UsageError('name a capture, segment or directory, as in: wirekit sql "DESCRIBE calls" trace.pcap')
+    if os.path.exists(query):
+        raise click.UsageError(f"{query} is a file; the query stands first: wirekit sql QUERY CAPTURE...")
+    if not query.strip():
+        raise click.UsageError("QUERY is empty")
     once(paths)
     choice = parse_choice(protocol, ports)
     form = output or _form_of(to)

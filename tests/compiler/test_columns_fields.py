@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 import wirekit
+from tests.own import own
+from wirekit.compiler.columns import scan
+from wirekit.wire import Node, String, Struct, int8, int16, int32
 
 SET = "kafka.message_set"
 
@@ -31,3 +34,14 @@ def test_a_path_stands_for_all_that_is_inside_it() -> None:
         "message.attributes.reserved",
         "@offset",
     ]
+
+
+@pytest.mark.parametrize("behind", [int32, Struct("x" / int8, "y" / int8)], ids=["number", "structure"])
+def test_fields_behind_one_of_any_size_are_not_read_past_the_end(behind: Node) -> None:
+    """Numbers side by side are compared with the end at once; those behind a text once more."""
+    with own(Struct("a" / int32, "b" / int32, "c" / String(int16), "d" / behind)) as key:
+        data = wirekit.encode(key, {"a": 1, "b": 2, "c": "xyz", "d": 7 if behind is int32 else {"x": 7, "y": 8}})
+        assert wirekit.columns(key, data).num_rows == 1
+        for size in range(1, len(data)):
+            batch, errors = scan(key, data[:size])
+            assert (batch.num_rows, errors["kind"].to_pylist()) == (0, ["short"]), size

@@ -69,6 +69,22 @@ def test_small_captures_share_a_task() -> None:
     assert pickle.loads(pickle.dumps(partition)).captures == partition.captures
 
 
+def test_parts_of_a_large_file_have_tasks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    from wirekit.spark import source
+
+    before = read(path=str(KAFKA), table="packets")
+    monkeypatch.setattr(source, "BUNDLE_BYTES", KAFKA.stat().st_size // 4)
+    monkeypatch.setattr(source, "by_columns", lambda size: True)
+    reader = source.CaptureReader(source.source_schema({"table": "packets"}), {"path": str(KAFKA), "table": "packets"})
+    partitions = pickle.loads(pickle.dumps(reader.partitions()))
+    assert len(partitions) > 3
+    assert all(each.split is not None for each in partitions)
+    rows = read(path=str(KAFKA), table="packets")
+    assert [row for row in rows if row["note"] is None] == [row for row in before if row["note"] is None]
+    assert len(read(path=str(KAFKA), table="frames")) > 0
+
+
 def test_ports_choose_segments_and_protocols() -> None:
     from wirekit.spark.source import CapturePartition, CaptureReader, source_schema
 

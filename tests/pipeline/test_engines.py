@@ -112,15 +112,25 @@ def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize(
+    ("shuffled", "road"), [(False, "auto"), (True, "objects"), (True, "columns"), (None, "auto"), (None, "columns")]
+)
 def test_spark_makes_the_same_tables(
-    shuffled: bool, captures: Path, by_serial: tuple[Path, Result], spark: SparkSession, tmp_path: Path
+    shuffled: bool | None,
+    road: str,
+    captures: Path,
+    by_serial: tuple[Path, Result],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also if a capture dominates that is not the first one."""
     from wirekit.spark import pipeline
 
+    monkeypatch.setattr(pipeline, "dominating", lambda groups, road, cores: [groups[1], groups[3]])
     told: list[tuple[int, int]] = []
     result = pipeline.run(
-        Job(find_inputs([captures])),
+        Job(find_inputs([captures]), road=road),
         tmp_path / "out",
         spark,
         lambda done, of: told.append((done, of)),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.files.blocks import DATA_LEADS, described
-from wirekit.capture.files.items import SECOND, Interface
+from wirekit.capture.files.items import SECOND, Interface, Place
 from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import opened, scan
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
@@ -80,14 +80,31 @@ class Records(NamedTuple):
         rows: what the file says of their packets.
         data: bytes of the file that hold them.
         begin: the offset of ``data`` in the file.
+        place: where the first of them is; the file can be read from there.
     """
 
     rows: pa.RecordBatch
     data: memoryview
     begin: int
+    place: Place
 
 
-NO_RECORDS = Records(pa.RecordBatch.from_pylist([], schema=_FOUND), memoryview(b""), 0)
+START = Place(0)
+NO_RECORDS = Records(pa.RecordBatch.from_pylist([], schema=_FOUND), memoryview(b""), 0, START)
+
+
+class _Until(NamedTuple):
+    """A file up to an offset, which is the end of a record."""
+
+    source: Source
+    size: int
+
+    @property
+    def format(self) -> str:
+        return self.source.format
+
+    def read(self, offset: int, size: int) -> bytes | memoryview:
+        return self.source.read(offset, min(size, max(self.size - offset, 0)))
 
 
 class _Buffer(NamedTuple):
@@ -138,7 +155,14 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
 
 
 def records(
-    source: Source, limits: Limits, errors: list[pa.RecordBatch], window: int = WINDOW, *, contents: bool = False
+    source: Source,
+    limits: Limits,
+    errors: list[pa.RecordBatch],
+    window: int = WINDOW,
+    *,
+    contents: bool = False,
+    start: Place = START,
+    end: int | None = None,
 ) -> Iterator[Records]:
     """The packet records of a capture file, not decoded, in parts.
 
@@ -148,14 +172,16 @@ def records(
         errors: gets a batch, as ``scan`` gives them, of all that is damaged or cut.
         window: bytes of the file that make a part; more where one record is longer.
         contents: whether ``bytes`` is wanted; else it is null where the format does not need it.
+        start, end: of a part of the file, the ``place`` of records and that of those behind it.
 
     Yields:
         Rows with the columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes
         begin, and ``bytes``, these.
     """
+    source = source if end is None else _Until(source, end)
     if source.format == "pcap":
-        return _pcap(source, limits, errors, window, contents)
-    return _pcapng(source, limits, errors, window)
+        return _pcap(source, limits, errors, window, start, contents)
+    return _pcapng(source, limits, errors, window, start)
 
 
 def _is_pcap(data: memoryview, limits: Limits) -> bool:
@@ -199,25 +225,27 @@ def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
     return pa.schema([*told.schema, *batch.schema])
 
 
-def _pcap(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, contents: bool) -> Iterator[Records]:
+def _pcap(
+    source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place, contents: bool
+) -> Iterator[Records]:
     header = decode(bytes(source.read(0, _HEAD)), "net.pcap.header", limits=limits)
     if header.error is not None:
         errors.append(_error(header.error, 0, source.size))
         return
-    magic, fields, begin = header.value.magic_number, header.value.header, header.consumed
+    magic, fields, begin = header.value.magic_number, header.value.header, max(header.consumed, start.offset)
     order = "be" if magic in (pcap.BIG_MICROSECONDS, pcap.BIG_NANOSECONDS) else "le"
     unit = 1 if magic in (pcap.BIG_NANOSECONDS, pcap.LITTLE_NANOSECONDS) else 1000
     interface, key = int(fields.link.type), f"net.pcap.packets.{order}"
     columns = [*_RECORD, "data"] if contents else _RECORD
-    ended = False
+    number, ended = start.number, False
     while not ended:
         data, rows, wrong, ended = _scanned(source, key, begin, size, limits, fields=columns)
         errors.append(_moved(wrong, begin))
         position = begin + _consumed(rows)
         if ended and not wrong.num_rows:
             _cut(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
-        yield Records(_pcap_records(rows, begin, interface, unit), data, begin)
-        begin, ended = position, ended or wrong.num_rows > 0
+        yield Records(_pcap_records(rows, begin, interface, unit), data, begin, Place(begin, number))
+        begin, number, ended = position, number + rows.num_rows, ended or wrong.num_rows > 0
 
 
 def _scanned(
@@ -265,26 +293,33 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
     )
 
 
-def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int) -> Iterator[Records]:
-    position, another, held = 0, True, None
+def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place) -> Iterator[Records]:
+    position, number, order, another, held = start.offset, start.number, start.order, True, None
+    told = order  # in front of a section's first block, the order is in it
+    interfaces = [_Described(each, -1) for each in start.interfaces]
     while another:
-        head = bytes(source.read(position, _HEAD))
-        start = decode(head, "net.pcapng.start", limits=limits)
-        if start.error is not None:
-            errors.append(_error(start.error, position, source.size - position))
-            return
-        order = "be" if start.value.byte_order == pcapng.BIG_ENDIAN else "le"
+        if not order:
+            head = bytes(source.read(position, _HEAD))
+            section = decode(head, "net.pcapng.start", limits=limits)
+            if section.error is not None:
+                errors.append(_error(section.error, position, source.size - position))
+                return
+            order = "be" if section.value.byte_order == pcapng.BIG_ENDIAN else "le"
+            interfaces = []
         key, ended, another = f"net.pcapng.blocks.{order}", False, False
-        interfaces: list[_Described] = []
         while not (ended or another):
             data, rows, wrong, ended = _scanned(source, key, position, size, limits, held)
             errors.append(_moved(wrong, position))
-            yield Records(_of_section(rows, data, order, errors, position, interfaces), data, position)
+            place = Place(position, number, order=told, interfaces=tuple(each.interface for each in interfaces))
+            found = _of_section(rows, data, order, errors, position, interfaces)
+            yield Records(found, data, position, place)
+            number, told = number + found.num_rows, order
             position, left = position + _consumed(rows), data[_consumed(rows) :]
             if wrong.num_rows:
                 return
             another = _consumed(rows) > 0 and bytes(source.read(position, 4)) == pcapng.SECTION_START
             held = left if another else None
+        order = told = ""
     _cut(left, position, key.replace("blocks", "block"), limits, errors)
 
 

@@ -54,14 +54,15 @@ def flow_batches(
         (table name, batch of about 16 MiB or less), each as soon as it is full.
     """
     writer = Writer(job, Summary() if summary is None else summary, tables)
-    for _, rows in groupby(_rows(batches), key=itemgetter(0)):
+    for _, rows in groupby(packet_tuples(batches), key=itemgetter(0)):
         yield from writer.flow(rows, carried)
     if carried is not None:
         yield from writer.others(carried)
     yield from writer.rest()
 
 
-def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+def packet_tuples(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table ``packets`` one by one."""
     names = PACKETS.names
     for batch in batches:
         yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)

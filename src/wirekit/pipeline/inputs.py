@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from wirekit.capture.files import Place
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
@@ -60,6 +61,13 @@ class Input:
     def capture(self) -> int:
         """The number of the file that its capture begins with."""
         return self.number if self.first is None else self.first
+
+
+class Split(NamedTuple):
+    """A part of a capture file: the place of its first record, and the offset behind its last one."""
+
+    start: Place
+    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import capture_rows
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.rows import Rows
@@ -14,7 +14,12 @@ from wirekit.tables.columns import PACKETS, Table
 
 
 def packet_batches(
-    captures: Iterable[Input], *, ports: frozenset[int] = frozenset(), road: str = "auto", table: Table = PACKETS
+    captures: Iterable[Input],
+    *,
+    ports: frozenset[int] = frozenset(),
+    road: str = "auto",
+    table: Table = PACKETS,
+    split: Split | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The packets of captures, in the order of each file; batches of about 16 MiB.
 
@@ -23,14 +28,15 @@ def packet_batches(
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
         road: as in ``Job``; the rows are the same, those of a file's notes behind the others with ``columns``.
         table: the columns that are wanted.
+        split: the part that is wanted of the one file, which is read by columns; None for all of it.
     """
     names = table.names
     rows = Rows(PACKETS.schema)
     for capture in captures:
-        if by_columns(capture.size, road):
+        if split is not None or by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
-            found = columns.packet_batches(capture, ports, table=table)
+            found = columns.packet_batches(capture, ports, table=table, split=split)
             if found is not None:
                 yield from found
                 continue

@@ -111,7 +111,7 @@ def _times(files: Sequence[Input]) -> tuple[int, int] | None:
             errors = [NO_ERRORS]
             try:
                 capture = stack.enter_context(open_capture(each.path))
-                for batch, _, _ in records(capture, capture.limits, errors):
+                for batch, *_ in records(capture, capture.limits, errors):
                     if batch["time"].null_count:
                         return None
                     if batch.num_rows:

@@ -196,12 +196,13 @@ class PacketReader:
     Args:
         place: its place among the files of the capture.
         endpoints: those known so far; gets more.
+        number: packets of the file before those that are read.
     """
 
-    def __init__(self, place: int, endpoints: Endpoints) -> None:
+    def __init__(self, place: int, endpoints: Endpoints, number: int = 0) -> None:
         self._place = place
         self._endpoints = endpoints
-        self._number = 0
+        self._number = number
 
     def segments(self, part: Records) -> Packets:
         """The segments in the next packets, as ``wirekit.capture.columns.records`` gives them."""
@@ -272,7 +273,7 @@ def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
 
 def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped]) -> tuple[NDArray[Any], ...]:
     """The columns of ``Packets``, of which ``before`` packets have been read, for some more."""
-    batch, data, offset = records
+    batch, data, offset, _ = records
     count = batch.num_rows
     times = np.asarray(batch["time"].view(pa.int64()))
     starts = np.asarray(batch["@data"]) - offset

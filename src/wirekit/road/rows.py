@@ -10,22 +10,56 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.files import Skipped, open_capture
+from wirekit.capture.columns import records
+from wirekit.capture.files import Capture, Place, Skipped, open_capture
 from wirekit.errors import WireError
-from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
 from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Endpoints, Packets, numbered_flows
+from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, read_windows
+from wirekit.storage import is_remote
 from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+def splits(file: Input, every: int) -> list[Split]:
+    """Parts of a file of about ``every`` bytes, cut where records end; none of a file that is read as a whole.
+
+    Nothing is guessed: the headers of all records are read. A file that is compressed, remote or damaged has no parts.
+    """
+    if is_remote(file.path):
+        return []
+    errors: list[pa.RecordBatch] = []
+    places: list[Place] = []
+    try:
+        with open_capture(file.path) as capture:
+            if capture.incomplete or capture.size != file.size:
+                return []
+            for part in records(capture, capture.limits, errors, every):
+                if part.rows["time"].null_count:
+                    return []
+                places.append(part.place)
+            first = capture.first
+    except (OSError, WireError):
+        return []
+    if any(each.num_rows for each in errors):
+        return []
+    if first.order:  # as a pcap file has it, for all of its records
+        places = [first._replace(offset=each.offset, number=each.number) for each in places]
+    ends = [*(each.offset for each in places[1:]), file.size]
+    return [Split(place, end) for place, end in zip(places, ends, strict=True)]
+
+
 def packet_batches(
-    file: Input, ports: frozenset[int], window: int = WINDOW, table: Table = PACKETS
+    file: Input,
+    ports: frozenset[int],
+    window: int = WINDOW,
+    table: Table = PACKETS,
+    split: Split | None = None,
 ) -> Iterator[pa.RecordBatch] | None:
     """The packets of one file as ``wirekit.pipeline.packets`` gives them; None where the file as a whole is odd.
 
@@ -34,13 +68,14 @@ def packet_batches(
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
         window: bytes of the file that are treated at once, about.
         table: the columns that are wanted.
+        split: the part of the file that is wanted, None for all of it.
     """
     try:
         capture = open_capture(file.path)
     except (OSError, WireError):
         return None
-    windows = read_windows([capture], Endpoints(), window)
-    if windows is None:
+    parts = _whole(capture, window) if split is None else _of_split(capture, split, window)
+    if parts is None:
         capture.close()
         return None
 
@@ -48,8 +83,7 @@ def packet_batches(
         with capture:
             skipped: list[Skipped] = []
             others = 0
-            for each in windows:
-                packets = each.packets
+            for packets in parts:
                 rows = np.arange(packets.time.size)
                 if ports:
                     mask, wanted = (1 << PORT_BITS) - 1, list(ports)
@@ -64,6 +98,22 @@ def packet_batches(
             yield from _full(notes.flush(), table)
 
     return batches()
+
+
+def _whole(capture: Capture, window: int) -> Iterator[Packets] | None:
+    windows = read_windows([capture], Endpoints(), window)
+    return None if windows is None else (each.packets for each in windows)
+
+
+def _of_split(capture: Capture, split: Split, window: int) -> Iterator[Packets]:
+    errors: list[pa.RecordBatch] = []
+    reader = PacketReader(0, Endpoints(), split.start.number)
+    for part in records(capture, capture.limits, errors, window, start=split.start, end=split.end):
+        yield reader.segments(part)
+        if any(each.num_rows for each in errors):  # another program has changed the file: objects say how
+            for _ in capture.items(part.place, split.end):
+                pass
+            return
 
 
 def segment_batches(

@@ -71,140 +71,164 @@ def captured(
         windows = read_windows(captures, endpoints, window, ordered=ordered)
         if windows is None:
             return None
-        settings = Settings(server_ports=frozenset(job.choice.ports))
-        name = files[0].name if carried is None else carried.name
-        connections = Connections(name, endpoints, job.choice, settings, [each.number for each in files])
         writer = Writer(job, summary, tables) if writer is None else writer
-        opened = stack.pop_all()
-        return _tables(
-            name, files, captures, windows, connections, settings, opened, job, writer, tables, progress, carried
-        )
+        name = files[0].name if carried is None else carried.name
+        made = CaptureTables(name, [each.number for each in files], endpoints, job, writer, tables)
+        return _tables(files, captures, windows, made, stack.pop_all(), progress, carried)
 
 
 def _tables(
-    name: str,
     files: Sequence[Input],
     captures: Sequence[Capture],
     windows: Iterator[Window],
-    connections: Connections,
-    settings: Settings,
+    made: CaptureTables,
     stack: ExitStack,
-    job: Job,
-    writer: Writer,
-    tables: Mapping[str, Table],
     progress: Callable[[int], object] | None,
     carried: Carried | None,
 ) -> Iterator[Batch]:
-    summary = writer.summary
-    ends = _Ends(connections, summary.file(name))
     with stack:
         if carried is not None:
-            for pair in carried.pairs():
-                connections.restore(pair, writer.taken(pair, carried))
+            made.restore(carried)
         for window in windows:
-            packets, clock, ended = window.packets, window.clock, window.last
+            ended = window.last
             if carried is not None:
-                clock = window.clock = carried.clock_us = max(clock, carried.clock_us)
+                window.clock = carried.clock_us = max(window.clock, carried.clock_us)
                 window.last &= not carried.goes_on
-            if packets.time.size:
-                summary.file(name).seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
             for place, (each, capture) in enumerate(zip(files, captures, strict=True)):
-                skipped = [packet for at, packet in packets.skipped if at == place]
+                skipped = [packet for at, packet in window.packets.skipped if at == place]
                 notes = [row for row, _ in note_rows(each, capture, skipped)]
                 notes += [row for row, _ in damage_rows(each, capture)] if ended else ()
                 if notes:
-                    yield from writer.flow(notes)
-            streams = put_together(packets, settings, clock=clock, last=window.last, earlier=connections)
-            for table, batch in _of_window(name, window, streams, connections, job, writer, tables):
-                if table == CONNECTIONS.name and not window.last and batch.num_rows:
-                    ends.wait(clock, batch)
-                else:
-                    yield table, batch
-            yield from writer.items(name, connections.ended(clock))
-            yield from ends.ready(None if window.last else clock)
-            if window.last:
-                yield from writer.items(name, connections.rest(streams))
+                    yield from made.writer.flow(notes)
+            yield from made.window(window)
             if progress is not None:
                 progress(window.done)
         if carried is not None and carried.goes_on:
-            yield from _left(name, ends, connections, writer, carried)
-        yield from writer.rest()
+            yield from made.leave(carried)
+        yield from made.writer.rest()
 
 
-def _left(name: str, ends: _Ends, connections: Connections, writer: Writer, carried: Carried) -> Iterator[Batch]:
-    """Stores the connections for the next bundle, with the rows that wait for what may come late."""
-    for batch in ends.left():
-        times = [field.type.equals(_TIME) for field in batch.schema]
-        columns = [each.cast(pa.int64()) if time else each for each, time in zip(batch.columns, times, strict=True)]
-        rows = pa.record_batch(columns, batch.schema.names).to_pylist()
-        final = [not connections.take_back(row, writer) for row in rows]
-        if any(final):
-            yield CONNECTIONS.name, batch.filter(pa.array(final))
-    yield from writer.items(name, connections.recalled())
-    for pair, flow in connections.flows():
-        yield from writer.leave(name, pair, flow, carried)
+class CaptureTables:
+    """What becomes of the windows of one capture; connections go on from one to the next.
 
+    Attributes:
+        writer: takes the items that objects read.
 
-def _of_window(
-    name: str,
-    window: Window,
-    streams: Streams,
-    connections: Connections,
-    job: Job,
-    writer: Writer,
-    tables: Mapping[str, Table],
-) -> Iterator[Batch]:
-    """The tables of what the connections of a window carry."""
+    Args:
+        name: what the capture is called.
+        files: the number of each of its files.
+        endpoints: what the numbers of endpoints stand for.
+        job: how protocols are chosen.
+        writer: as above.
+        tables: those that are wanted, with the columns that are.
+    """
 
-    def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
-        """Follows the first frames of a connection, as far as objects have to."""
-        items, each = connections.begin(streams, flow, protocol, particular=particular)
-        yield from writer.items(name, items)
-        if each is not None:
-            begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
+    def __init__(
+        self,
+        name: str,
+        files: list[int],
+        endpoints: Endpoints,
+        job: Job,
+        writer: Writer,
+        tables: Mapping[str, Table],
+    ) -> None:
+        self.writer = writer
+        self._name = name
+        self._job = job
+        self._tables = tables
+        self._settings = Settings(server_ports=frozenset(job.choice.ports))
+        self._connections = Connections(name, endpoints, job.choice, self._settings, files)
+        self._ends = _Ends(self._connections, writer.summary.file(name))
 
-    begun: dict[int, Begun] = {}
-    reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
-    address = window.packets.endpoints.text
-    others = ~(reaching & streams.known & ~streams.resumed)
-    protocols = recognised(streams, job.choice, address, others)
-    for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
-        yield from begin(flow, "" if others[flow] else protocols[flow], begun)
-    index = index_frames(streams, job.choice, address, begun)
-    contents = read_contents(streams.stream, index, begun)
-    if job.values:
-        contents.odd[:] = True
+    def window(self, window: Window) -> Iterator[Batch]:
+        """The tables of the next window."""
+        name, packets, clock, connections = self._name, window.packets, window.clock, self._connections
+        if packets.time.size:
+            count = self.writer.summary.file(name)
+            count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
+        streams = put_together(packets, self._settings, clock=clock, last=window.last, earlier=connections)
+        for table, batch in self._read(window, streams):
+            if table == CONNECTIONS.name and not window.last and batch.num_rows:
+                self._ends.wait(clock, batch)
+            else:
+                yield table, batch
+        yield from self.writer.items(name, connections.ended(clock))
+        yield from self._ends.ready(None if window.last else clock)
+        if window.last:
+            yield from self.writer.items(name, connections.rest(streams))
 
-    def by_columns(index: Index, contents: Contents, begun: Mapping[int, Begun]) -> Iterator[Batch]:
-        assembly = Assembly(name, streams, index, contents, address, begun, tables)
-        yield from assembly.batches()
-        assembly.count(writer.summary.file(name))
-        for frames in assembly.followed():
-            calls = writer.calls_of(name, connections.link(streams, frames.flow))
-            yield from writer.items(name, connections.skip(frames.flow, streams, calls, frames))
+    def restore(self, carried: Carried) -> None:
+        """Goes on with the connections that another bundle has left."""
+        for pair in carried.pairs():
+            self._connections.restore(pair, self.writer.taken(pair, carried))
 
-    yield from by_columns(index, contents, begun)
-    late: dict[int, Begun] = {}
-    for flow in _unusual_beginnings(streams, index) if not job.values else ():
-        yield from begin(flow, "", late, particular=True)
-    if late:
-        behind = index_frames(streams, job.choice, address, late, whole=False)
-        yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
-    plain = _Plain(streams, index, window.packets)
-    for flow in range(streams.odd.size):
-        if not contents.odd[flow] and flow not in begun:
-            for link, piece in plain.tails(flow):
-                yield from writer.piece(name, link, piece)
-            connections.assembled(window, streams, flow)
-            continue
-        found = None if index.odd[flow] or flow in begun else plain.connection(flow)
-        if found is not None:
-            items = connections.whole(window, streams, flow, *found)
-        elif streams.odd[flow]:
-            items = connections.odd(window, streams, flow)
-        else:
-            items = connections.followed(window, streams, flow)
-        yield from writer.items(name, items)
+    def leave(self, carried: Carried) -> Iterator[Batch]:
+        """Stores the connections for the next bundle, with the rows that wait for what may come late."""
+        name, writer, connections = self._name, self.writer, self._connections
+        for batch in self._ends.left():
+            times = [field.type.equals(_TIME) for field in batch.schema]
+            columns = [each.cast(pa.int64()) if time else each for each, time in zip(batch.columns, times, strict=True)]
+            rows = pa.record_batch(columns, batch.schema.names).to_pylist()
+            final = [not connections.take_back(row, writer) for row in rows]
+            if any(final):
+                yield CONNECTIONS.name, batch.filter(pa.array(final))
+        yield from writer.items(name, connections.recalled())
+        for pair, flow in connections.flows():
+            yield from writer.leave(name, pair, flow, carried)
+
+    def _read(self, window: Window, streams: Streams) -> Iterator[Batch]:
+        """The tables of what connections carry in a window."""
+        name, writer, job, connections = self._name, self.writer, self._job, self._connections
+
+        def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
+            """Follows the first frames of a connection, as far as objects have to."""
+            items, each = connections.begin(streams, flow, protocol, particular=particular)
+            yield from writer.items(name, items)
+            if each is not None:
+                begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
+
+        begun: dict[int, Begun] = {}
+        reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
+        address = window.packets.endpoints.text
+        others = ~(reaching & streams.known & ~streams.resumed)
+        protocols = recognised(streams, job.choice, address, others)
+        for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
+            yield from begin(flow, "" if others[flow] else protocols[flow], begun)
+        index = index_frames(streams, job.choice, address, begun)
+        contents = read_contents(streams.stream, index, begun)
+        if job.values:
+            contents.odd[:] = True
+
+        def by_columns(index: Index, contents: Contents, begun: Mapping[int, Begun]) -> Iterator[Batch]:
+            assembly = Assembly(name, streams, index, contents, address, begun, self._tables)
+            yield from assembly.batches()
+            assembly.count(writer.summary.file(name))
+            for frames in assembly.followed():
+                calls = writer.calls_of(name, connections.link(streams, frames.flow))
+                yield from writer.items(name, connections.skip(frames.flow, streams, calls, frames))
+
+        yield from by_columns(index, contents, begun)
+        late: dict[int, Begun] = {}
+        for flow in _unusual_beginnings(streams, index) if not job.values else ():
+            yield from begin(flow, "", late, particular=True)
+        if late:
+            behind = index_frames(streams, job.choice, address, late, whole=False)
+            yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
+        plain = _Plain(streams, index, window.packets)
+        for flow in range(streams.odd.size):
+            if not contents.odd[flow] and flow not in begun:
+                for link, piece in plain.tails(flow):
+                    yield from writer.piece(name, link, piece)
+                connections.assembled(window, streams, flow)
+                continue
+            found = None if index.odd[flow] or flow in begun else plain.connection(flow)
+            if found is not None:
+                items = connections.whole(window, streams, flow, *found)
+            elif streams.odd[flow]:
+                items = connections.odd(window, streams, flow)
+            else:
+                items = connections.followed(window, streams, flow)
+            yield from writer.items(name, items)
 
 
 def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:

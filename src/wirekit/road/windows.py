@@ -89,7 +89,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
     if capture.incomplete:
         return None
     capture.keep()
-    for batch, _, _ in records(capture, capture.limits, errors, size):
+    for batch, *_ in records(capture, capture.limits, errors, size):
         if any(each.num_rows for each in errors) or batch["time"].null_count:
             return None
         times = np.asarray(batch["time"].view(pa.int64())) // 1000

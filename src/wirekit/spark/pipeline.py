@@ -1,7 +1,7 @@
 """The driver on Spark: a task reads whole captures, as the serial driver does; one that dominates is shuffled by flow.
 
 A capture is shuffled if one task would read it while the others have nothing left to do. Its packets are read in
-parallel then, and each task follows its flows, as objects.
+parallel then, and each task follows its flows, on the road that the capture would take as a whole.
 
 Spark's own writer is not used. After the flows there is no shuffle, so each task writes its Parquet files itself, into
 a directory of its attempt, and gives Spark one manifest row; the driver publishes the files of the manifests that came
@@ -14,6 +14,7 @@ flows in two.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import heapq
 import json
@@ -30,7 +31,7 @@ from pyspark import TaskContext
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import Progress, Result, publish
 from wirekit.pipeline.serial import write
@@ -53,7 +54,7 @@ FILE_BYTES = 1 << 14
 POLL_SECONDS = 0.2
 
 LEAD = 4
-"""How many times as fast a task reads a capture by columns as it follows flows by objects, about."""
+"""How many times as much processor time a capture takes by columns if it is shuffled, about."""
 
 Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote."""
@@ -113,8 +114,10 @@ def run(
                 size = sum(each.size for files in split for each in files)
                 count = max(cores, -(-size // PARTITION_BYTES))
                 paths = json.dumps([[each.path for each in files] for files in split])
-                follow = functools.partial(follow_partition, len(tasks))
-                rows += _captures(spark, paths, count, _task(follow, part, attempts, around))
+                # The packets have the numbers that these captures have without the others.
+                alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
+                follow = functools.partial(follow_partition, len(tasks), max(map(_size, split)))
+                rows += _captures(spark, paths, count, _task(follow, alone, attempts, around))
         return [Manifest.loads(row.manifest) for row in rows]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
@@ -214,18 +217,26 @@ def _attempt(what: str, number: int) -> str:
 
 
 def follow_partition(
-    first: int, job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+    first: int, size: int, job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Follows the flows of one partition into files of this attempt; gives its manifest.
 
     Args:
         first: the number of the first partition among the tasks of the bundle.
+        size: bytes of the largest capture, which decide the road.
+        job: with the captures that are shuffled, and no others.
     """
     context = TaskContext.get()
     number = first + (context.partitionId() if context else 0)
     summary = Summary()
+    if by_columns(size, job.road):
+        from wirekit.road import flows
+
+        found = flows.flow_batches(batches, job, summary)
+    else:
+        found = flow_batches(batches, job, summary)
     with Sink(attempts, number, _attempt("task", number)) as sink:
-        for table, batch in flow_batches(batches, job, summary):
+        for table, batch in found:
             sink.write(table, batch)
         manifest = sink.finish(summary)
     yield pa.record_batch({"manifest": [manifest.dumps()]})

@@ -30,10 +30,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs, joined_inputs, renumbered
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, table_batches
+from wirekit.pipeline.roads import by_columns
 from wirekit.registry import registry
 from wirekit.tables.columns import PACKETS
 
@@ -59,9 +60,10 @@ def register(spark: SparkSession) -> None:
 
 @dataclass
 class CapturePartition(InputPartition):
-    """The files that one task reads: of one big capture, or of several small ones."""
+    """What one task reads: the files of one capture, or of several small ones, or a part of one large file."""
 
     captures: tuple[Input, ...]
+    split: Split | None = None
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
@@ -110,11 +112,20 @@ class CaptureReader(DataSourceReader):
             registry.protocol(each).stream("client")
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition a capture; small ones share one, up to 64 MiB, as each task costs 30 ms."""
+        """One partition a capture; small ones share one, up to 64 MiB, as each task costs 30 ms.
+
+        Of ``packets`` a large file has several.
+        """
         found = captures(self._inputs())
-        if self._table == PACKETS.name:
-            found = [(file,) for files in found for file in files]
-        return [CapturePartition(files) for files in bundles(found)]
+        if self._table != PACKETS.name:
+            return [CapturePartition(files) for files in bundles(found)]
+        parts: list[CapturePartition] = []
+        others: list[tuple[Input, ...]] = []
+        for file in (file for files in found for file in files):
+            of_file = _splits(file)
+            parts += (CapturePartition((file,), split) for split in of_file)
+            others += [] if of_file else [(file,)]
+        return [*parts, *(CapturePartition(files) for files in bundles(others))]
 
     def _inputs(self) -> tuple[Input, ...]:
         """The files that have rows of the table; there is one at least."""
@@ -146,10 +157,10 @@ class CaptureReader(DataSourceReader):
             return
         # Spark takes only batches of exactly this schema, and has no timestamps but those of microseconds.
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        for batch in self._batches(partition.captures):
+        for batch in self._batches(partition.captures, partition.split):
             yield batch.select(schema.names).cast(schema)
 
-    def _batches(self, files: tuple[Input, ...]) -> Iterator[pa.RecordBatch]:
+    def _batches(self, files: tuple[Input, ...], split: Split | None) -> Iterator[pa.RecordBatch]:
         hints = {port: protocol for port, protocol in self._ports.items() if protocol}
         table, names = READABLE[self._table], self._schema.names
         where = parsed(self._where, table.schema) if self._where else None
@@ -158,8 +169,17 @@ class CaptureReader(DataSourceReader):
             yield from table_batches(job, table.name, names, where, ports=frozenset(self._ports))
             return
         read = {*names, *(() if where is None else columns_of(where, table.schema))}
-        for batch in packet_batches(files, ports=frozenset(self._ports), table=table.only(read)):
+        for batch in packet_batches(files, ports=frozenset(self._ports), table=table.only(read), split=split):
             yield batch if where is None else batch.filter(where)
+
+
+def _splits(file: Input) -> list[Split]:
+    """The parts of a large file that tasks read by columns; none if one reads all of it."""
+    if file.size < 2 * BUNDLE_BYTES or not by_columns(file.size):
+        return []
+    from wirekit.road.rows import splits
+
+    return splits(file, BUNDLE_BYTES)
 
 
 def _same_types(table: str, schema: StructType) -> None:

@@ -155,12 +155,16 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout as a protocol declares it: the node, one line about it, where it is specified, what to know besides.
+    """The declaration of a layout in a protocol.
 
     Attributes:
-        node: the node, or a function that makes it when the layout is first used: a protocol with many layouts is then
-            no slower to load.
-        variant_of: another layout (rest of its key): what does not fit that one, and fits this, is taken as this.
+        node: the node, or a function that returns it when the layout is first used, so that a protocol with many
+            layouts loads fast.
+        description: one line for `wirekit schemas`.
+        source: where the layout is specified.
+        notes: notes for readers, each with its source.
+        variant_of: the layout (rest of its key) that is tried first; bytes that do not fit it, and fit this one, are
+            decoded as this one.
     """
 
     node: Node | Callable[[], Node]

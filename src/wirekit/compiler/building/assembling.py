@@ -39,37 +39,37 @@ _lock = threading.Lock()
 
 
 def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
-    """The bytes of the records that the rows of a batch are: the inverse of ``columns``.
+    """Encodes the rows of a batch as records: the inverse of ``columns``.
 
-    Lengths, counts, checksums and constants are computed. One that was read and found bad stays as it was, as long as
-    the batch has both its column and its verdict (``message.crc`` and ``message.crc.ok``). A column that is not there
-    takes the layout's default. Of the columns of the scan ``@gap`` is looked at; ``@index`` and ``@offset`` tell which
-    rows are messages of one record.
+    Lengths, counts, checksums and constants are computed. A bad one is written unchanged if the batch has both its
+    column and its verdict (``message.crc`` and ``message.crc.ok``). A missing column takes the default of the layout.
+    Of the columns that begin with ``@``, three are used: ``@gap``, and ``@index`` and ``@offset``, which show the rows
+    that are messages of one record.
 
     Args:
         key: the key of a schema that gives columns.
-        batch: a ``pyarrow.RecordBatch`` or ``Table`` with columns as ``columns`` has them, in any order; integers of
-            any width, bytes and text as any binary or string type, names for numbers that have names, dictionaries;
-            times as integers or as timestamps of any unit, with a time zone. What stands in a list inside a record has
-            a list a row; of a list of structures each field has one, all of one length.
-        context: what the bytes do not say themselves, as for ``wirekit.columns``. Each has a program of its own.
-        options: what the protocol offers for this layout, for example ``codec="gzip"`` for a Kafka message set.
+        batch: a ``pyarrow.RecordBatch`` or ``Table`` with the columns of ``columns`` in any order. Integers may have
+            any width, bytes and text any binary or string type. Numbers with names may be names or dictionaries. Times
+            may be integers, or timestamps of any unit with a time zone. A field inside a list has a list in each row;
+            the fields of a list of structures have lists of one length.
+        context: facts that the bytes lack, as for ``wirekit.columns``.
+        options: options of the protocol for this layout, such as ``codec="gzip"`` for a Kafka message set.
 
     Returns:
-        What ``encode`` would give for the rows as records.
+        The bytes that ``encode`` returns for the same records.
 
     Raises:
-        Misuse: for a schema that gives no columns, a column of another type or name, one that is missing and has no
-            default, a null or a value that the layout does not have, lists of one structure that differ in length; the
-            text has the column and the row, and in lists the indexes of the element. For context that the layout does
-            not ask for, or has no case for.
+        Misuse: for a schema that gives no columns, a column of another type or name, a missing column without a
+            default, a null or a value that the layout does not allow, lists of one structure that differ in length
+            (the text has the column, the row, and in lists the indexes of the element), and for context that the layout
+            does not use or has no case for.
 
     >>> import pyarrow as pa, wirekit
     >>> batch = pa.RecordBatch.from_pydict({"relative_offset": [1, 4], "position": [0, 120]})
     >>> wirekit.build_columns("kafka.offset_index", batch).hex()
     '00000001000000000000000400000078'
 
-    What stands in a list has a list a row; what one list holds has lists of one length:
+    A field inside a list has a list in each row:
 
     >>> topics = {"topic_partitions.topic": [["t"]], "topic_partitions.partitions": [[[0, 2]]]}
     >>> batch = pa.RecordBatch.from_pydict({"version": [0], **topics})

@@ -21,20 +21,20 @@ CHUNK = 1024  # rows
 
 
 def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
-    """The rows of a batch, one named tuple each.
+    """The rows of a batch as named tuples.
 
     Args:
-        batch: a ``pyarrow.RecordBatch``, as ``columns`` gives it, or a ``Table``.
-        fields: the columns to give, in this order; by default all but those of the scan (``@offset`` and so on). Fewer
-            are faster.
+        batch: a ``pyarrow.RecordBatch`` of ``columns``, or a ``Table``.
+        fields: the columns to return, in this order; by default all whose names do not begin with ``@``. Fewer are
+            faster.
 
     Returns:
-        An iterator. A row's attributes are called as the columns are, with ``_`` for the dots, and ``scan_`` for the
-        ``@`` (``row.message_key``, ``row.scan_offset``). Values are int, float, bool, bytes, str or None; of other
-        types what ``to_pylist`` gives. Times are integers, in the unit of the column.
+        An iterator. An attribute of a row has the name of its column, with ``_`` for dots and ``scan_`` for ``@``
+        (``row.message_key``, ``row.scan_offset``). Values are int, float, bool, bytes, str or None; other types are
+        as ``to_pylist`` returns them. Times are integers in the unit of the column.
 
     Raises:
-        Misuse: for a column that the batch does not have, or something that is no batch; at once.
+        Misuse: at once, for a column that the batch lacks, or an object that is not a batch.
 
     >>> import wirekit
     >>> entries = [{"offset": n, "message": {"magic": 0, "value": "6869"}} for n in (5, 6)]

@@ -74,27 +74,27 @@ def columns(
     times: str = "timestamp",
     context: Mapping[str, Any] | None = None,
 ) -> pa.RecordBatch:
-    """The records in a buffer, one row each, one column a field.
+    """Decodes many records to an Arrow batch: one row for each record, one column for each field.
 
     Args:
-        key: the key of a schema that is a list of records, or one record: then the buffer is one after the other. The
-            name of a protocol stands for the frames that its clients send.
-        buffer: bytes, or anything else that gives contiguous bytes by the buffer protocol, an ``mmap`` for example.
-        limits: what the bytes may ask for; by default the protocol's.
-        fields: paths of the columns to give, each with all inside it, whether the buffer has them or not. By default
-            all, except for those of protobuf messages that occur nowhere in it.
-        enums: ``int``, or ``dictionary`` for the names of numbers that have names; one without is its digits then.
-        times: ``timestamp``: what counts time since the epoch is ``timestamp[ms, UTC]`` (or another unit), or ``int``,
-            as the wire has it. Nothing is lost by either: a -1 for no time is a millisecond before 1970, not null.
-        context: what the bytes do not say themselves, as for ``wirekit.decode``. Each has a program of its own.
+        key: the key of a schema. If it is a list, its elements are the records; else the buffer holds records of this
+            schema one after the other. The name of a protocol means the frames of its clients.
+        buffer: bytes, or another object with the buffer protocol, such as ``mmap``; contiguous.
+        limits: bounds for hostile bytes; by default the protocol's.
+        fields: paths of the columns to return, each with all columns inside it. By default all, without those of
+            protobuf messages that the buffer does not contain.
+        enums: ``int``, or ``dictionary`` for the names of numbers; a number without a name becomes its digits.
+        times: ``timestamp`` for times since the epoch as ``timestamp[ms, UTC]`` (or the unit of the field), or ``int``
+            for the number in the bytes. A time of -1 is a millisecond before 1970, not null.
+        context: facts that the bytes lack, as for ``wirekit.decode``.
 
     Returns:
-        A batch; see the module's header for its columns. Records that do not decode are not in it: ``scan`` gives
-        them, and the metadata ``wirekit.errors`` tells how many there are.
+        A ``pyarrow.RecordBatch`` with the columns that docs/columns.md describes. It lacks records that do not decode:
+        ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number.
 
     Raises:
-        Misuse: for a schema that gives no columns; the text names what is in the way. For other ``enums``, ``times``,
-            for ``fields`` that the layout does not have.
+        Misuse: for a schema that gives no columns (the text names the cause), other ``enums`` or ``times``, or
+            ``fields`` that the layout lacks.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}

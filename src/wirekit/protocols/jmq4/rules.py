@@ -166,7 +166,7 @@ RULES = RuleSet(
         ),
         Rule(
             "command_after_refused_connection",
-            "a broker that refused ADD_CONNECTION has not set the connection up",
+            "after a refused ADD_CONNECTION the connection is not set up",
             f"{DOCUMENT}, 连接流程 (connecting)",
             "command other than ADD_CONNECTION",
             ("refused",),
@@ -193,7 +193,7 @@ RULES = RuleSet(
         ),
         Rule(
             "request_id_not_rising",
-            "request ids rise; JoyQueue's client numbers a command, then may set up a connection by higher ones first",
+            "request ids rise; JoyQueue's client may number a command, then set up a connection with higher ids",
             f"{DOCUMENT}, 头信息 (header), requestId; {JOYQUEUE}, ClientConnectionListener.java",
             "request",
             (this.request_id <= this.state) & (this.state - this.request_id < HALF),
@@ -202,7 +202,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_without_request",
-            "an answer has the id of a request that waits for it",
+            "an answer has the id of an unanswered request",
             f"{DOCUMENT}, 头信息 (header), requestId",
             "answer to nothing",
             (this.state == ABSENT) & (this.other == ABSENT),
@@ -249,7 +249,7 @@ RULES = RuleSet(
         *(
             Rule(
                 "removed_without_added",
-                "what is removed was added before",
+                "a producer or consumer is added before it is removed",
                 f"{DOCUMENT}, REMOVE_PRODUCER; REMOVE_CONSUMER",
                 f"{api} of a topic",
                 (ABSENT,),

@@ -204,7 +204,7 @@ RULES = RuleSet(
         ),
         Rule(
             "response_without_request",
-            "a response carries the correlation id of a request that waits for it",
+            "a response carries the correlation id of an unanswered request",
             f"{PAGE}, 响应 (response)",
             "response to nothing",
             (this.state == ABSENT) & (this.other == ABSENT),
@@ -223,7 +223,7 @@ RULES = RuleSet(
         ),
         Rule(
             "correlation_id_in_use",
-            "a request does not have the correlation id of one that still waits",
+            "a request does not repeat the correlation id of an unanswered request",
             f"{PAGE}, 请求 (request), CorrelationId",
             "answered request",
             ("waiting",),
@@ -264,7 +264,7 @@ RULES = RuleSet(
         ),
         Rule(
             "stale_generation",
-            "a member speaks of the generation that its last JoinGroup gave it",
+            "a member names the generation that its last JoinGroup response gave it",
             f"{PAGE}, 概述 (JoinGroup, Heartbeat); {KAFKA}, GroupCoordinator.scala",
             "member",
             (this.generation < this.state) & (this.generation >= 0),
@@ -282,7 +282,7 @@ RULES = RuleSet(
         ),
         Rule(
             "member_after_leaving",
-            "a member that left its group is none any more",
+            "a member that left its group sends no more requests for it",
             f"{PAGE}, 概述 (LeaveGroup)",
             "member",
             ("has left",),
@@ -291,14 +291,14 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_of_other_partition",
-            "a response speaks of the partitions that its request named",
+            "a response has only partitions that its request named",
             f"{PAGE}, 响应 (response)",
             ("produce answered partition", "fetch answered partition"),
             this.unasked,
         ),
         Rule(
             "answer_of_other_topic",
-            "Metadata that asks for topics is answered with these",
+            "the response to Metadata has only topics that the request named",
             f"{PAGE}, Topic Metadata Request, TopicName",
             "metadata answered topic",
             this.unasked,

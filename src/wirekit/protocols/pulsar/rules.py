@@ -224,7 +224,7 @@ RULES = RuleSet(
         ),
         Rule(
             "command_before_connected",
-            "a connection can be used once CONNECTED has come",
+            "no side sends other commands before CONNECTED",
             f"{SPECIFICATION}, Connection establishment",
             ("client other than lookup", "server other than lookup"),
             ("begun",),
@@ -251,7 +251,7 @@ RULES = RuleSet(
         ),
         Rule(
             "command_above_version",
-            "a side gets no command that is newer than the protocol version it has announced",
+            "a side gets no command that is newer than the protocol version it announced",
             f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
             "client command",
             this.since > this.state,
@@ -260,7 +260,7 @@ RULES = RuleSet(
         ),
         Rule(
             "command_above_version",
-            "a side gets no command that is newer than the protocol version it has announced",
+            "a side gets no command that is newer than the protocol version it announced",
             f"{EARLIER}, Connection establishment, protocol_version; {PROTO}, ProtocolVersion",
             "server command",
             this.since > this.state,
@@ -312,7 +312,7 @@ RULES = RuleSet(
         ),
         Rule(
             "send_before_producer_success",
-            "a client sends once the broker has confirmed the producer",
+            "a client sends messages after the broker has confirmed the producer",
             f"{SPECIFICATION}, Producer",
             "client SEND",
             ("asked",),
@@ -441,7 +441,7 @@ RULES = RuleSet(
         ),
         Rule(
             "flow_before_subscribed",
-            "FLOW is sent once the consumer is ready",
+            "FLOW is sent after the broker has confirmed the consumer",
             f"{SPECIFICATION}, Flow control",
             "client FLOW",
             ("asked",),
@@ -476,7 +476,7 @@ RULES = RuleSet(
         ),
         Rule(
             "request_id_in_use",
-            "the request id of a request is not that of one that still waits",
+            "a request does not repeat the request id of an unanswered request",
             f"{EARLIER}, Command Producer, request_id",
             "request",
             ("waiting",),
@@ -485,7 +485,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_without_request",
-            "an answer has the id of a request that waits for it",
+            "an answer has the id of an unanswered request",
             f"{EARLIER}, Command Producer, request_id",
             "answer to nothing",
             (ABSENT,),
@@ -494,7 +494,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_of_other_type",
-            "a request is answered by the command that is made for it, or by ERROR",
+            "a request is answered by the command of its type, or by ERROR",
             f"{SPECIFICATION}, Producer; Consumer; Topic lookup; {PROTO}, BaseCommand.Type",
             "answer",
             this.other,

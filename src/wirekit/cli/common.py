@@ -92,6 +92,16 @@ def time_of_day(time_us: int | None) -> str:
         return f"{time_us} µs"
 
 
+def check_report(page: str | None) -> None:
+    """Refuses ``--report`` with a file in a directory that does not exist: a report is written last.
+
+    Raises:
+        UsageError: with the file.
+    """
+    if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
+        raise click.UsageError(f"--report {page}: the directory does not exist")
+
+
 def plural(number: int, what: str) -> str:
     """``1 piece``, ``2 pieces``."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

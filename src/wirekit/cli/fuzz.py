@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.arguments import KeyType, is_schema
-from wirekit.cli.common import console, need, plural, print_json, say
+from wirekit.cli.common import check_report, console, need, plural, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.registry import registry
 from wirekit.values import printable
@@ -89,6 +89,7 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
     wirekit fuzz pulsar --target 'client:./client pulsar://127.0.0.1:{port}' --count 100
     """
     need("wirekit fuzz", "hypothesis")
+    check_report(options["report"])
     context = parse_context(context_pairs)
     if schema is not None:
         if not is_schema(schema):

@@ -28,6 +28,7 @@ from wirekit.cli.captures import (
 from wirekit.cli.common import (
     COLUMNS,
     STANDARD_INPUT,
+    check_report,
     console,
     need,
     on_terminal,
@@ -108,8 +109,7 @@ def command(
         raise click.UsageError("--allow-cut applies to the summary; leave out --connections and --rules")
     if payloads and page is None:
         raise click.UsageError("--payloads needs --report")
-    if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
-        raise click.UsageError(f"--report {page}: the directory does not exist")
+    check_report(page)
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))

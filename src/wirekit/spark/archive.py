@@ -5,6 +5,7 @@ Spark unpacks an archive in the working directory of each executor. No session l
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import json
@@ -55,6 +56,8 @@ def write(path: str | os.PathLike[str]) -> dict[str, str]:
     path = Path(path)
     if not path.name.endswith((".tar.gz", ".tgz")):
         raise Misuse(f"{path} must end in .tar.gz: Spark unpacks an archive by its name")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     distributions = _distributions()
     versions = {name: each.version for name, each in sorted(distributions.items())}
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".wirekit-") as folder:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections import Counter, namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,6 @@ class Decoded:
         data: the input.
         offset: absolute offset of its first byte; all other offsets are absolute too.
         value: the value; after an error, the fields decoded before it.
-        gaps: bytes inside the value that no field explains.
         error: Short, Wrong or Limit, or None.
         consumed: size of the value in bytes.
         context: the context given by the caller.
@@ -65,6 +64,7 @@ class Decoded:
     __slots__ = (
         "_asked",
         "_checks",
+        "_gaps",
         "_spans",
         "_state",
         "consumed",
@@ -72,7 +72,6 @@ class Decoded:
         "data",
         "decrypt",
         "error",
-        "gaps",
         "limits",
         "offset",
         "schema",
@@ -91,10 +90,10 @@ class Decoded:
         self._checks: list[Check] | None = None
         self._state: State | None = None
         self._asked: str | None = None
-        self.gaps: list[Gap] = []
+        self._gaps: list[Gap] | None = None
         self.error: WireError | None = None
         self.consumed = 0
-        self.sources: list[tuple[bytes, str]] = []
+        self.sources: Sequence[tuple[bytes, str]] = ()
         self._spans: list[Span] | None = None
 
     @property
@@ -114,10 +113,17 @@ class Decoded:
         return self._spans
 
     @property
+    def gaps(self) -> list[Gap]:
+        """The bytes inside the value that no field explains."""
+        return [] if self._gaps is None else self._gaps
+
+    @property
     def checks(self) -> list[Check]:
         """Verdicts on checksums, lengths and constants, in the order of decoding."""
         if self._checks is None:
             self._checks = self._state.verdicts(self.offset, self.data) if self._state is not None else []
+            if self._state is not None and self._state.clean:
+                self._state = _rows_module().NOTHING_FOUND
         return self._checks
 
     @property
@@ -197,7 +203,7 @@ def _run(
         decoded.error = error
         decoded.value = error.partial
     decoded.consumed = reader.position
-    decoded._checks, decoded.gaps, decoded.sources = session.checks, session.gaps, session.sources
+    decoded._checks, decoded._gaps, decoded.sources = session.checks, session.gaps, session.sources or ()
     decoded._spans = session.spans
     return decoded
 
@@ -216,9 +222,9 @@ def _rows(
         return None
     decoded = Decoded(key, data, offset, context, limits)
     decoded.value, decoded.consumed = value, consumed
-    decoded.sources = state.sources
+    decoded.sources = state.sources or ()
     decoded._spans = state.spans
-    decoded._state = state
+    decoded._state = state if state.checks else rows.NOTHING_FOUND
     return decoded
 
 
@@ -592,7 +598,7 @@ def _walk(
         said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
         decoded = decode(data[position:end], key, offset=position, **said)
         if size is None and decoded.error is None and not decoded.consumed:
-            decoded.gaps.append(Gap(position, len(data) - position))
+            decoded._gaps = [*decoded.gaps, Gap(position, len(data) - position)]
             decoded._state = None
             yield decoded
             return

@@ -191,6 +191,10 @@ class State(Allowance):
         return found
 
 
+NOTHING_FOUND = State("", {}, Limits())
+"""Of a clean decode whose verdicts are none, or made already: the frames that are kept keep no state of their own."""
+
+
 def joined(outer: str, inner: str) -> str:
     """The path of something inside something."""
     return f"{outer}.{inner}" if outer and inner and inner[0] != "[" else outer + inner

@@ -167,19 +167,16 @@ class Assembly:
         clients = _whole(calls.column("client")).dictionary_encode()
         names_of = [*clients.dictionary.to_pylist(), None]
         client = np.asarray(clients.indices.fill_null(len(names_of) - 1))
+        reached, left_over = self._reached(), np.flatnonzero(~self.contents.kept)
+        lefts = np.searchsorted(left_over, [index.begins[flows], index.begins[flows + 1]])
         for number, flow in enumerate(flows.tolist()):
             rows = order[bounds[0, number] : bounds[1, number]]
             first = self.first[rows]
             pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
-            begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
-            come = begin + len(self.begun[flow].carried)
-            side, stops = index.side[come:end], index.stop[come:end]
-            ends = [
-                int(stops[side == number].max(initial=place)) for number, place in enumerate(self.begun[flow].places)
-            ]
-            left = begin + np.flatnonzero(~self.contents.kept[begin:end])
+            ends = np.maximum(reached[flow], self.begun[flow].places).tolist()
+            left = left_over[lefts[0, number] : lefts[1, number]]
             columns_left = (index.side, index.position, index.start, index.stop, index.time)
-            waiting = zip(*(each[left].tolist() for each in columns_left), strict=True)
+            waiting = zip(*(each[left].tolist() for each in columns_left), strict=True) if left.size else ()
             skipped = Skipped(
                 [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
                 [names_of[each] for each in sorted(set(client[rows].tolist()))],
@@ -199,6 +196,17 @@ class Assembly:
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
                 skipped,
             )
+
+    def _reached(self) -> NDArray[Any]:
+        """(flow, side) where the last frame ends that came in this window, or -1."""
+        index = self.index
+        carried = np.zeros(index.odd.size, np.int64)
+        for flow, each in self.begun.items():
+            carried[flow] = len(each.carried)
+        here = np.flatnonzero(np.arange(index.connection.size) >= (index.begins[:-1] + carried)[index.connection])
+        reached = np.full((index.odd.size, len(SIDES)), -1, np.int64)
+        np.maximum.at(reached, (index.connection[here], index.side[here]), index.stop[here])
+        return reached
 
     # Ids, and what all rows of a connection or call have
 

@@ -102,6 +102,7 @@ class Connections:
         self._files = files
         self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
         self._flows: dict[tuple[int, int], Flow] = {}
+        self._here: dict[int, Flow] = {}  # of flows of a window
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
 
     def restore(self, pair: tuple[str, str], flow: AnyFlow) -> None:
@@ -162,10 +163,11 @@ class Connections:
 
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
+        self._here = {}
         if not self._flows:
             return
-        for flow in range(streams.odd.size):
-            known = self._flows.get(streams.between(flow))
+        for flow, ends in enumerate(streams.pairs()):
+            known = self._flows.get(ends)
             if known is None:
                 continue
             if known.state is None:
@@ -348,7 +350,7 @@ class Connections:
 
     def rest(self, streams: Streams) -> Iterator[Followed]:
         """The ends of the flows that the last window has no packets of."""
-        seen = {streams.between(flow) for flow in range(streams.odd.size)}
+        seen = set(streams.pairs())
         for ends, known in self._flows.items():
             if ends in seen or (known.link is None and known.count):
                 continue
@@ -360,10 +362,13 @@ class Connections:
             yield known.link, None
 
     def _flow(self, streams: Streams, flow: int) -> Flow:
-        ends = streams.between(flow)
-        if ends not in self._flows:
-            self._flows[ends] = Flow(int(streams.client[flow]), int(streams.server[flow]))
-        return self._flows[ends]
+        known = self._here.get(flow)
+        if known is None:
+            ends = streams.between(flow)
+            if ends not in self._flows:
+                self._flows[ends] = Flow(int(streams.client[flow]), int(streams.server[flow]))
+            known = self._here[flow] = self._flows[ends]
+        return known
 
     def _keep(self, window: Window, streams: Streams, flow: int, known: Flow) -> None:
         """Takes note of the state of a plain connection."""

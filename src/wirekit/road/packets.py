@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import merge
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,20 @@ _FIELDS = [
     *("tcp.payload", "data.trailer"),
 ]
 _LENGTHS = ("tcp.payload", "data.trailer")
+_REMEMBERED = 1 << 15  # texts of endpoints
 
 
 class Endpoints:
-    """Addresses with ports as numbers, and back."""
+    """Addresses with ports as numbers, and back.
+
+    Attributes:
+        text: gives the text of an endpoint's number, as segments have it.
+    """
 
     def __init__(self) -> None:
         self._known: dict[bytes, int] = {}  # IPv6 addresses
         self._list: list[bytes] = []
+        self.text = lru_cache(_REMEMBERED)(self._text)
 
     def numbers(self, addresses: pa.Array, ports: NDArray[Any]) -> NDArray[Any]:
         """The endpoints of a column of addresses, all of one length and none null."""
@@ -71,8 +78,7 @@ class Endpoints:
             return int(address) << PORT_BITS | int(port)
         return self._number(address.packed) << PORT_BITS | int(port) | _IPV6
 
-    def text(self, number: int) -> str:
-        """An endpoint as segments have it."""
+    def _text(self, number: int) -> str:
         port = number & (1 << PORT_BITS) - 1
         if number & _IPV6:
             return endpoint(self._list[(number ^ _IPV6) >> PORT_BITS], port)

@@ -20,7 +20,8 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import pcap_records, rows, tables
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline import bundles
+from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
 from wirekit.pipeline.run import Result
 from wirekit.pipeline.serial import run
 from wirekit.tables.columns import FROM_INPUTS
@@ -53,6 +54,16 @@ def test_tables_do_not_depend_on_bundles(captures: Path, tmp_path: Path) -> None
     ids = {row["run_id"] for row in rows(tmp_path / "several", "runs")}
     assert len(ids) == len(several.manifest["bundles"])
     assert {row["run_id"] for row in inputs.values()} == ids
+
+
+def test_a_bundle_has_so_many_files_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless one capture has more, which is not cut."""
+    monkeypatch.setattr(bundles, "BUNDLE_FILES", 10)
+    alone = [(Input(0, f"{number}.pcap", f"/{number}.pcap", 5, 0),) for number in range(25)]
+    rotation = tuple(Input(number, f"r.pcap{number}", f"/r.pcap{number}", 5, 0) for number in range(12))
+    job = Job(renumbered([*alone[:24], rotation, alone[24]]))
+    for cut, counts in ((False, [10, 10, 4, 12, 1]), (True, [10, 10, 10, 7])):
+        assert [len(each.inputs) for each in bundles.plan_bundles(job, {}, cut=cut).bundles] == counts
 
 
 def test_the_same_inputs_again_add_nothing(tmp_path: Path) -> None:
@@ -162,7 +173,8 @@ def test_standard_input_is_new_each_time(tmp_path: Path) -> None:
 
 RUN = """
 import sys
-from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline import bundles
+from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
 from wirekit.pipeline.serial import run
 job = Job(find_inputs([sys.argv[1]]))
 import wirekit.capture.files, wirekit.protocols.kafka.dialogue, wirekit.protocols.pulsar.dialogue

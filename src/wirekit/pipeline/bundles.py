@@ -19,6 +19,9 @@ from wirekit.pipeline.output import VERSION, open_captures
 BUNDLE_BYTES = 1 << 30
 """Bytes of captures in a bundle, about."""
 
+BUNDLE_FILES = 10_000
+"""Files in a bundle at most, but for those of one capture that is not cut: the driver holds what tasks say of each."""
+
 STANDARD_INPUT = "-"
 """The name of a file that is another one each time."""
 
@@ -228,18 +231,19 @@ def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _
 def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
     """Files one after the other, in bundles of about a size; a capture may be in several, if it may be cut."""
     bundles: list[list[Part]] = []
-    total = 0
+    total = count = 0
     for part in parts:
         pieces = [(each,) for each in part.files] if cut else [part.files]
         for number, files in enumerate(pieces):
             last = number + 1 == len(pieces)
-            if not bundles or total >= size:
+            if not bundles or total >= size or count + len(files) > BUNDLE_FILES:
                 bundles.append([])
-                total = 0
+                total = count = 0
             found = part._replace(files=files, continues=part.continues or number > 0, goes_on=part.goes_on or not last)
             if bundles[-1] and number and bundles[-1][-1].capture == part.capture:
                 before = bundles[-1].pop()
                 found = found._replace(files=before.files + files, continues=before.continues)
             bundles[-1].append(found)
             total += sum(each.size for each in files)
+            count += len(files)
     return bundles

@@ -154,6 +154,16 @@ def test_one_frame_tells_who_the_client_is() -> None:
     assert [_swapped(joyqueue, b"", b"", guess) for guess in (False, True)] == [False, True]
 
 
+def test_a_connection_joined_inside_a_frame_is_recognised_by_the_next_one() -> None:
+    rest_and_frame = PRODUCE[20:] + PRODUCE
+    for client, server in ((rest_and_frame, b""), (b"", rest_and_frame)):
+        assert not recognise(client, server).protocol
+        inside = recognise_inside(client, server)
+        assert inside is not None
+        assert (inside.protocol, inside.swapped) == ("kafka", bool(server))
+    assert recognise_inside(b"GET / HTTP/1.1" * 9, b"") is None
+
+
 def test_the_reason_counts_the_frames_of_both_sides() -> None:
     ping, pong = wirekit.encode("pulsar.frame", PING), wirekit.encode("pulsar.frame", PONG)
     assert recognise(ping, b"").reason == "1 frame decodes cleanly as pulsar"

@@ -1,12 +1,11 @@
-"""Plain values as JSON text and back without loss, for what is stored to go on from later.
+"""Plain values as JSON data and back without loss, for what is stored to go on from later.
 
 None, booleans, numbers, text and bytes, and lists, tuples, sets, dictionaries, ``Counter`` and ``OrderedDict`` of them.
-Reading makes objects of these types and no others, whatever the text says.
+Reading makes objects of these types and no others, whatever the data says.
 """
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode, b64encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -19,35 +18,36 @@ DEEPEST = 100
 _TAG, _OF = "type", "of"
 _MAPPINGS: dict[str, Callable[[Any], Any]] = {"dict": dict, "counter": Counter, "ordered": OrderedDict}
 _SERIES: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_AS_THEY_ARE = frozenset({type(None), bool, int, float, str})
 _NAMES: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
-def dumps(value: Any, named: Mapping[str, type] | None = None) -> str:
-    """A value as text.
+def stored(value: Any, named: Mapping[str, type] | None = None) -> Any:
+    """A value as JSON data.
 
     Args:
         value: what to store; subclasses of numbers, text and lists are read back as the plain types.
-        named: named tuples that may be in it, by the names that the text calls them.
+        named: named tuples that may be in it, by the names that the data calls them.
 
     Raises:
         Misuse: it holds something else.
 
-    >>> loads(dumps({("a", 1): {b"x"}})) == {("a", 1): {b"x"}}
+    >>> restored(stored({("a", 1): {b"x"}})) == {("a", 1): {b"x"}}
     True
     """
     names = _NAMES | {type_: name for name, type_ in (named or {}).items()}
-    return json.dumps(_stored(value, names, 0), separators=(",", ":"))
+    return _stored(value, names, 0)
 
 
-def loads(text: str, named: Mapping[str, type] | None = None) -> Any:
-    """The inverse of ``dumps``.
+def restored(data: Any, named: Mapping[str, type] | None = None) -> Any:
+    """The inverse of ``stored``.
 
     Raises:
-        Misuse: ``dumps`` did not write the text.
+        Misuse: ``stored`` did not return the data.
     """
     try:
-        return _read(json.loads(text), named or {}, 0)
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return _read(data, named or {}, 0)
+    except (ValueError, TypeError, KeyError) as error:
         raise Misuse(f"stored values are damaged ({error}); pass what was stored") from error
 
 
@@ -63,7 +63,7 @@ def like(example: Any, value: Any) -> Any:
 
 
 def _stored(value: Any, names: Mapping[type, str], depth: int) -> Any:
-    if value is None or isinstance(value, bool | float):
+    if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, str):
         return str(value)
@@ -88,10 +88,10 @@ def _stored(value: Any, names: Mapping[type, str], depth: int) -> Any:
 def _read(stored: Any, named: Mapping[str, type], depth: int) -> Any:
     if depth > 2 * DEEPEST:
         raise ValueError("too deep")
+    if type(stored) in _AS_THEY_ARE:
+        return stored
     if isinstance(stored, list):
         return [_read(each, named, depth + 1) for each in stored]
-    if not isinstance(stored, dict):
-        return stored
     kind, items = stored[_TAG], stored[_OF]
     if kind == "bytes":
         return b64decode(items, validate=True)

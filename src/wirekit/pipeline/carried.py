@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -120,8 +121,16 @@ class Carried:
         if stored.state is None:
             return flow, None
         try:
-            return flow, self._restored(flow, plain.loads(stored.state, _NAMED))
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, WireError) as error:
+            return flow, self._restored(flow, json.loads(stored.state))
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+            WireError,
+        ) as error:
             between = " and ".join(pair)
             raise Misuse(
                 f"the state of {self.name} between {between} is damaged ({error}); pass --replace to read all again"
@@ -130,16 +139,21 @@ class Carried:
     def _restored(self, flow: Flow, state: Any) -> Calls | None:
         if state["version"] != VERSION:
             raise ValueError(f"version {state['version']}, not {VERSION}")
-        flow.connection = Connection.from_state(state["connection"], self._settings)
-        if state["link"] is None:
+        flow.connection = Connection.from_state(state["tcp"], self._settings)
+        if state["carries"] is None:
             return None
-        flow.link = Link.from_state(state["link"])
-        if state["follower"] is not None:
-            flow.follower = Follower.from_state(flow.link, state["follower"])
+        link, follower, called = plain.restored(state["carries"], _NAMED)
+        flow.link = Link.from_state(link)
+        if follower is not None:
+            flow.follower = Follower.from_state(flow.link, follower)
         calls = Calls(self.name, flow.link)
-        if state["calls"] is not None:
-            calls.restore(state["calls"])
+        if called is not None:
+            calls.restore(called)
         return calls
+
+    def __contains__(self, pair: Pair) -> bool:
+        """Whether earlier bundles have left a flow between two addresses that nobody has taken."""
+        return pair in self._earlier
 
     def unseen(self) -> Iterator[Pair]:
         """The pairs that nobody has taken and of which something is due; the others are passed on."""
@@ -150,24 +164,14 @@ class Carried:
                 yield pair
         self._earlier.clear()
 
-    def pairs(self) -> list[Pair]:
-        """The pairs that nobody has taken."""
-        return list(self._earlier)
-
     def keep(self, pair: Pair, flow: Flow, calls: Calls | None) -> bool:
         """Stores a flow for the next bundle; False where its state is too large."""
         state = None
         if flow.connection is not None:
-            state = plain.dumps(
-                {
-                    "version": VERSION,
-                    "connection": flow.connection.state(),
-                    "link": None if flow.link is None else flow.link.state(),
-                    "follower": None if flow.follower is None else flow.follower.state(),
-                    "calls": None if calls is None else calls.state(),
-                },
-                _NAMED,
-            )
+            parts = (flow.link, flow.follower, calls)
+            carries = None if flow.link is None else [None if part is None else part.state() for part in parts]
+            said = {"version": VERSION, "tcp": flow.connection.state(), "carries": plain.stored(carries, _NAMED)}
+            state = json.dumps(said, separators=(",", ":"))
         if state is not None and len(state) > MOST_OF_CONNECTION:
             return False
         due_us = flow.due_us(self.idle_us)

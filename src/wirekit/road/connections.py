@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from wirekit.capture.follow import Flow as AnyFlow
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
-from wirekit.errors import Misuse
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
 from wirekit.road.index import Begun, Carried
@@ -92,29 +91,36 @@ class Connections:
         choice: how protocols are chosen.
         settings: of the TCP reassembly.
         files: the number of each file of the capture, for its segments.
+        earlier: gives the flow between two addresses, the lower one first, as earlier bundles have left it, if they
+            have.
     """
 
-    def __init__(self, name: str, endpoints: Endpoints, choice: Choice, settings: Settings, files: list[int]) -> None:
+    def __init__(
+        self,
+        name: str,
+        endpoints: Endpoints,
+        choice: Choice,
+        settings: Settings,
+        files: list[int],
+        earlier: Callable[[tuple[str, str]], AnyFlow | None] | None = None,
+    ) -> None:
         self.late: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         self._name, self._endpoints = name, endpoints
         self._choice = choice
         self._settings = settings
         self._files = files
+        self._earlier = earlier
         self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
         self._flows: dict[tuple[int, int], Flow] = {}
         self._here: dict[int, Flow] = {}  # of flows of a window
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
 
-    def restore(self, pair: tuple[str, str], flow: AnyFlow) -> None:
-        """Goes on with a flow that an earlier bundle has left.
-
-        Raises:
-            Misuse: it has no addresses.
-        """
-        try:
-            one, other = sorted(map(self._endpoints.number, pair))
-        except ValueError as error:
-            raise Misuse(f"the state of {self._name} is damaged ({error}); pass --replace to read all again") from error
+    def _restore(self, one: int, other: int) -> None:
+        """Goes on with a flow that an earlier bundle has left, if one has."""
+        pair = pair_of(self._endpoints.text(one), self._endpoints.text(other))
+        flow = self._earlier(pair) if self._earlier is not None else None
+        if flow is None:
+            return
         known = self._flows[one, other] = Flow(one, other, link=flow.link, follower=flow.follower, count=flow.count)
         connection = known.connection = flow.connection
         if connection is not None and connection.settled:
@@ -164,9 +170,11 @@ class Connections:
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
         self._here = {}
-        if not self._flows:
+        if not self._flows and self._earlier is None:
             return
         for flow, ends in enumerate(streams.pairs()):
+            if ends not in self._flows:
+                self._restore(*ends)
             known = self._flows.get(ends)
             if known is None:
                 continue

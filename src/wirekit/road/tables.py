@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def captured(
             return None
         writer = Writer(job, summary, tables) if writer is None else writer
         name = files[0].name if carried is None else carried.name
-        made = CaptureTables(name, [each.number for each in files], endpoints, job, writer, tables)
+        made = CaptureTables(name, [each.number for each in files], endpoints, job, writer, tables, carried)
         return _tables(files, captures, windows, made, stack.pop_all(), progress, carried)
 
 
@@ -87,8 +88,6 @@ def _tables(
     carried: Carried | None,
 ) -> Iterator[Batch]:
     with stack:
-        if carried is not None:
-            made.restore(carried)
         for window in windows:
             ended = window.last
             if carried is not None:
@@ -103,8 +102,10 @@ def _tables(
             yield from made.window(window)
             if progress is not None:
                 progress(window.done)
-        if carried is not None and carried.goes_on:
-            yield from made.leave(carried)
+        if carried is not None:
+            if carried.goes_on:
+                yield from made.leave(carried)
+            yield from made.writer.others(carried)
         yield from made.writer.rest()
 
 
@@ -121,6 +122,7 @@ class CaptureTables:
         job: how protocols are chosen.
         writer: as above.
         tables: those that are wanted, with the columns that are.
+        carried: the state of the capture, if other bundles have files of it.
     """
 
     def __init__(
@@ -131,13 +133,15 @@ class CaptureTables:
         job: Job,
         writer: Writer,
         tables: Mapping[str, Table],
+        carried: Carried | None = None,
     ) -> None:
         self.writer = writer
         self._name = name
         self._job = job
         self._tables = tables
         self._settings = Settings(server_ports=frozenset(job.choice.ports))
-        self._connections = Connections(name, endpoints, job.choice, self._settings, files)
+        earlier = None if carried is None else partial(writer.left, carried)
+        self._connections = Connections(name, endpoints, job.choice, self._settings, files, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))
 
     def window(self, window: Window) -> Iterator[Batch]:
@@ -156,11 +160,6 @@ class CaptureTables:
         yield from self._ends.ready(None if window.last else clock)
         if window.last:
             yield from self.writer.items(name, connections.rest(streams))
-
-    def restore(self, carried: Carried) -> None:
-        """Goes on with the connections that another bundle has left."""
-        for pair in carried.pairs():
-            self._connections.restore(pair, self.writer.taken(pair, carried))
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that wait for what may come late."""

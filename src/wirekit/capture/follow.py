@@ -179,11 +179,14 @@ class Follower:
         follower._hopeless = state["hopeless"]
         if state["swapped"]:
             follower._sides = OTHER_SIDES
-        for is_gap, *event in state["waiting"]:
-            if is_gap:
-                follower._waiting.append(tcp.Gap(*event))
+        for is_gap, *values in state["waiting"]:
+            event = tcp.Gap(*values) if is_gap else tcp.Data(*values)
+            if event.direction not in SAME_SIDES:
+                raise ValueError(f"bytes of {event.direction!r}")
+            if isinstance(event, tcp.Gap):
+                follower._waiting.append(event)
             else:
-                follower._hold(tcp.Data(*event))
+                follower._hold(event)
                 follower._is_time(last=False)
         if follower._conversation is not None:
             follower._conversation.restore(state["conversation"])

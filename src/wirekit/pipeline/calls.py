@@ -20,6 +20,8 @@ from wirekit.tables.records import FrameRows, Frames, MessageFacts, Records, Row
 
 _BYTES = [(f"{side}_{fate}", (side, fate)) for side in SIDES for fate in FATES]
 
+_OF_EVERY_CALL = {"call_id", "connection_id", "protocol", "time"}
+
 Emitted = tuple[str, Row, int]
 """Name of a table, a row of it, bytes of its long values."""
 
@@ -150,6 +152,8 @@ class Calls:
             KeyError, TypeError, ValueError: ``state`` did not return this.
         """
         for place, row, several, messages in state["waiting"]:
+            if not _OF_EVERY_CALL <= row.keys() <= {*CALLS.names, "time"} or not {*several} <= {*DECLARED}:
+                raise ValueError(f"a call has the columns {', '.join(row)} and the tables {', '.join(several)}")
             rows = {
                 table: [[FrameRows(table, rows, keys) for rows, keys in side] for side in sides]
                 for table, sides in several.items()

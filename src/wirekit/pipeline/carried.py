@@ -121,7 +121,7 @@ class Carried:
         if stored.state is None:
             return flow, None
         try:
-            return flow, self._restored(flow, json.loads(stored.state))
+            return flow, self._restored(flow, pair, json.loads(stored.state))
         except (
             LookupError,
             TypeError,
@@ -136,14 +136,18 @@ class Carried:
                 f"the state of {self.name} between {between} is damaged ({error}); pass --replace to read all again"
             ) from error
 
-    def _restored(self, flow: Flow, state: Any) -> Calls | None:
+    def _restored(self, flow: Flow, pair: Pair, state: Any) -> Calls | None:
         if state["version"] != VERSION:
             raise ValueError(f"version {state['version']}, not {VERSION}")
         flow.connection = Connection.from_state(state["tcp"], self._settings)
+        if pair_of(*flow.connection.addresses) != pair:
+            raise ValueError(f"it is between {' and '.join(flow.connection.addresses)}")
         if state["carries"] is None:
             return None
         link, follower, called = plain.restored(state["carries"], _NAMED)
         flow.link = Link.from_state(link)
+        if pair_of(flow.link.client, flow.link.server) != pair or flow.link.ordinal != flow.count - 1:
+            raise ValueError(f"it is of {flow.link.name}")
         if follower is not None:
             flow.follower = Follower.from_state(flow.link, follower)
         calls = Calls(self.name, flow.link)

@@ -380,6 +380,8 @@ class Direction:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Direction:
         direction = cls(state["role"])
+        if direction.role not in ("client", "server"):
+            raise ValueError(f"a direction of {direction.role!r}")
         for name in cls.__slots__:
             if name not in _LISTS:
                 setattr(direction, name, like(getattr(direction, name), state[name]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,12 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Misuse, match="neither a file nor a directory"):
         find_inputs([tmp_path / "pipe"])
+
+
+@pytest.mark.parametrize("paths", [b"a.pcap", [b"a.pcap"], [7]])
+def test_a_path_is_text(paths: Any) -> None:
+    with pytest.raises(Misuse, match="a path is text or a pathlib"):
+        find_inputs(paths)
 
 
 def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:

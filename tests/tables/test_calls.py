@@ -18,7 +18,7 @@ from tests.conftest import FIXTURES
 from tests.pipeline.helpers import follow_rows, stream
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
-from wirekit.conversation import Description, Dialogue
+from wirekit.conversation import Conversation, Description, Dialogue
 from wirekit.engine import Decoded
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry
@@ -249,6 +249,13 @@ def test_a_protocol_of_ones_own_fills_the_tables() -> None:
     assert {row["api"] for row in found["frames"] if "items" in row["value"]} == {"OPEN", "PUT_DONE"}
     bad = [row for row in found["frames"] if row["checks_bad"]]
     assert [check["path"] for row in bad for check in row["checks"]] == ["items[1].crc"]
+
+
+@pytest.mark.usefixtures("store")
+def test_a_dialogue_that_describes_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoreDialogue, "describe", lambda self, side, decoded: None)
+    with pytest.raises(Misuse, match=r"StoreDialogue\.describe must return a Description, not None"):
+        list(Conversation("store").receive("client", frame("OPEN", 1)))
 
 
 ASK = Struct("size" / Length(int16, frame=True), "kind" / Symbols(int16, KINDS, closed=True), "number" / int16)

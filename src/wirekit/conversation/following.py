@@ -312,6 +312,8 @@ class Conversation:
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
         what = self.dialogue.describe(side, decoded)
+        if not isinstance(what, Description):
+            raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {what!r}")
         return Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:

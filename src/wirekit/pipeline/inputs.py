@@ -150,12 +150,12 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         OSError: a path does not exist, or a directory cannot be read.
     """
     found: dict[str, Status] = {}
-    named = [os.fspath(path) for path in paths]
+    named = [_text(path) for path in paths]
     for name in named:
         for each in _captures(name):
             found.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not found:
-        kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments"
+        kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
         raise NothingToReadError(
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
@@ -164,6 +164,14 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     parted = [(name,) for name in files] if separate else rotations(files)
     parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
     return _inputs(parted, {each.name: each for each in found.values()}, kinds_of)
+
+
+def _text(path: object) -> str:
+    """A path as text."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str):
+        kind = "bytes" if isinstance(path, int) else type(path).__name__  # bytes were iterated over
+        raise Misuse(f"a path is text or a pathlib.Path, not {kind}; os.fsdecode makes text of bytes")
+    return name
 
 
 def joined_inputs(captures: Iterable[Sequence[str]]) -> tuple[Input, ...]:

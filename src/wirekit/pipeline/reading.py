@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ def read(
     separate: bool = False,
     values: bool = False,
 ) -> pa.RecordBatchReader:
-    """A table of captures and log segments, read as its batches are asked for.
+    """A table of captures and log segments; they are read while its batches are taken.
 
     Args:
         paths: a capture, a stored file, a directory of them, or several of these.
@@ -56,12 +57,13 @@ def read(
         values: whether ``frames`` has the values of frames.
 
     Returns:
-        A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark take. The packets of one capture are
-        held in memory while it is read, or one window of them where columns read it. A file that cannot be read, or
-        not to its end, is a warning when it comes up.
+        A ``pyarrow.RecordBatchReader``, an input of DuckDB, Polars, pandas and Spark. The packets of one capture are
+        held in memory while it is read, or one window of them where columns read it. Of each file that could not be
+        read to its end there is a warning behind the last batch.
 
     Raises:
-        Misuse: for a table or column that does not exist, or if none of the files is a capture or a stored file.
+        Misuse: for a table or column that does not exist, for paths that are bytes, or if none of the files is a
+            capture or a stored file.
         OSError: for a path that does not exist.
 
     >>> import wirekit
@@ -70,7 +72,9 @@ def read(
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
     if table not in READABLE:
-        raise Misuse(f"no table {table!r} can be read; choose from {', '.join(READABLE)}")
+        near = difflib.get_close_matches(table, READABLE, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
+        raise Misuse(f"no table {table!r} can be read; {hint}")
     schema = READABLE[table].schema
     for name in columns or ():
         if name not in schema.names:

@@ -392,7 +392,8 @@ def test_other_libraries_take_the_reader() -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("x", "call"), "no table 'call' can be read; choose from packets, calls, "),
+        (("x", "call"), "no table 'call' can be read; did you mean calls?"),
+        (("x", "anything"), "no table 'anything' can be read; choose from packets, calls, "),
         (("x", "inputs"), "no table 'inputs'"),
         (("x", "calls", ["latency"]), "the table calls has no column 'latency'"),
     ],

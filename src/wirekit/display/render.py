@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirekit.display.fields import FRAMING, Line, counted, field_lines, framed, number_text
+from wirekit.errors import Wrong
 from wirekit.values import Check, Span
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ class _Drawing:
         self._row = WIDE_BYTES if console.is_terminal and console.width >= WIDE else NARROW_BYTES
         self._data = [(decoded.offset, decoded.data), *((0, plain) for plain, _ in decoded.sources)]
         failed = {check.path for check in decoded.checks if check.status == "bad"}
-        if decoded.error is not None:
-            failed.add(decoded.error.path)
+        if isinstance(decoded.error, Wrong):
+            failed |= {span.path for span in decoded.spans if span.leaf and span.path == decoded.error.path}
         self._styles = _styles(decoded.spans, failed)
 
     def tree(self, lines: list[Line]) -> Iterator[Text]:

@@ -145,7 +145,9 @@ def test_inspect_reads_a_rotation_as_one_capture(
 @pytest.mark.spark
 def test_tables_on_spark_are_the_same_cut_or_whole(tmp_path: Path, spark: SparkSession) -> None:
     from wirekit.spark import pipeline
+    from wirekit.spark.source import register
 
+    register(spark)
     whole = packets(KAFKA)
     expected, one = run(tmp_path / "tables", write(tmp_path / "t.pcap", whole))
     files = cut(tmp_path / "cut", whole, [60, 200, 201, 390], "-C")

@@ -16,6 +16,7 @@ of it is ever changed: a symbolic link at a name that a run writes to is refused
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -355,7 +356,12 @@ def _commit_path(number: int) -> str:
 
 
 def _text(said: Mapping[str, Any]) -> bytes:
-    return (json.dumps(said, indent=1) + "\n").encode()
+    """JSON, of which only the text is held: for many files there are millions of pieces of it."""
+    text = io.BytesIO()
+    for piece in json.JSONEncoder(indent=1).iterencode(said):
+        text.write(piece.encode())
+    text.write(b"\n")
+    return text.getvalue()
 
 
 def _check_move(source: str, target: str) -> None:

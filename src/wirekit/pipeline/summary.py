@@ -6,11 +6,13 @@ A task counts what it saw, the driver adds the tasks up, the manifest keeps the 
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Item, Link, Missing
@@ -221,16 +223,14 @@ class FileSummary:
             segments=obj["segments"],
             first_us=obj["first_us"],
             last_us=obj["last_us"],
-            connections=Counter(obj["connections"]),
-            calls=Counter(
-                {(call["protocol"], call["api"], call["version"], call["role"]): call["count"] for call in obj["calls"]}
-            ),
-            messages=Counter(obj["messages"]),
-            checks=Counter(obj["failed_checks"]),
+            connections=_counted(obj["connections"]),
+            calls=Counter({_key(*(call[name] for name in _CALL)): call["count"] for call in obj["calls"]}),
+            messages=_counted(obj["messages"]),
+            checks=_counted(obj["failed_checks"]),
             gaps=_flat(obj["gaps"]),
             quarantine=_flat(obj["quarantine"]),
-            skipped=Counter(obj["skipped"]),
-            bytes=Counter(obj["bytes"]),
+            skipped=_counted(obj["skipped"]),
+            bytes=_counted(obj["bytes"]),
             damaged=obj["damaged"] or "",
             unreadable=obj["unreadable"] or "",
         )
@@ -455,7 +455,20 @@ def _nested(counter: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
 
 
 def _flat(nested: Mapping[str, Mapping[str, int]]) -> Counter[tuple[str, str]]:
-    return Counter({(reason, what): count for reason, counts in nested.items() for what, count in counts.items()})
+    return Counter({_key(reason, what): count for reason, counts in nested.items() for what, count in counts.items()})
+
+
+def _counted(counts: Mapping[str, int]) -> Counter[str]:
+    return Counter({sys.intern(name): count for name, count in counts.items()})
+
+
+_CALL = ("protocol", "api", "version", "role")
+
+
+@lru_cache(4096)
+def _key(*key: Any) -> Any:
+    """A key of a counter: one object for the summaries of all files."""
+    return key
 
 
 def _by_call(item: tuple[tuple[str, str, int | None, str], int]) -> tuple[str, str, int, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.schemas.kafka.api import BROKER, PARTITION_ERROR, Api, Version
-from wirekit.schemas.kafka.messages import record_set, untimed_record_set
+from wirekit.schemas.kafka.messages import produced_set, record_set, untimed_produced_set, untimed_record_set
 from wirekit.schemas.kafka.types import (
     array,
     array_of,
@@ -41,7 +41,7 @@ PRODUCE = Api(
     0,
     Version(
         "0.8.0",
-        request=_produced(record_set),
+        request=_produced(produced_set),
         response=Struct("responses" / array(per_topic("partition_responses", *PRODUCED))),
     ),
     Version(
@@ -196,6 +196,6 @@ METADATA = Api(
     ),
 )
 
-UNTIMED_PRODUCED = _produced(untimed_record_set)
+UNTIMED_PRODUCED = _produced(untimed_produced_set)
 UNTIMED_FETCHED = (Struct(_fetches(untimed_record_set)), Struct(THROTTLE, _fetches(untimed_record_set)))
 """Of version 0 and 1."""

@@ -38,6 +38,7 @@ from wirekit.wire import (
     this,
     uint8,
     uint32,
+    unexplained,
 )
 
 MAGICS = SymbolTable("magic", {0: ("V0", "0.8.0 to 0.9"), 1: ("V1", "0.10.0 on: with a timestamp")})
@@ -78,6 +79,12 @@ ATTRIBUTES = Bits(
 )
 
 
+CUT = rest() * "a last message that a fetch's max_bytes cut anywhere, or the overflow stub of later brokers"
+UNREAD = unexplained() * "nothing, if the set is in order: brokers drop what is no whole message"
+"""Behind the messages of a produce request, of which nothing cuts the last one (Kafka 0.10.2 ``Log.scala``,
+``trimInvalidBytes``)."""
+
+
 def _message(message_set: str, *timestamp: Any) -> Struct:
     """A message, with a time or without; a compressed value holds a set of such messages."""
     return Struct(
@@ -108,12 +115,10 @@ def _entry(message: Struct) -> Struct:
     )
 
 
-def _message_set(entry: Struct) -> Struct:
+def _message_set(entry: Struct, partial: Any = CUT) -> Struct:
     return Struct(
         "messages" / RecordsToEnd(entry, short_tail="stop"),
-        "partial"
-        / rest()
-        * "a last message that a fetch's max_bytes cut anywhere, or the overflow stub of later brokers",
+        "partial" / partial,
         name="MessageSet",
         doc="messages up to the end of the enclosing length",
     )
@@ -126,8 +131,11 @@ MESSAGE = _message(
 ENTRY = _entry(MESSAGE)
 MESSAGE_SET = _message_set(ENTRY)
 record_set = Sized(int32, MESSAGE_SET, null=-1)
+produced_set = Sized(int32, _message_set(ENTRY, UNREAD), null=-1)
 
-UNTIMED_MESSAGE_SET = _message_set(_entry(_message("kafka.message_set.untimed")))
+UNTIMED_ENTRY = _entry(_message("kafka.message_set.untimed"))
+UNTIMED_MESSAGE_SET = _message_set(UNTIMED_ENTRY)
 untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1)
 """With magic 1 in front of the layout of magic 0. Brokers of 0.8 and 0.9 look at no magic: they take such messages,
 store them, and give them to consumers."""
+untimed_produced_set = Sized(int32, _message_set(UNTIMED_ENTRY, UNREAD), null=-1)

@@ -126,6 +126,10 @@ class Decoded:
                 self._state = _rows_module().NOTHING_FOUND
         return self._checks
 
+    def add(self, check: Check) -> None:
+        """Takes a verdict that a reader of the value came to."""
+        self._checks, self._gaps, self._state = [*self.checks, check], self.gaps, None
+
     @property
     def engine(self) -> str:
         """The engine that decoded the value: ``rows``, ``trace`` or ``reference``."""

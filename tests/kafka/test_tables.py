@@ -13,7 +13,7 @@ from tests.kafka.golden import EMBEDDED, ERRORS, TABLES
 from wirekit.schemas.kafka import PROTOCOL, embedded
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.errors import ERROR_CODES
-from wirekit.schemas.kafka.messages import record_set
+from wirekit.schemas.kafka.messages import produced_set, record_set
 from wirekit.schemas.kafka.types import API_KEYS, SECURITY_PROTOCOLS
 from wirekit.wire import Array, Bytes, Flag, If, IfMore, Integer, Node, String, Struct, Symbols
 
@@ -44,7 +44,7 @@ TITLES = {
 
 def shown(node: Node, version: int | None = None) -> dict[str, Any]:
     """A node as the tables describe types; what is there in other versions only is left out."""
-    if node is record_set:
+    if node is record_set or node is produced_set:
         return {"type": "records", "nullable": False}
     if isinstance(node, Struct):
         return {"type": "struct", "fields": list(fields(node, version))}

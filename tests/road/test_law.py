@@ -24,6 +24,8 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
+from tests.kafka.golden import Pdu
+from tests.kafka.sets import damages, frames_with_sets, script
 from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
@@ -142,6 +144,19 @@ def test_a_connection_whose_only_name_is_not_decoded_by_columns(tmp_path: Path) 
     write(path, packets_of(script, Random(1)))
     assert_same(path)
     assert by_objects(path)[1].total().calls
+
+
+@pytest.mark.parametrize("pdu", frames_with_sets(), ids=str)
+def test_a_message_size_that_is_too_large(pdu: Pdu, tmp_path: Path) -> None:
+    for number, damage in enumerate(damages(pdu)):
+        path = tmp_path / f"{number}.pcap"
+        write(path, packets_of(script(pdu, damage.data), Random(number)))
+        assert_same(path)
+        job = Job(find_inputs([path]), road="columns")
+        found = captured(job.inputs, job, Summary(), FROM_INPUTS)
+        assert found is not None
+        messages = [row for table, batch in found if table == "messages" for row in batch.to_pylist()]
+        assert [row["crc_status"] for row in messages].count("bad") >= 1
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
-from wirekit.compiler.columns.ranges import CLEAN, scan_lists
+from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
 from wirekit.errors import WireError, Wrong
 from wirekit.protocols.kafka.reading import (
     CODEC_NAMES,
@@ -87,7 +87,21 @@ def produced(frames: Frames) -> pa.RecordBatch:
 
 
 def fetched(frames: Frames) -> pa.RecordBatch:
-    """The messages of fetch responses."""
+    """The messages of fetch responses.
+
+    A frame with an entry at the end of a set that is not cut, as its fields are all there, is for objects.
+    """
+    place = "body.responses[].partition_responses[]"
+    scope = Scope(frames, parse(place))
+    partial = scope.path(f"{place}.record_set.partial").array
+    sizes = _filled(pc.binary_length(partial)) if len(partial) else np.zeros(0, np.int64)
+    longer = np.flatnonzero(sizes > ENTRY_HEAD)
+    if longer.size:
+        ends = np.cumsum(sizes[longer])
+        begins = ends - sizes[longer] + ENTRY_HEAD
+        data = b"".join(partial.take(pa.array(longer)).to_pylist())
+        _, states = scan_ranges("kafka.message", data, begins, ends, fields=["magic"], prefix=True)
+        frames.doubted(frames, np.unique(scope.rows[longer[states < REFUSED]]))
     return _of_frames(frames, "body.responses[]", "partition_responses[]", offsets=True)
 
 

@@ -295,18 +295,16 @@ class KafkaDialogue(Dialogue):
         body = frame.value.get("body")
         if body is None or isinstance(body, bytes):
             return
-        from wirekit.protocols.kafka.reading import messages_of_set, verdicts
+        from wirekit.protocols.kafka.damaged_sets import Sets
 
-        statuses = verdicts(frame.decoded.checks)
+        sets = Sets(frame.decoded, ordered=role == "response")
         for index, topic in enumerate(body.get(topics) or []):
             for place, partition in enumerate(topic.get(partitions) or []):
-                found = messages_of_set(
+                found = sets.messages(
                     partition.get("record_set"),
-                    statuses,
-                    path=f"body.{topics}[{index}].{partitions}[{place}].record_set",
+                    f"body.{topics}[{index}].{partitions}[{place}].record_set",
                     topic=topic.get("topic"),
                     partition=partition.get("partition"),
-                    schema=frame.schema,
                 )
                 yield from (replace(each, offset=None) for each in found) if role == "request" else found
 

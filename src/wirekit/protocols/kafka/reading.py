@@ -86,6 +86,7 @@ def messages_of_set(
     partition: int | None = None,
     schema: str = "kafka.message_set",
     position: int | None = None,
+    first: int = 0,
 ) -> Iterator[Message]:
     """The application messages of a decoded message set or log segment, in order.
 
@@ -96,6 +97,7 @@ def messages_of_set(
         topic, partition: what the messages belong to, where that is known.
         schema: the key that the value was decoded by.
         position: of a stored set, the byte of the file at which it begins.
+        first: the number of its first entry, where entries of the same set stand in front.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -104,7 +106,7 @@ def messages_of_set(
     >>> [(m.offset, m.value, m.check) for m in messages_of_set(decoded.value, verdicts(decoded.checks))]
     [(5, b'hi', 'ok')]
     """
-    reader = _Reader(statuses, topic, partition, schema, _Place(position))
+    reader = _Reader(statuses, topic, partition, schema, _Place(position, first))
     return reader.read(message_set, path, None)
 
 
@@ -350,10 +352,11 @@ class _Reader:
         entries = message_set.get("messages") or []
         known, base = _base(message_set, entries, wrapper)
         prefix = f"{path}.messages" if path else "messages"
+        first = self.at.number
         for index, entry in enumerate(entries):
             message = entry.get("message")
             if wrapper is None:
-                self.at.number, self.at.index = index, 0
+                self.at.number, self.at.index = first + index, 0
                 if index and self.at.position is not None:
                     self.at.position += ENTRY_HEAD + entries[index - 1].message_size
             if message is None or "value" not in message:

@@ -1,7 +1,7 @@
-"""Finds the next message in a segment after bytes that are no message.
+"""Finds the next message in a segment or message set after bytes that are no message.
 
-A message is told by its own numbers: a size that fits the file, an offset behind the last one before the damage and
-within what a segment may hold, a good CRC. What is found is checked in full by whoever reads on from there.
+A message is told by its own numbers: a size that fits the file or set, an offset behind the last one before the damage
+and within what a segment may hold, a good CRC. What is found is checked in full by whoever reads on from there.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import re
-from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from wirekit.compiler.heading import heading
 from wirekit.registry import registry
@@ -30,24 +29,25 @@ _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
 
 
 class Search:
-    """Finds messages in a segment file.
+    """Finds messages in a segment file, or in a message set.
 
     Args:
         path: what the file is called: its name may tell the base offset.
-        file: the file; where it stands is changed.
+        file: the file, or the bytes of the set; where it stands is changed.
+        allowance: bytes that may be looked at to tell messages from others, besides four times those of the file.
 
     Attributes:
         before: the last good offset, or the one before the base offset; None where nothing tells it.
     """
 
-    def __init__(self, path: str, file: BufferedReader) -> None:
+    def __init__(self, path: str, file: BinaryIO, allowance: int = _ALLOWANCE) -> None:
         named = LOG.fullmatch(Path(path).name)
         self.before: int | None = int(named[1]) - 1 if named is not None else None
         self._file = file
         self._size = file.seek(0, os.SEEK_END)
         self._most = registry[KEY].limits.frame
         self._begin = heading(KEY, self._most)
-        self._left = _ALLOWANCE + 4 * self._size  # bytes that may be looked at to tell messages from others
+        self._left = allowance + 4 * self._size
 
     def behind(self, start: int) -> int | None:
         """Where the next message begins behind damage at ``start``; the one behind a whole bad one goes first."""
@@ -59,20 +59,26 @@ class Search:
         self._left -= end - start
         return self._next(start, end) if self._left >= 0 else None
 
+    def claim(self, at: int) -> int | None:
+        """Bytes of the message that may begin here, as its size says; None if its head is none of a message."""
+        head = self._read(at, self._begin.size)
+        return self._begin.frame_size(head, 0) if self._begin.pattern.match(head) else None
+
+    def offset(self, at: int) -> int:
+        """The offset of the message that begins here."""
+        return _number(ENTRY, "offset", self._read(at, self._begin.size))
+
     def is_message(self, at: int) -> bool:
         """Whether a message begins here that may stand behind the last good one."""
-        head = self._read(at, self._begin.size)
-        if not self._begin.pattern.match(head):
-            return False
-        size = self._begin.frame_size(head, 0) or 0
-        if size > self._most or at + size > self._size or not self._follows(_number(ENTRY, "offset", head)):
+        size = self.claim(at)
+        if size is None or size > self._most or at + size > self._size or not self._follows(self.offset(at)):
             return False
         if size > _SMALL and not self._may_end(at + size):
             return False
         self._left -= size
         if self._left < 0:
             return False
-        message = self._read(at + _lead(ENTRY, "message"), size - _lead(ENTRY, "message"))
+        message = self._read(at + lead(ENTRY, "message"), size - lead(ENTRY, "message"))
         return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
 
     def beyond_zeros(self, start: int) -> int | None:
@@ -121,7 +127,7 @@ class Search:
         return self._file.read(size)
 
 
-def _lead(struct: Struct, field: str) -> int:
+def lead(struct: Struct, field: str) -> int:
     """Bytes of the fields in front of one, which all have a fixed size."""
     names = [name for name, _ in struct.members]
     return sum(node.minimum() for _, node in struct.members[: names.index(field)])
@@ -130,7 +136,7 @@ def _lead(struct: Struct, field: str) -> int:
 def _number(struct: Struct, field: str, data: bytes) -> int:
     """The number that a field at a fixed place holds."""
     node: Any = dict(struct.members)[field]
-    start = _lead(struct, field)
+    start = lead(struct, field)
     integer = node.inner if isinstance(node, Checked) else node
     return int(integer.unpack(data[start : start + integer.length]))
 

@@ -220,7 +220,7 @@ TABLES = Tables(
         Messages(
             "fetch.response.v*",
             payloads=(f"{PRODUCED_ANSWER}.record_set",),
-            fields=fields_of_set(PRODUCED_ANSWER),
+            fields=(*fields_of_set(PRODUCED_ANSWER), f"{PRODUCED_ANSWER}.record_set.partial"),
             batches="wirekit.protocols.kafka.columns:fetched",
         ),
     ),

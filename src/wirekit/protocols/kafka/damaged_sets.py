@@ -1,0 +1,190 @@
+"""The messages of a set in a frame behind one whose ``message_size`` is wrong, or that does not decode.
+
+Decoding cannot go on there: the size tells where the next message begins. So what is left of the set is searched, and
+each message found is one whose CRC is good. Where the fields of a message end before its size does, and an intact
+message stands in the rest, the size is wrong: the message ends with its fields, and its verdict is bad, because its CRC
+covers what its size names. Where the fields lead beyond the set as its size does, the broker of a fetch has cut it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from wirekit.conversation import Message
+from wirekit.engine import Decoded, decode
+from wirekit.errors import Limit, WireError
+from wirekit.protocols.kafka.reading import ENTRY_HEAD, left_over, messages_of_set, status, verdicts
+from wirekit.protocols.kafka.searching import Search, lead
+from wirekit.registry import registry
+from wirekit.schemas.kafka.messages import ENTRY, MESSAGE, record_set
+from wirekit.values import Check, Record
+from wirekit.wire import Compressed, Struct
+from wirekit.wire.stream import Limits, Reader, Scope, Session
+
+ALLOWANCE = 16 * 1024  # bytes
+LEAST_MEMORY = 1024  # bytes
+SET, UNTIMED = "kafka.message_set", ".untimed"
+
+
+class Part(NamedTuple):
+    """An entry in the bytes of a set.
+
+    Attributes:
+        start, stop: where it stands.
+        named: whether its size names these bytes.
+    """
+
+    start: int
+    stop: int
+    named: bool
+
+
+class Sets:
+    """Gives the messages of the sets in a frame.
+
+    Args:
+        decoded: the frame.
+        ordered: whether offsets ascend, as they do in what a broker sends.
+    """
+
+    def __init__(self, decoded: Decoded, *, ordered: bool) -> None:
+        self._decoded = decoded
+        self._ordered = ordered
+        self._statuses = verdicts(decoded.checks)
+        untimed = decoded.schema.endswith(UNTIMED)
+        self._key = SET + UNTIMED if untimed else SET
+
+    def messages(self, message_set: Any, path: str, *, topic: str | None, partition: int | None) -> Iterator[Message]:
+        """The messages of the set at a path."""
+        facts: dict[str, Any] = {"topic": topic, "partition": partition, "schema": self._decoded.schema}
+        if message_set is None:
+            return
+        entries = message_set.get("messages") or []
+        number, data, start = self._damage(message_set, entries, path)
+        if number is None:
+            yield from messages_of_set(message_set, self._statuses, path=path, **facts)
+            return
+        before = entries[number - 1].offset if number and self._ordered else None
+        parts = list(self._parts(data, start, before))
+        if not parts or (self._decoded.error is None and all(part.named for part in parts)):
+            yield from messages_of_set(message_set, self._statuses, path=path, **facts)
+            return
+        if number == len(entries):
+            self._decoded.add(self._verdict(data, parts[0], path))
+        yield from messages_of_set({"messages": entries[:number]}, self._statuses, path=path, **facts)
+        behind = decode(b"".join(self._bytes(data, part) for part in parts), self._key, limits=self._limits(data))
+        statuses = verdicts(behind.checks)
+        for index, part in enumerate(parts):
+            place = f"messages[{index}].message.crc"
+            if not part.named and place in statuses:
+                statuses[place] = replace(statuses[place], status="bad")
+        yield from messages_of_set(behind.value, statuses, first=number, **facts)
+
+    def _damage(self, message_set: Any, entries: list[Record], path: str) -> tuple[int | None, bytes, int]:
+        """The number of the first entry that is not as its size says, the set's bytes, and where in them it begins."""
+        decoded = self._decoded
+        error = decoded.error
+        stopped = error is not None and not isinstance(error, Limit) and error.path.startswith(f"{path}.messages[")
+        for number, entry in enumerate(entries if stopped or decoded.gaps else ()):
+            check = self._statuses.get(f"{path}.messages[{number}].message.crc")
+            wrong = check is not None and left_over(entry) and status(entry, check) == "bad"
+            if wrong or (stopped and number == len(entries) - 1):
+                start = sum(ENTRY_HEAD + each.message_size for each in entries[:number])
+                begin = self._begin(path)
+                return (number, decoded.data[begin : self._end(begin)], start) if begin else (None, b"", 0)
+        partial = message_set.get("partial") or b""
+        return (len(entries), partial, 0) if is_oversized(partial, self._key) else (None, b"", 0)
+
+    def _begin(self, path: str) -> int:
+        """Where the bytes of the set at a path begin in the frame; 0 where that is not known."""
+        first = self._statuses.get(f"{path}.messages[0].message.crc")
+        if first is not None:
+            return first.offset - lead(ENTRY, "message") - lead(MESSAGE, "crc") - self._decoded.offset
+        return self._begins.get(f"{path}.$length", self._decoded.offset) - self._decoded.offset
+
+    @cached_property
+    def _begins(self) -> dict[str, int]:
+        """Where the lengths of the frame's own fields end, by path; none where that exceeds the limits."""
+        try:
+            return {each.path: each.end for each in self._decoded.spans if each.kind == "length" and not each.source}
+        except Limit:
+            return {}
+
+    def _end(self, begin: int) -> int:
+        """Where the set that begins at a place ends."""
+        data, length = self._decoded.data, record_set.length
+        return min(begin + int(length.unpack(data[begin - length.length : begin])), len(data))
+
+    def _parts(self, data: bytes, at: int, before: int | None) -> Iterator[Part]:
+        """The entries from one on that is not as its size says: those in order, and those that are told to be bad."""
+        search = Search("", io.BytesIO(data), ALLOWANCE)
+        search.before = before
+        while at < len(data):
+            claim = search.claim(at)
+            end = len(data) if claim is None else at + claim
+            if claim is not None and search.is_message(at):
+                yield Part(at, end, True)
+                search.before = search.offset(at) if self._ordered else None
+                at = end
+                continue
+            limit = min(end, len(data))
+            fields = fields_end(data, at, limit, self._key)
+            if end > limit and fields is None:
+                return  # cut
+            found = search.within(at + 1 if fields is None else fields, limit)
+            if found is None and (claim is None or end > limit):
+                return
+            if fields is not None:
+                yield Part(at, limit if found is None else fields, found is None)
+            at = limit if found is None else found
+
+    def _verdict(self, partial: bytes, part: Part, path: str) -> Check:
+        """The verdict on a size that leads beyond its set; where no message is cut, the bytes are a gap already."""
+        place, number = lead(ENTRY, "message_size"), record_set.length
+        stored = number.unpack(partial[place : place + number.length])
+        begin = self._begin(path)
+        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if begin else 0)
+        note = "the fields of the message end before the set does, and an intact message is behind them"
+        return Check(f"{path}.partial", "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
+
+    def _bytes(self, data: bytes, part: Part) -> bytes:
+        """An entry, with the size that it has."""
+        if part.named:
+            return data[part.start : part.stop]
+        size = record_set.length.pack(part.stop - part.start - ENTRY_HEAD)
+        head = data[part.start : part.start + lead(ENTRY, "message_size")]
+        return head + size + data[part.start + ENTRY_HEAD : part.stop]
+
+    def _limits(self, data: bytes) -> Limits:
+        """The set's share of a quarter of what the frame may ask for, as the frame's own value is there already."""
+        limits, share = self._decoded.limits, len(data) / len(self._decoded.data) / 4
+        memory = LEAST_MEMORY + round(limits.memory * share)
+        return replace(limits, memory=memory, decompressed=round(limits.decompressed * share))
+
+
+def is_oversized(partial: bytes, key: str = SET) -> bool:
+    """Whether the size alone of an entry at the end of a set leads beyond it: all its fields are there."""
+    return len(partial) > ENTRY_HEAD and fields_end(partial, 0, len(partial), key) is not None
+
+
+def fields_end(data: bytes, at: int, limit: int, key: str = SET) -> int | None:
+    """Where the fields of the entry at a place end; None if they do not, or are not those of a message."""
+    reader = Reader(Session(key, Limits()), data, at + ENTRY_HEAD, limit)
+    scope = Scope.root({}).inner()
+    try:
+        for name, node in _message(key).members:
+            scope[name] = (node.inner if isinstance(node, Compressed) else node)._parse(reader, scope, "")
+    except WireError:
+        return None
+    return reader.position
+
+
+def _message(key: str) -> Struct:
+    """The layout of a message in a set."""
+    entry: Any = dict(registry[key].node.members)["messages"].element
+    message: Struct = dict(entry.members)["message"]
+    return message

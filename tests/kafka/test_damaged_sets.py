@@ -1,0 +1,140 @@
+"""A size that is too large in a message set of a frame: its message is bad, and those behind it are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import wirekit
+from tests.kafka.golden import Pdu, message, message_set, sized
+from tests.kafka.sets import damages, entries, frames_with_sets, script
+from wirekit.conversation import Conversation, Frame, Message
+from wirekit.protocols.kafka import damaged_sets
+
+FRAMES = frames_with_sets()
+
+
+def read(pdu: Pdu, data: bytes) -> Frame:
+    """The frame in its conversation."""
+    conversation = Conversation("kafka")
+    events = [event for turn in script(pdu, data).turns for event in conversation.receive(turn.side, turn.data)]
+    return [event for event in events if isinstance(event, Frame) and event.data == data][-1]
+
+
+def facts(messages: list[Message]) -> list[tuple[Any, ...]]:
+    return [(each.offset, each.key, each.value, each.codec, each.timestamp, each.timestamp_type) for each in messages]
+
+
+def of_entry(messages: list[Message], number: int) -> list[int]:
+    """Which of the messages are those of an entry: of one message, or a wrapper."""
+    inside = [place for place, each in enumerate(messages) if each.facts.get("batch") == number]
+    return inside or [number]
+
+
+@pytest.mark.parametrize("pdu", FRAMES, ids=str)
+def test_only_the_message_of_a_size_that_is_too_large_is_bad(pdu: Pdu) -> None:
+    whole = read(pdu, pdu.data).messages
+    for number, data, beyond in damages(pdu):
+        frame = read(pdu, data)
+        assert facts(frame.messages) == facts(whole), number
+        bad = [place for place, each in enumerate(frame.messages) if each.check != "ok"]
+        assert bad == of_entry(whole, number), number
+        assert not frame.decoded.clean
+        if frame.decoded.error is None:
+            assert wirekit.encode(frame.schema, frame.value) == data
+            assert bool(frame.decoded.gaps) is (not beyond or pdu.api == "produce")
+            failed = [check.path for check in frame.decoded.checks if check.status == "bad"]
+            assert any(path.endswith(".partial") for path in failed) is beyond
+
+
+@pytest.mark.parametrize("pdu", FRAMES, ids=str)
+def test_a_wrong_checksum_alone_changes_nothing_but_its_verdict(pdu: Pdu) -> None:
+    whole = read(pdu, pdu.data).messages
+    for number, (start, _) in enumerate(entries(pdu)):
+        data = bytearray(pdu.data)
+        data[start + damaged_sets.ENTRY_HEAD] ^= 1
+        frame = read(pdu, bytes(data))
+        assert facts(frame.messages) == facts(whole)
+        assert [each.facts for each in frame.messages] == [each.facts for each in whole]
+        bad = [place for place, each in enumerate(frame.messages) if each.check != "ok"]
+        assert bad == of_entry(whole, number)
+        assert not frame.decoded.gaps
+
+
+def call(side: str, *sets: bytes) -> tuple[tuple[str, bytes], ...]:
+    """A request and its response, one of which holds sets of some bytes."""
+    produced = {"acks": 1, "timeout": 1, "topic_data": []}
+    fetched = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": []}
+    asked = {"correlation_id": 1, "client_id": "c", "body": produced if side == "client" else fetched}
+    name = "produce" if side == "client" else "fetch"
+    request = wirekit.encode(f"kafka.{name}.request.v0", asked)
+    topic = bytes.fromhex("00000001 0001 74") + len(sets).to_bytes(4, "big")
+    head = bytes(4) if side == "client" else bytes.fromhex("00000000 0000 0000000000000009")
+    topic += b"".join(head + sized(each) for each in sets)
+    if side == "client":
+        return (("client", sized(request[4:-4] + topic)),)
+    return ("client", request), ("server", sized(bytes.fromhex("00000001") + topic))
+
+
+def told(side: str, *sets: bytes) -> Frame:
+    conversation = Conversation("kafka")
+    events = [event for who, data in call(side, *sets) for event in conversation.receive(who, data)]
+    return [event for event in events if isinstance(event, Frame)][-1]
+
+
+FIRST, SECOND, THIRD = (message_set(message(bytes([value]) * 40, offset=5 + value, magic=1)) for value in range(3))
+
+
+@pytest.mark.parametrize("cut", range(1, len(THIRD)))
+def test_what_a_broker_cut_is_no_damage_and_in_a_produce_request_a_gap(cut: int) -> None:
+    fetched, produced = (told(side, FIRST + SECOND + THIRD[:cut]) for side in ("server", "client"))
+    assert fetched.decoded.clean
+    assert [gap.length for gap in produced.decoded.gaps] == [cut]
+    for frame in (fetched, produced):
+        assert [(each.value[:1], each.check) for each in frame.messages] == [(b"\0", "ok"), (b"\1", "ok")]
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_what_is_inside_a_cut_or_damaged_wrapper_is_not_taken_for_messages_behind_it(side: str) -> None:
+    """Compressed bytes may hold what they are of nearly as it stands."""
+    stored = SECOND + THIRD
+    entry = message(b"", offset=8, codec="NONE")
+    entry["message"]["value"] = stored.hex()
+    holds = message_set(entry)
+    broken = bytearray(holds)
+    broken[12] ^= 1
+    for data in (FIRST + holds[:-1], FIRST + bytes(broken), FIRST + bytes(broken) + holds[:-1]):
+        assert not {b"\1", b"\2"} & {each.value[:1] for each in told(side, data).messages if each.value}
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_a_message_that_does_not_decode_hides_none_behind_it(side: str) -> None:
+    for place in (8, 9, 10, 11, 16):
+        damaged = bytearray(SECOND)
+        damaged[place] ^= 0xF0
+        found = told(side, FIRST + bytes(damaged) + THIRD)
+        assert not found.decoded.clean or side == "server"
+        good = [each for each in found.messages if each.check == "ok"]
+        assert [each.value[:1] for each in good] == [b"\0", b"\2"], place
+        assert [each.offset for each in good] == ([5, 7] if side == "server" else [None, None])
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+@pytest.mark.parametrize("codec", ["NONE", "GZIP"])
+def test_each_set_of_a_frame_is_searched(side: str, codec: str) -> None:
+    """Also where a message at the end of one has a wrong size and nothing is behind it, and another does not decode."""
+    good = message_set(message([message(b"g", magic=1)] if codec == "GZIP" else b"g", offset=9, magic=1, codec=codec))
+    sizes = 1 << 20, len(SECOND + good) - 12, 3
+    beyond, inside, wrong = (SECOND[:8] + size.to_bytes(4, "big") + SECOND[12:] for size in sizes)
+    sets = FIRST + inside + good, beyond, FIRST + beyond + good, good, FIRST + wrong + good
+    found = told(side, *sets)
+    assert [(each.value[:1], each.check) for each in found.messages] == [
+        *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
+        *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
+        (b"g", "ok"),
+        *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
+    ]
+    assert [each.facts.get("batch") for each in found.messages if each.codec == "gzip"] == (
+        [2, 2, 0, 2] if codec == "GZIP" else []
+    )

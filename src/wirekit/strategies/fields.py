@@ -149,12 +149,13 @@ class Fields(Drawing):
     def _rest(self, node: ir.Blob, scope: Scope, *, some: bool = False) -> Any:
         empty: Any = "" if node.text else b""
         tail, self.tail = self.tail, None
-        if tail is not None:
+        unexplained = self.clean and not node.explained
+        if tail is not None and not unexplained:
             data = self._cut(*tail)
             self.advance(len(data))
             self.full = True
             return data.decode(errors="surrogateescape") if node.text else data
-        if self.full or (self.clean and not node.explained):
+        if self.full or unexplained:
             self.full = True
             return empty
         value = self._text_or_bytes(node, 2 * max(LONG))

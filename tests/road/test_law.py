@@ -36,6 +36,7 @@ from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.road import flows
 from wirekit.road import packets as road_packets
 from wirekit.road.flows import flow_batches
 from wirekit.road.index import index_frames
@@ -364,3 +365,13 @@ def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pyt
         found.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
     assert found[0] == found[1]
     assert read == [str(KAFKA)]
+
+
+def test_flows_without_payload_fill_windows() -> None:
+    """A scan of ports: what is held does not grow with the number of its flows."""
+    job = Job(find_inputs([KAFKA]))
+    (first, *_) = sorted_packets(job.inputs, road="objects")
+    (row,) = first.filter(first["note"].is_null()).slice(0, 1).to_pylist()
+    scan = [{**row, "flow": flow, "payload": b"", "length": 0} for flow in range(1000)]
+    parts = list(flows._parts([pa.RecordBatch.from_pylist(scan, first.schema)], job, 10 * flows.HEADER))
+    assert [part.rows.num_rows for part in parts if not isinstance(part, list)] == [10] * 100

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+HEADER = 64
+"""As how many bytes a segment counts beside its payload, so that those without any fill a window, too."""
+
+
 class _Part(NamedTuple):
     """Segments of one capture: whole flows, or a part of one; ``last`` says that no flow of them goes on."""
 
@@ -45,7 +49,7 @@ def flow_batches(
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
         tables: those that are wanted, with the columns that are.
-        window: bytes of payload that are treated at once, about.
+        window: bytes that are treated at once, about.
     """
     writer = Writer(job, summary, tables)
     made: CaptureTables | None = None
@@ -65,7 +69,7 @@ def flow_batches(
 
 
 class _Run(NamedTuple):
-    """Segments of one flow that stand together; ``size`` bytes of payload."""
+    """Segments of one flow that stand together; ``size`` bytes of payload and of ``HEADER`` each."""
 
     flow: int
     capture: int
@@ -88,12 +92,14 @@ def _runs(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[_Run | Notes]
         sizes = np.append(0, np.cumsum(np.asarray(pc.binary_length(batch["payload"])), dtype=np.int64))
         for begin, end in pairwise([0, *ends.tolist()]):
             capture = job.inputs[batch["file_no"][begin].as_py()].capture
-            yield _Run(int(flows[begin]), capture, batch.slice(begin, end - begin), int(sizes[end] - sizes[begin]))
+            size = int(sizes[end] - sizes[begin]) + HEADER * (end - begin)
+            yield _Run(int(flows[begin]), capture, batch.slice(begin, end - begin), size)
 
 
 def _parts(batches: Iterable[pa.RecordBatch], job: Job, window: int) -> Iterator[_Part | Notes]:
     """Segments in parts of about a window, and notes."""
     held: list[_Run] = []
+    size = 0  # of those
     first = 0  # of the runs that are of the last flow
     before: _Run | None = None
     cut = False  # whether an earlier part has the beginning of the last flow
@@ -101,20 +107,22 @@ def _parts(batches: Iterable[pa.RecordBatch], job: Job, window: int) -> Iterator
         if isinstance(run, list):
             yield run
             continue
-        full = sum(each.size for each in held) >= window
+        full = size >= window
         if before is not None and run.flow != before.flow:
             if full or cut or run.capture != before.capture:
                 yield _part(before.capture, held, last=True)
-                held, cut = [], False
+                held, size, cut = [], 0, False
             first = len(held)
         elif before is not None and full:
             if first:
                 yield _part(before.capture, held[:first], last=True)
                 held, first = held[first:], 0
-            if sum(each.size for each in held) >= window:
+                size = sum(each.size for each in held)
+            if size >= window:
                 yield _part(before.capture, held, last=False)
-                held, cut = [], True
+                held, size, cut = [], 0, True
         held.append(run)
+        size += run.size
         before = run
     if before is not None:
         yield _part(before.capture, held, last=True)

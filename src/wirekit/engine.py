@@ -204,12 +204,18 @@ def _run(
     try:
         decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
     except WireError as error:
-        decoded.error = error
+        decoded.error = _alone(error)
         decoded.value = error.partial
     decoded.consumed = reader.position
     decoded._checks, decoded._gaps, decoded.sources = session.checks, session.gaps, session.sources or ()
     decoded._spans = session.spans
     return decoded
+
+
+def _alone(error: WireError) -> WireError:
+    """The error without its traceback: that would hold all readers and scopes for as long as the result is kept."""
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _rows(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from wirekit.compiler.engines import ENCODERS
+from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import printed
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SHOWN, Record, record_type, shown
@@ -120,3 +120,14 @@ def test_a_body_that_context_selects_says_which_context_is_missing() -> None:
         )
     finally:
         registry.unregister("shelf")
+
+
+@pytest.mark.parametrize("engine", DECODERS)
+def test_a_result_with_an_error_holds_nothing_of_how_it_was_decoded(engine: str) -> None:
+    """A traceback has the readers and scopes of all nodes around the error, in cycles."""
+    cut = wirekit.decode(bytes.fromhex("0000000a0000000700000000"), "kafka.list_groups.response.v0", engine=engine)
+    missing = wirekit.decode(bytes(8), "kafka.response", engine=engine)
+    for decoded in (cut, missing):
+        error = decoded.error
+        assert error is not None
+        assert error.__traceback__ is error.__context__ is error.__cause__ is None

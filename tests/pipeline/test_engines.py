@@ -15,7 +15,7 @@ from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs
-from wirekit.pipeline.run import Result
+from wirekit.pipeline.run import COMMITTING, READING, Result, Step
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,6 +111,25 @@ def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
     assert list(manifest(tmp_path / "out")["summary"]) == [name] == list(result.summary.files)
 
 
+def assert_in_order(told: list[Step], size: int) -> None:
+    """Bytes only grow, from none to all, and each bundle is committed."""
+    assert told == sorted(told, key=lambda step: (step.bundle, step.done))
+    assert [step.done for step in told] == sorted(step.done for step in told)
+    assert (told[0].done, told[-1].done) == (0, size)
+    assert {step.total for step in told} == {size}
+    bundles = told[0].bundles
+    assert [step.bundle for step in told if step.stage == COMMITTING] == [*range(1, bundles + 1)]
+
+
+def test_progress_is_told_in_bytes_by_bundle_and_stage(captures: Path, tmp_path: Path) -> None:
+    told: list[Step] = []
+    job = Job(find_inputs([captures]))
+    serial.run(job, tmp_path / "out", told.append, bundle=job.size // 4)
+    assert_in_order(told, job.size)
+    assert told[0].bundles > 2
+    assert len({step.done for step in told if step.stage == READING}) > len(job.inputs) // 2
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("shuffled", "road"), [(False, "auto"), (True, "objects"), (True, "columns"), (None, "auto"), (None, "columns")]
@@ -128,14 +147,9 @@ def test_spark_makes_the_same_tables(
     from wirekit.spark import pipeline
 
     monkeypatch.setattr(pipeline, "dominating", lambda groups, road, cores: [groups[1], groups[3]])
-    told: list[tuple[int, int]] = []
-    result = pipeline.run(
-        Job(find_inputs([captures]), road=road),
-        tmp_path / "out",
-        spark,
-        lambda done, of: told.append((done, of)),
-        shuffled=shuffled,
-    )
+    told: list[Step] = []
+    job = Job(find_inputs([captures]), road=road)
+    result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
     assert list(result.summary.files) == list(by_serial[1].summary.files)
@@ -143,7 +157,9 @@ def test_spark_makes_the_same_tables(
     assert (mine["inputs"], mine["configuration"]) == (other["inputs"], other["configuration"])
     assert mine["engine"] == "spark"
     assert len(mine["tables"]["frames"]["files"]) > 1
-    assert all(done <= of for done, of in told)
+    assert_in_order(told, job.size)
+    seen = {step.stage for step in told if step.done}
+    assert (READING in seen, pipeline.FOLLOWING in seen) == (shuffled is not True, shuffled is not False)
     messages = spark.read.parquet(str(tmp_path / "out" / "messages"))
     assert messages.count() == mine["tables"]["messages"]["rows"]
     assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0

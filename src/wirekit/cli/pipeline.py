@@ -21,13 +21,15 @@ from wirekit.pipeline.summary import show, size_text
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling, settled
 
 if TYPE_CHECKING:
-    from wirekit.pipeline.run import Progress, Result
+    from wirekit.pipeline.run import Progress, Result, Step
 
 MOST_FILES = 10
 """Captures that are reported one by one; of more only the sum is printed."""
 
 IDLE_SECONDS = Settings().idle_us / 1_000_000
 POLL_SECONDS = 1.0
+ESTIMATE_SECONDS = 600.0
+"""How far back the time left is estimated from; on Spark a task may take minutes."""
 PAUSE = 4.0
 """With --watch: seconds between two looks at least, and how many times as long as a look took."""
 
@@ -290,7 +292,7 @@ def _here(job: Job, output: str, how: Mapping[str, Any]) -> Result:
     from wirekit.pipeline.bundles import BUNDLE_BYTES
 
     size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
-    with _progress("reading", size_text) as progress, listening(_Compiling()):
+    with _progress("reading") as progress, listening(_Compiling()):
         return serial.run(job, output, progress, **{**how, "bundle": size})
 
 
@@ -319,7 +321,7 @@ def _on_spark(
     from wirekit.spark import pipeline
     from wirekit.spark.session import LOUD, in_one_line, session
 
-    with _progress("starting Spark", "{:.0f} tasks".format) as progress:
+    with _progress("starting Spark") as progress:
         if debug:
             conf = {**conf, **{name: f"{conf.get(name, '')} {value}".strip() for name, value in LOUD.items()}}
         spark = session(master, "wirekit pipeline", conf)
@@ -328,7 +330,7 @@ def _on_spark(
 
 
 @contextmanager
-def _progress(begin: str, amount: Callable[[float], str]) -> Iterator[Progress | None]:
+def _progress(begin: str) -> Iterator[Progress | None]:
     """A bar on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -336,11 +338,14 @@ def _progress(begin: str, amount: Callable[[float], str]) -> Iterator[Progress |
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as bar:
+    screen = console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, speed_estimate_period=ESTIMATE_SECONDS) as bar:
         task = bar.add_task(begin, total=None)
 
-        def told(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, description=f"{amount(done)} of {amount(total)}")
+        def told(step: Step) -> None:
+            bundle = f"bundle {step.bundle} of {step.bundles}, " if step.bundles > 1 else ""
+            amount = f"{size_text(step.done)} of {size_text(step.total)}"
+            bar.update(task, completed=step.done, total=step.total, description=f"{bundle}{step.stage}: {amount}")
 
         yield told
 

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import wirekit
 from wirekit.errors import Misuse
@@ -23,8 +23,30 @@ from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.tables.columns import INPUTS, RUNS
 
-Progress = Callable[[int, int], None]
-"""Is told (done, of how many), in whatever unit the driver can measure."""
+
+class Step(NamedTuple):
+    """How far a run is.
+
+    Attributes:
+        done, total: bytes of the inputs of all bundles.
+        stage: what is being done, such as ``reading``.
+        bundle, bundles: the number of the bundle, from 1, and how many there are.
+    """
+
+    done: int
+    total: int
+    stage: str
+    bundle: int
+    bundles: int
+
+
+Progress = Callable[[Step], None]
+"""Is told how far a run is, from any thread."""
+
+Reached = Callable[[str, int], None]
+"""Is told a stage of a bundle, and how many of the bundle's bytes are done."""
+
+READING, COMMITTING = "reading", "committing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +68,10 @@ class Result:
     notes: tuple[str, ...] = ()
 
 
-Work = Callable[[Job, str, int, int], list[Manifest]]
+Work = Callable[[Job, str, Reached], list[Manifest]]
 """Writes the tables of a bundle.
 
-It gets the bundle's job, the folder of attempts, and how many bytes of how many in all bundles are done; returns the
-manifest of each task.
+It gets the bundle's job, the folder of attempts, and what it tells how far it is; returns the manifest of each task.
 """
 
 
@@ -59,6 +80,7 @@ def publish(
     output: str | os.PathLike[str],
     engine: str,
     work: Work,
+    progress: Progress | None = None,
     *,
     bundle: int = BUNDLE_BYTES,
     replace: bool = False,
@@ -74,6 +96,7 @@ def publish(
         output: the lake: a directory, or the URI of a prefix.
         engine: name of the driver, for the commits.
         work: makes the tables of one bundle.
+        progress: is told how far the run is.
         bundle: bytes of captures that are committed together, about.
         replace: whether what the lake has is replaced when all is complete.
         form: ``parquet``, or ``delta`` for Delta tables; None for the form that the lake has, ``parquet`` if it is new.
@@ -95,7 +118,13 @@ def publish(
             )
         plan = plan_bundles(job, claimed.commits, bundle, replace=replace, rotating=rotating, cut=cut)
         summary, changed, done = Summary(), list[str](), 0
-        for each in plan.bundles:
+        for number, each in enumerate(plan.bundles, 1):
+
+            def reached(stage: str, size: int, number: int = number, before: int = done) -> None:
+                if progress is not None:
+                    step = min(before + size, plan.size)
+                    progress(Step(step, plan.size, stage, number, len(plan.bundles)))
+
             states = claimed.states()
             continuations = {
                 number: Continuation(found.capture, states.get(found.capture, ()), found.goes_on, idle_us)
@@ -103,7 +132,8 @@ def publish(
             }
             part = dataclasses.replace(job, inputs=each.inputs, continuations=continuations)
             with Identification(part) as identification:
-                manifests = work(part, claimed.attempts, done, plan.size)
+                reached(READING, 0)
+                manifests = work(part, claimed.attempts, reached)
                 counted = Summary({part.capture_name(file.number): FileSummary() for file in part.inputs})
                 for manifest in manifests:
                     counted.merge(manifest.summary)
@@ -119,6 +149,7 @@ def publish(
                 continues = sorted(found.capture for found in each.parts.values() if found.continues)
                 if continues:
                     about["continues"] = continues
+            reached(COMMITTING, each.size)
             task = 1 + max((manifest.task for manifest in manifests), default=0)
             manifests.append(_described(claimed.attempts, task, part, about))
             claimed.commit(manifests, about, each.replaces)

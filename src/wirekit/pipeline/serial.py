@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import by_columns
-from wirekit.pipeline.run import Progress, Result, publish
+from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
@@ -42,7 +43,7 @@ def run(
     Args:
         job: what to do.
         output: the lake, a directory or the URI of a prefix; see ``wirekit.pipeline.output``.
-        progress: is told bytes of finished captures, and of all.
+        progress: is told how far the run is, after each window of a capture that columns read, and each capture.
         bundle: bytes of captures that are committed together, about.
         replace: whether what the lake has is replaced, when all is complete.
         form, rotating, idle_us: see ``publish``.
@@ -51,16 +52,21 @@ def run(
         Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
     """
 
-    def work(part: Job, attempts: str, done: int, total: int) -> list[Manifest]:
-        def reached(size: int) -> None:
-            if progress is not None:
-                progress(min(done + size, total), total)
-
+    def work(part: Job, attempts: str, reached: Reached) -> list[Manifest]:
         with Sink(attempts, 0, "serial") as sink:
-            return [sink.finish(write(captures(part.inputs), part, sink, reached))]
+            return [sink.finish(write(captures(part.inputs), part, sink, functools.partial(reached, READING)))]
 
     return publish(
-        job, output, "serial", work, bundle=bundle, replace=replace, form=form, rotating=rotating, idle_us=idle_us
+        job,
+        output,
+        "serial",
+        work,
+        progress,
+        bundle=bundle,
+        replace=replace,
+        form=form,
+        rotating=rotating,
+        idle_us=idle_us,
     )
 
 

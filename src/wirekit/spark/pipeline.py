@@ -33,7 +33,7 @@ from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
 from wirekit.pipeline.roads import by_columns
-from wirekit.pipeline.run import Progress, Result, publish
+from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.serial import write
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
@@ -41,6 +41,7 @@ from wirekit.spark.source import register
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
+    from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
 MANIFEST_SCHEMA = "manifest string"
@@ -52,6 +53,8 @@ LEAST_SPLIT = 4 << 20
 FILE_BYTES = 1 << 14
 """As how many bytes opening a file counts."""
 POLL_SECONDS = 0.2
+SHUFFLING, FOLLOWING = "reading packets", "following connections"
+"""Stages of captures that are shuffled; each counts as half of their bytes."""
 
 LEAD = 4
 """How many times as much processor time a capture takes by columns if it is shuffled, about."""
@@ -83,7 +86,7 @@ def run(
         job: what to do.
         output: the lake: a directory that all workers see, or the URI of a prefix.
         spark: a session as ``wirekit.spark.session.session`` gives it.
-        progress: is told finished tasks, and how many the stages have that began.
+        progress: is told how far the run is, as tasks end.
         around: gives what each task does instead, from what it would do.
         shuffled: whether captures are shuffled by flow; None for those that would keep one task busy alone.
         bundle: bytes of captures that are committed together, about; by default what keeps all cores busy, and then no
@@ -96,28 +99,37 @@ def run(
     """
     cores = spark.sparkContext.defaultParallelism
 
-    def work(part: Job, attempts: str, _done: int, _total: int) -> list[Manifest]:
+    def work(part: Job, attempts: str, reached: Reached) -> list[Manifest]:
         groups = captures(part.inputs)
         whole = [each for each in groups if each[0].number not in part.continuations]
         split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
             split = [each for each in dominating(groups, part.road, cores) if each in whole]
         tasks = packed([each for each in groups if each not in split], cores * WAVES)
-        with _told(spark, progress):
-            rows = []
-            if tasks:
-                reader = functools.partial(read_whole, tasks)
-                numbers = spark.range(0, len(tasks), 1, len(tasks))
+        rows = []
+        size = sum(map(_size, split))
+        finished = spark.sparkContext.accumulator(0)
+        if tasks:
+            reader = functools.partial(read_whole, tasks, finished)
+            numbers = spark.range(0, len(tasks), 1, len(tasks))
+            with _watched(spark, None if progress is None else lambda _: reached(READING, finished.value)):
                 rows += numbers.mapInArrow(_task(reader, part, attempts, around), MANIFEST_SCHEMA).collect()
-            if split:
-                register(spark)
-                size = sum(each.size for files in split for each in files)
-                count = max(cores, -(-size // PARTITION_BYTES))
-                paths = json.dumps([[each.path for each in files] for files in split])
-                # The packets have the numbers that these captures have without the others.
-                alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
-                follow = functools.partial(follow_partition, len(tasks), max(map(_size, split)))
+            reached(READING, part.size - size)
+        if split:
+            register(spark)
+            count = max(cores, -(-size // PARTITION_BYTES))
+            paths = json.dumps([[each.path for each in files] for files in split])
+            # The packets have the numbers that these captures have without the others.
+            alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
+            follow = functools.partial(follow_partition, len(tasks), max(map(_size, split)))
+
+            def told(shares: Sequence[float]) -> None:
+                stage = (SHUFFLING, FOLLOWING)[len(shares) > 1]
+                reached(stage, part.size - size + int(size * sum(shares) / 2))
+
+            with _watched(spark, None if progress is None else told):
                 rows += _captures(spark, paths, count, _task(follow, alone, attempts, around))
+            reached(FOLLOWING, part.size)
         return [Manifest.loads(row.manifest) for row in rows]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
@@ -126,6 +138,7 @@ def run(
         output,
         "spark",
         work,
+        progress,
         bundle=size,
         replace=replace,
         form=form,
@@ -200,13 +213,26 @@ def _size(group: Group) -> int:
 
 
 def read_whole(
-    tasks: Sequence[Sequence[Group]], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+    tasks: Sequence[Sequence[Group]],
+    finished: Accumulator[int],
+    job: Job,
+    attempts: str,
+    batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests."""
+    """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests.
+
+    Args:
+        tasks: of each task, what it reads.
+        finished: counts the bytes of the tasks that have ended.
+        job: the job of the bundle.
+        attempts: the folder of attempts.
+        batches: the numbers.
+    """
     for batch in batches:
         for number in batch["id"].to_pylist():
             with Sink(attempts, number, _attempt("whole", number)) as sink:
                 manifest = sink.finish(write(tasks[number], job, sink))
+            finished.add(sum(map(_size, tasks[number])))
             yield pa.record_batch({"manifest": [manifest.dumps()]})
 
 
@@ -243,9 +269,9 @@ def follow_partition(
 
 
 @contextmanager
-def _told(spark: SparkSession, progress: Progress | None) -> Iterator[None]:
-    """Reports the progress of the jobs that the block starts."""
-    if progress is None:
+def _watched(spark: SparkSession, told: Callable[[list[float]], None] | None) -> Iterator[None]:
+    """Tells again and again which share of the tasks is done of each stage that the block has begun, in order."""
+    if told is None:
         yield
         return
     context = spark.sparkContext
@@ -257,11 +283,12 @@ def _told(spark: SparkSession, progress: Progress | None) -> Iterator[None]:
     def watch() -> None:
         while not over.wait(POLL_SECONDS):
             jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
-            stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+            numbers = sorted({stage for job in jobs for stage in job.stageIds})
+            stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
             # A stage whose shuffle files are there already is listed again, and skipped.
-            begun = [stage for stage in stages if stage is not None and stage.numActiveTasks + stage.numCompletedTasks]
+            begun = [stage for stage in stages if stage.numActiveTasks + stage.numCompletedTasks]
             if begun:
-                progress(sum(stage.numCompletedTasks for stage in begun), sum(stage.numTasks for stage in begun))
+                told([stage.numCompletedTasks / stage.numTasks for stage in begun])
 
     thread = threading.Thread(target=watch, name="wirekit-progress", daemon=True)
     thread.start()

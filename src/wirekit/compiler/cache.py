@@ -14,7 +14,9 @@ kernels are compiled in each process anew; a RuntimeWarning says why, once a pro
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import inspect
 import linecache
 import os
 import pickle
@@ -72,19 +74,28 @@ def module_text(source: str, offsets: str) -> str:
     from numba.core.registry import cpu_target
 
     from wirekit import __version__
-    from wirekit.compiler.kernels import arrays, crc, protobuf, reads
-    from wirekit.runtime import loop, writing
+    from wirekit.compiler.kernels import crc
 
     settings: Any = numba.config
     processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
     told = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
-        f"checksums {crc.FINGERPRINT}, reads {reads.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
-        f"messages {protobuf.FINGERPRINT}",
-        f"arrays {arrays.FINGERPRINT}, interpreters {loop.FINGERPRINT} {writing.FINGERPRINT}",
+        f"called {_called()}, checksums {crc.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"offsets {offsets}",
     ]
     return "".join(f"# {line}\n" for line in told) + source
+
+
+@functools.cache
+def _called() -> str:
+    """Tells apart what kernels call, of which numba knows nothing: it looks at the text of their own module only."""
+    from wirekit.compiler.kernels import arrays, protobuf, reads, text
+    from wirekit.runtime import interpreter, kernel, memory, opcodes, write_messages, write_opcodes, writing
+    from wirekit.values import CONTROLS
+
+    modules = (arrays, protobuf, reads, text, interpreter, kernel, memory, opcodes)
+    sources = map(inspect.getsource, (*modules, write_messages, write_opcodes, writing))
+    return hashlib.sha256("".join([*sources, str(CONTROLS)]).encode()).hexdigest()[:12]
 
 
 def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any]:

@@ -31,8 +31,6 @@ from numba import njit
 from wirekit.compiler.kernels.reads import copy
 from wirekit.compiler.kernels.text import put_hex, put_null, put_part, put_signed, put_text, put_unsigned
 
-# text {fingerprint}
-
 
 @njit(nogil=True, cache=True)
 def scan({arguments}):
@@ -127,7 +125,7 @@ class Lines:
 
 
 def _source(columns: list[_Column]) -> str:
-    from wirekit.compiler.kernels.text import FINGERPRINT, LONGEST_ESCAPE
+    from wirekit.compiler.kernels.text import LONGEST_ESCAPE
 
     arguments = ["out", "row", "rows", "room", "texts", "ends"]
     needed, body = "room", []
@@ -140,7 +138,7 @@ def _source(columns: list[_Column]) -> str:
         body += [f"        w = put_part(out, w, texts, ends, {k})", f"        w = {put}"]
         kinds = ", ".join(str(array.dtype) for array in column.arrays.values())
         body[-1] += f"  # {kinds}"  # each list of types has a module of its own
-    head = _HEAD.format(arguments=", ".join(arguments), needed=needed, fingerprint=FINGERPRINT)
+    head = _HEAD.format(arguments=", ".join(arguments), needed=needed)
     return head + "\n".join([*body, ""]) + _TAIL.format(last=len(columns))
 
 

@@ -4,16 +4,10 @@ One nopython function for all layouts; what it works on is in a table of address
 are compared with the nearest limit before they are read, and the room of columns before it is written: what does not
 fit is noted, the record is read to its end, and the caller makes room and calls again. ``loop`` goes from record to
 record.
-
-Numba's cache knows nothing of this file. A cached function that calls ``read_record`` must have ``FINGERPRINT`` in the
-text of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +17,7 @@ from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
-from wirekit.runtime import memory, opcodes
+from wirekit.runtime import opcodes as op
 from wirekit.runtime.memory import (
     emit_bytes,
     emit_list,
@@ -43,71 +37,51 @@ NINE, TEN, ELEVEN = U(9), U(10), U(11)
 ROW, AFTER = U(steps.ROW), U(steps.AFTER)
 EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
 
-(FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE) = (
-    U(code) for code in range(16)
-)
-(PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM) = (U(code) for code in range(16, 26))
-(TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT) = (
-    U(code) for code in range(26, 39)
-)
-(TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST) = (U(code) for code in range(39, 45))
-VARINT, CRC, TWO_SUMS = U(opcodes.VARINT), U(opcodes.CRC), U(opcodes.TWO_SUMS)
-(SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES, DIVIDED, MODULO) = (
-    U(symbol) for symbol in range(14)
-)
-AND, OR, XOR, RIGHT, LEFT = (U(symbol) for symbol in range(14, 19))
-
-DIRECTLY, TO_COLUMN, MASKED, CHECKED = (
-    U(flag) for flag in (opcodes.DIRECTLY, opcodes.TO_COLUMN, opcodes.MASKED, opcodes.CHECKED)
-)
-CUT_FAULT, LIMIT_FAULT = opcodes.CUT_FAULT, opcodes.LIMIT_FAULT
-DATA, SIZE, FULL, MESSAGES = opcodes.DATA, opcodes.SIZE, opcodes.FULL, opcodes.MESSAGES
-WIDTH_OF_MESSAGE = opcodes.WIDTH_OF_MESSAGE
 MESSAGE_LIMIT: Final = 5  # what ``walk_message`` gives for messages inside of too many others
 
 
 @inner
 def _compares(symbol: Any, left: Any, right: Any) -> bool:
-    if symbol == EQUAL:
+    if symbol == op.EQUAL:
         return bool(left == right)
-    if symbol == UNEQUAL:
+    if symbol == op.UNEQUAL:
         return bool(left != right)
-    if symbol == LESS:
+    if symbol == op.LESS:
         return bool(left < right)
-    if symbol == AT_MOST:
+    if symbol == op.AT_MOST:
         return bool(left <= right)
-    if symbol == MORE:
+    if symbol == op.MORE:
         return bool(left > right)
     return bool(left >= right)
 
 
 @dividing
 def computed(symbol: Any, left: Any, right: Any) -> Any:
-    if symbol == SAME_AS:
+    if symbol == op.SAME_AS:
         return left
-    if symbol < BOTH:
+    if symbol < op.BOTH:
         return np.int64(_compares(symbol, left, right))
-    if symbol == BOTH:
+    if symbol == op.BOTH:
         return np.int64(left != 0 and right != 0)
-    if symbol == EITHER:
+    if symbol == op.EITHER:
         return np.int64(left != 0 or right != 0)
-    if symbol == PLUS:
+    if symbol == op.PLUS:
         return left + right
-    if symbol == MINUS:
+    if symbol == op.MINUS:
         return left - right
-    if symbol == TIMES:
+    if symbol == op.TIMES:
         return left * right
-    if symbol == DIVIDED:
+    if symbol == op.DIVIDED:
         return left // right
-    if symbol == MODULO:
+    if symbol == op.MODULO:
         return left % right
-    if symbol == AND:
+    if symbol == op.AND:
         return left & right
-    if symbol == OR:
+    if symbol == op.OR:
         return left | right
-    if symbol == XOR:
+    if symbol == op.XOR:
         return left ^ right
-    return left >> right if symbol == RIGHT else left << right
+    return left >> right if symbol == op.RIGHT else left << right
 
 
 @inner
@@ -136,7 +110,7 @@ def case_of(code: Any, pc: Any, reg: Any) -> Any:
 
 @inlined
 def _buffer(t: Any) -> Any:
-    return uint8_on(get(t, DATA), get(t, SIZE))
+    return uint8_on(get(t, op.DATA), get(t, op.SIZE))
 
 
 @inner
@@ -257,9 +231,9 @@ def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
 @inner
 def checksum_of(b: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
     """A checksum of a range; words at a place have its parameters."""
-    if algorithm == CRC:
+    if algorithm == op.CRC:
         return _crc(b, start, end, code, at)
-    if algorithm == TWO_SUMS:
+    if algorithm == op.TWO_SUMS:
         return _two_sums(b, start, end, code, at)
     if algorithm == U(0):
         return np.int64(crc32_at(address(b), start, end))
@@ -279,26 +253,26 @@ def _fail(reg: Any, fault: Any) -> Any:
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads numbers that follow each other; gives where to go on."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
-    data, size = get(t, DATA), get(t, SIZE)
+    data, size = get(t, op.DATA), get(t, op.SIZE)
     pc += SEVEN
     for _ in range(fields):
         how = word(code, pc)
         value = number(data, size, p + np.int64(word(code, pc + ONE)), how)
         to = word(code, pc + TWO)
         pc += THREE
-        if how >= MASKED:
-            if how & MASKED != U(0):
+        if how >= op.MASKED:
+            if how & op.MASKED != U(0):
                 value = np.int64(U(value) >> word(code, pc) & word(code, pc + ONE))
                 pc += TWO
-            if how & CHECKED != U(0):
+            if how & op.CHECKED != U(0):
                 if value < np.int64(word(code, pc)) or value > np.int64(word(code, pc + ONE)):
                     return _fail(reg, word(code, pc + TWO))
                 pc += THREE
         put(reg, to, value)
-        if how & DIRECTLY != U(0):
+        if how & op.DIRECTLY != U(0):
             put_value(np.int64(word(code, pc)), row * np.int64(word(code, pc + ONE)), value)
             pc += TWO
-        elif how & TO_COLUMN != U(0):
+        elif how & op.TO_COLUMN != U(0):
             emit_number(t, reg, word(code, pc), value, np.int64(1))
             pc += ONE
     for _ in range(marks):
@@ -313,7 +287,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     if limit - p < size:
         return _fail(reg, word(code, pc + SIX)), p
-    length = number(get(t, DATA), get(t, SIZE), p, word(code, pc + ONE))
+    length = number(get(t, op.DATA), get(t, op.SIZE), p, word(code, pc + ONE))
     p += size
     present = np.int64(1)
     if word(code, pc + FOUR) != U(0) and length <= np.int64(word(code, pc + FIVE)):
@@ -363,8 +337,8 @@ def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 @inner
 def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Whether there is one more element: where to go on."""
-    op = word(code, pc)
-    if op == COUNTED:
+    step = word(code, pc)
+    if step == op.COUNTED:
         if get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)):
             return word(code, pc + FIVE)
         behind = pc + SIX
@@ -399,10 +373,10 @@ def _caught(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     fault = get(reg, FAULT)
     outer = word(code, pc + THREE)
     put(reg, HANDLING, np.int64(outer))
-    if word(code, pc) == CUT:
-        passes = fault & CUT_FAULT == 0
+    if word(code, pc) == op.CUT:
+        passes = fault & op.CUT_FAULT == 0
     else:
-        passes = fault & LIMIT_FAULT != 0
+        passes = fault & op.LIMIT_FAULT != 0
     if passes:
         return outer, p
     put(reg, FAULT, np.int64(0))
@@ -473,15 +447,15 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 @inner
 def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a message: (where to go on, position)."""
-    message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
+    message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
     wrong, p, where = walk_message(t, message, p, get(reg, word(code, pc + TWO)), get(reg, ROW))
     if wrong < 0:
-        put(t, FULL, np.int64(1))
+        put(t, op.FULL, np.int64(1))
         put(reg, FAULT, np.int64(1))
         return U(0), p
     if wrong > 0:
         fault = np.int64(word(code, pc + FIVE)) + 5 * where + wrong
-        return _fail(reg, fault | LIMIT_FAULT if wrong == MESSAGE_LIMIT else fault), p
+        return _fail(reg, fault | op.LIMIT_FAULT if wrong == MESSAGE_LIMIT else fault), p
     put(reg, word(code, pc + THREE), np.int64(1))
     good, lost = message_state(t, message)
     put(reg, word(code, pc + FOUR), good)
@@ -495,60 +469,60 @@ def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     count, row = word(code, pc + ONE), get(reg, ROW)
     for index in range(count):
         at = pc + TWO + TWO * U(index)
-        message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, at))
+        message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, at))
         if get(reg, word(code, at + ONE)) != 0 and not ready_message(t, message, row):
-            put(t, FULL, np.int64(1))
-    if get(t, FULL) == 0:
+            put(t, op.FULL, np.int64(1))
+    if get(t, op.FULL) == 0:
         for index in range(count):
             at = pc + TWO + TWO * U(index)
             if get(reg, word(code, at + ONE)) != 0:
-                keep_message(t, get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, at)), row)
+                keep_message(t, get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, at)), row)
     return pc + TWO + TWO * count
 
 
 @inner
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """A step that few records have: (where to go on, position)."""
-    op = word(code, pc)
-    if op == WALK:
+    step = word(code, pc)
+    if step == op.WALK:
         return _walk(code, reg, t, p, pc)
-    if op == KEEP:
+    if step == op.KEEP:
         return _keep(code, reg, t, pc), p
-    if op == PICK:
-        message = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
+    if step == op.PICK:
+        message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
         value, present = pick_field(t, message, word(code, pc + TWO))
         put(reg, word(code, pc + THREE), value)
         put(reg, word(code, pc + FOUR), present)
         return pc + FIVE, p
-    if op == FIND:
+    if step == op.FIND:
         return _find(code, reg, t, p, pc)
-    if op == VARINT:
+    if step == op.VARINT:
         return _varint(code, reg, t, p, pc)
-    if op in (CUT, CAUGHT):
+    if step in (op.CUT, op.CAUGHT):
         return _caught(code, reg, t, p, pc)
-    if op == PEEK:
+    if step == op.PEEK:
         there = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
         put(reg, word(code, pc + ONE), np.int64(there))
         return pc + FOUR + word(code, pc + THREE), p
-    if op == SAME:
+    if step == op.SAME:
         start, length = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         same = length == np.int64(word(code, pc + FOUR)) and _is_next(t, start, start + length, code, pc + FOUR)
         put(reg, word(code, pc + ONE), np.int64(same))
         return pc + FIVE + word(code, pc + FOUR), p
-    if op == TRY:
+    if step == op.TRY:
         put(reg, word(code, pc + ONE), p)
         put(reg, word(code, pc + TWO), get(reg, EXTRA))
         put(reg, HANDLING, np.int64(word(code, pc + THREE)))
         return pc + FOUR, p
-    if op == HANDLER:
+    if step == op.HANDLER:
         put(reg, HANDLING, np.int64(word(code, pc + ONE)))
         return pc + TWO, p
-    if op == ONE_OF:
+    if step == op.ONE_OF:
         count = word(code, pc + THREE)
         if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
             return _fail(reg, word(code, pc + TWO)), p
         return pc + FOUR + TWO * count, p
-    if op == EMIT_ABSENT:
+    if step == op.EMIT_ABSENT:
         value, present = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         emit_number(t, reg, word(code, pc + ONE), value, present)
         return pc + FOUR, p
@@ -566,114 +540,110 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
     put(reg, EXTRA, np.int64(0))
     put(reg, HANDLING, np.int64(0))
     while True:
-        op = word(code, pc)
-        if op == RUN:
+        step = word(code, pc)
+        if step == op.RUN:
             if np.int64(word(code, pc + ONE)) > get(reg, word(code, pc + TWO)) - p and word(code, pc + ONE) != U(0):
                 pc = _fail(reg, word(code, pc + THREE))
                 continue
             moved = np.int64(word(code, pc + FOUR))
             pc = _run(code, reg, t, p, pc)
             p += moved
-        elif op == PREFIXED:
+        elif step == op.PREFIXED:
             pc, p = _prefixed(code, reg, t, p, pc)
-        elif op == TEST_EQUAL:
+        elif step == op.TEST_EQUAL:
             holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == TEST_UNEQUAL:
+        elif step == op.TEST_UNEQUAL:
             holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == TEST_LESS:
+        elif step == op.TEST_LESS:
             holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == TEST_AT_MOST:
+        elif step == op.TEST_AT_MOST:
             holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == TEST_MORE:
+        elif step == op.TEST_MORE:
             holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == TEST_AT_LEAST:
+        elif step == op.TEST_AT_LEAST:
             holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif op == LET:
+        elif step == op.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
             put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
             pc += FIVE
-        elif op == EMIT:
+        elif step == op.EMIT:
             column, width = word(code, pc + ONE), word(code, pc + TWO)
             if width != U(0):
                 put_value(np.int64(column), get(reg, ROW) * np.int64(width), get(reg, word(code, pc + THREE)))
             else:
                 emit_number(t, reg, column, get(reg, word(code, pc + THREE)), np.int64(1))
             pc += FOUR
-        elif op == BOUND:
+        elif step == op.BOUND:
             pc = _bound(code, reg, p, pc)
-        elif op == CLOSE:
+        elif step == op.CLOSE:
             if word(code, pc + TWO) == NONE or get(reg, word(code, pc + TWO)) != 0:
                 limit = get(reg, word(code, pc + ONE))
                 put(reg, EXTRA, get(reg, EXTRA) + limit - p)
                 p = limit
             pc += THREE
-        elif op == FAIL:
+        elif step == op.FAIL:
             pc = _fail(reg, word(code, pc + ONE))
-        elif op == IN_RANGE:
+        elif step == op.IN_RANGE:
             value = get(reg, word(code, pc + ONE))
             if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
                 pc = _fail(reg, word(code, pc + TWO))
             else:
                 pc += FIVE
-        elif op == CLEAR:
+        elif step == op.CLEAR:
             last = pc + TWO + TWO * word(code, pc + ONE)
             pc += TWO
             while pc < last:
                 put(reg, word(code, pc), np.int64(word(code, pc + ONE)))
                 pc += TWO
-        elif op == MARK:
+        elif step == op.MARK:
             put(reg, word(code, pc + ONE), p)
             pc += TWO
-        elif op == CHECKSUM:
+        elif step == op.CHECKSUM:
             pc = _verify(code, reg, t, p, pc)
-        elif op == SLICE:
+        elif step == op.SLICE:
             if word(code, pc + THREE) != NONE:
                 put(reg, word(code, pc + TWO), max(get(reg, word(code, pc + THREE)) - p, 0))
             put(reg, word(code, pc + ONE), p)
             p += get(reg, word(code, pc + TWO))
             pc += FOUR
-        elif op == FIT:
+        elif step == op.FIT:
             least, room = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE)) - p
             if get(reg, word(code, pc + ONE)) > room // least:
                 pc = _fail(reg, word(code, pc + FOUR))
             else:
                 pc += FIVE
-        elif op == JUMP:
+        elif step == op.JUMP:
             pc = word(code, pc + ONE)
-        elif op == SWITCH:
+        elif step == op.SWITCH:
             pc = case_of(code, pc, reg)
-        elif op == SEEK:
+        elif step == op.SEEK:
             p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
             pc += THREE
-        elif op == GAP:
+        elif step == op.GAP:
             put(reg, EXTRA, get(reg, EXTRA) + get(reg, word(code, pc + ONE)))
             pc += TWO
-        elif op == IS_TEXT:
+        elif step == op.IS_TEXT:
             good = _is_text(t, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE)), word(code, pc + FOUR))
             put(reg, word(code, pc + ONE), np.int64(good))
             pc += FIVE
-        elif op == TURN:
+        elif step == op.TURN:
             put(reg, word(code, pc + ONE), np.int64(0))
             pc += TWO
-        elif op in (COUNTED, LIMITED):
+        elif step in (op.COUNTED, op.LIMITED):
             pc = _looped(code, reg, t, p, pc)
-        elif op == AGAIN:
+        elif step == op.AGAIN:
             pc = _again(code, reg, p, pc)
-        elif op == LISTED:
+        elif step == op.LISTED:
             present = np.int64(1) if word(code, pc + TWO) == NONE else get(reg, word(code, pc + TWO))
             emit_list(t, reg, word(code, pc + ONE), present)
             pc += THREE
-        elif op in (FAILED, END):
+        elif step in (op.FAILED, op.END):
             return p
         else:
             pc, p = _rare(code, reg, t, p, pc)
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__]) + inspect.getsource(opcodes)
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + memory.FINGERPRINT

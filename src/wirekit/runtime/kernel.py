@@ -7,9 +7,6 @@ delimiter have no kernel: a program with one of them is the interpreter's alone.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -64,7 +61,7 @@ def kernel_text(program: Program, body: Body, entries: list[Column | Repeated]) 
     except NoKernel:
         return None
     first = ["@inner", "def read_record(code, reg, t, p):", *(f"    {line}" for line in (*BEGIN, *lines, *END)), "", ""]
-    return loop.module_text(f"# kernel {FINGERPRINT}\n{HEAD}" + "\n".join(first) + "\n")
+    return loop.module_text(HEAD + "\n".join(first) + "\n")
 
 
 BEGIN: Final = (
@@ -254,7 +251,3 @@ class _Renderer:
         if step.column is not None:
             yield self.copy(step.column, "p", length, present)
         yield f"p += {length}"
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + loop.FINGERPRINT

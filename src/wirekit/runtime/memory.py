@@ -6,8 +6,6 @@ index is compared with their size. ``opcodes`` says what is where.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import sys
 from typing import Any, Final
 
@@ -17,32 +15,7 @@ from numba import types
 
 from wirekit.compiler.kernels.arrays import address, inlined, inner, int32_on, int64_on, intrinsic, uint8_on
 from wirekit.compiler.kernels.reads import settings
-from wirekit.runtime.opcodes import (
-    BIG,
-    BYTES,
-    BYTES_ROOM,
-    BYTES_WANTED,
-    COLUMN_COUNT,
-    COLUMNS,
-    DATA,
-    ELEMENTS,
-    FULL,
-    INDEX,
-    KIND,
-    LARGE,
-    LISTS,
-    NEXT,
-    NUMBERS,
-    ROOM,
-    SIGNED,
-    SIZE,
-    SPARE,
-    VALID,
-    VALUE_WIDTH,
-    VALUES,
-    WANTED,
-    WIDTH_OF_COLUMN,
-)
+from wirekit.runtime import opcodes as op
 
 _LITTLE: Final = sys.byteorder == "little"
 _AT_ONCE: Final = 64  # bytes that are copied without a call
@@ -137,7 +110,7 @@ def _last_bytes(data: Any, size: Any, p: Any, big: Any) -> Any:
 @inlined
 def number(data: Any, size: Any, p: Any, how: Any) -> Any:
     """A number of up to 8 bytes of the buffer, as its 64 bits."""
-    shift, big = how & np.uint64(BIG - 1), how & np.uint64(BIG) != np.uint64(0)
+    shift, big = how & np.uint64(op.BIG - 1), how & np.uint64(op.BIG) != np.uint64(0)
     if p + 8 > size:
         value = _last_bytes(data, size, p, big)
     elif big:
@@ -146,7 +119,7 @@ def number(data: Any, size: Any, p: Any, how: Any) -> Any:
         value = _first_is_least(data, p)
     if not big:
         value <<= shift
-    if how & np.uint64(SIGNED) != np.uint64(0):
+    if how & np.uint64(op.SIGNED) != np.uint64(0):
         return np.int64(value) >> np.int64(shift)
     return np.int64(value >> shift)
 
@@ -240,24 +213,24 @@ _copy: Any = _copy_checked if settings.BOUNDSCHECK else _copy_fast
 @inlined
 def offset(t: Any, c: Any, row: Any) -> Any:
     """Where the bytes, or elements, of a row begin."""
-    return _offset_at(get(t, c + VALUES), get(t, c + ROOM) + 1, get(t, LARGE), row)
+    return _offset_at(get(t, c + op.VALUES), get(t, c + op.ROOM) + 1, get(t, op.LARGE), row)
 
 
 @inlined
 def _put_offset(t: Any, c: Any, row: Any, value: Any) -> None:
-    _put_offset_at(get(t, c + VALUES), get(t, c + ROOM) + 1, get(t, LARGE), row, value)
+    _put_offset_at(get(t, c + op.VALUES), get(t, c + op.ROOM) + 1, get(t, op.LARGE), row, value)
 
 
 @inner
 def _pad(t: Any, c: Any, row: Any) -> None:
     """Null for the rows of a column in front of one."""
-    first, room = get(t, c + NEXT), get(t, c + ROOM)
+    first, room = get(t, c + op.NEXT), get(t, c + op.ROOM)
     for at in range(first, row):
-        _put_flag(get(t, c + VALID), room, at, np.int64(0))
-    if get(t, c + KIND) == NUMBERS:
-        width = get(t, c + VALUE_WIDTH)
+        _put_flag(get(t, c + op.VALID), room, at, np.int64(0))
+    if get(t, c + op.KIND) == op.NUMBERS:
+        width = get(t, c + op.VALUE_WIDTH)
         for at in range(first, row):
-            _put_value(get(t, c + VALUES), room * width + SPARE, at * width, np.int64(0), width)
+            _put_value(get(t, c + op.VALUES), room * width + op.SPARE, at * width, np.int64(0), width)
     else:
         end = offset(t, c, first)
         for at in range(first, row):
@@ -267,101 +240,97 @@ def _pad(t: Any, c: Any, row: Any) -> None:
 @inner
 def _want(t: Any, c: Any, row: Any, size: Any) -> None:
     """There is no room for a row of a column, or for so many bytes."""
-    put(t, FULL, np.int64(1))
-    if row >= get(t, c + ROOM):
-        put(t, c + WANTED, max(get(t, c + WANTED), row + 1))
-    put(t, c + BYTES_WANTED, max(get(t, c + BYTES_WANTED), size))
+    put(t, op.FULL, np.int64(1))
+    if row >= get(t, c + op.ROOM):
+        put(t, c + op.WANTED, max(get(t, c + op.WANTED), row + 1))
+    put(t, c + op.BYTES_WANTED, max(get(t, c + op.BYTES_WANTED), size))
 
 
 @inlined
 def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
     """Says whether a row of a column has a value."""
-    valid = get(t, c + VALID)
+    valid = get(t, c + op.VALID)
     if valid != 0:
-        first = get(t, c + NEXT)
+        first = get(t, c + op.NEXT)
         if first >= 0:
             if first < row:
                 _pad(t, c, row)
-            put(t, c + NEXT, row + 1)
-        _put_flag(valid, get(t, c + ROOM), row, present)
+            put(t, c + op.NEXT, row + 1)
+        _put_flag(valid, get(t, c + op.ROOM), row, present)
 
 
 @inner
 def emit_number(t: Any, reg: Any, column: Any, value: Any, present: Any) -> None:
     """Adds a number to a column."""
     c = np.int64(column)
-    add_number(t, c, get(reg, get(t, c + INDEX)), value, present)
+    add_number(t, c, get(reg, get(t, c + op.INDEX)), value, present)
 
 
 @inlined
 def add_number(t: Any, c: Any, row: Any, value: Any, present: Any) -> None:
     """Adds a number to a column as the value of a row."""
-    room = get(t, c + ROOM)
+    room = get(t, c + op.ROOM)
     if row >= room:
         _want(t, c, row, np.int64(0))
         return
     _begin(t, c, row, present)
-    width = get(t, c + VALUE_WIDTH)
-    _put_value(get(t, c + VALUES), room * width + SPARE, row * width, value, width)
+    width = get(t, c + op.VALUE_WIDTH)
+    _put_value(get(t, c + op.VALUES), room * width + op.SPARE, row * width, value, width)
 
 
 @inner
 def emit_bytes(t: Any, reg: Any, column: Any, start: Any, length: Any, present: Any) -> None:
     """Adds bytes of the buffer to a column."""
     c = np.int64(column)
-    add_bytes(t, c, get(reg, get(t, c + INDEX)), start, length, present)
+    add_bytes(t, c, get(reg, get(t, c + op.INDEX)), start, length, present)
 
 
 @inlined
 def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -> None:
     """Adds bytes of the buffer to a column as the value of a row."""
-    if row >= get(t, c + ROOM):
+    if row >= get(t, c + op.ROOM):
         _want(t, c, row, np.int64(0))
         return
     _begin(t, c, row, present)
-    at, room = offset(t, c, row), get(t, c + BYTES_ROOM)
+    at, room = offset(t, c, row), get(t, c + op.BYTES_ROOM)
     if length > room - at:
         _want(t, c, row, at + length)
         length = np.int64(0)
     _put_offset(t, c, row + 1, at + length)
-    if length > 0 and get(t, c + BYTES) != 0:  # of some columns only the lengths are wanted
-        _copy(get(t, c + BYTES), room, at, get(t, DATA), get(t, SIZE), start, length)
+    if length > 0 and get(t, c + op.BYTES) != 0:  # of some columns only the lengths are wanted
+        _copy(get(t, c + op.BYTES), room, at, get(t, op.DATA), get(t, op.SIZE), start, length)
 
 
 @inner
 def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
     """Adds to a list the end of its elements."""
     c = np.int64(column)
-    row = get(reg, get(t, c + INDEX))
-    if row >= get(t, c + ROOM):
+    row = get(reg, get(t, c + op.INDEX))
+    if row >= get(t, c + op.ROOM):
         _want(t, c, row, np.int64(0))
         return
     _begin(t, c, row, present)
-    _put_offset(t, c, row + 1, get(reg, get(t, c + ELEMENTS)))
+    _put_offset(t, c, row + 1, get(reg, get(t, c + op.ELEMENTS)))
 
 
 @inner
 def undo(t: Any, reg: Any, column: Any) -> None:
     """Takes back what a column has of the row at hand, and behind it."""
     c = np.int64(column)
-    row = min(get(reg, get(t, c + INDEX)), get(t, c + ROOM))
-    first = get(t, c + NEXT)
+    row = min(get(reg, get(t, c + op.INDEX)), get(t, c + op.ROOM))
+    first = get(t, c + op.NEXT)
     if first > row:
-        put(t, c + NEXT, row)
-    if get(t, c + KIND) == LISTS:
+        put(t, c + op.NEXT, row)
+    if get(t, c + op.KIND) == op.LISTS:
         at = row if first < 0 else min(first, row)
-        put(reg, get(t, c + ELEMENTS), offset(t, c, at) if get(t, c + VALUES) != 0 else np.int64(0))
+        put(reg, get(t, c + op.ELEMENTS), offset(t, c, at) if get(t, c + op.VALUES) != 0 else np.int64(0))
 
 
 @inner
 def undo_record(t: Any, reg: Any) -> None:
     """Takes back what all columns have of the record at hand."""
     for lists in (True, False):
-        for entry in range(get(t, COLUMN_COUNT)):
-            c = COLUMNS + WIDTH_OF_COLUMN * entry
-            if (get(t, c + KIND) == LISTS) == lists:
+        for entry in range(get(t, op.COLUMN_COUNT)):
+            c = op.COLUMNS + op.WIDTH_OF_COLUMN * entry
+            if (get(t, c + op.KIND) == op.LISTS) == lists:
                 undo(t, reg, c)
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+U: Any = np.uint64
+"""What is compared with words has their type: numba computes with two types as if they were real numbers."""
+
 # Opcodes; ``words`` says what follows each. FAILED stands at 0, where the record's faults lead.
-FAILED, END, RUN, SPLIT, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE = range(16)
-PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM = range(16, 26)
-TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = range(26, 39)
-TEST = 38  # plus the number of a comparison among the symbols
-VARINT = 45
+FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF, FIT, BOUND, CLOSE = map(U, range(15))
+PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM = map(U, range(15, 25))
+TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = map(U, range(25, 38))
+TEST = U(37)  # plus the number of a comparison among the symbols
+TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST, VARINT = map(U, range(38, 45))
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
+SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))
+DIVIDED, MODULO, AND, OR, XOR, RIGHT = map(U, range(12, 18))
 ALGORITHMS = ("crc32", "crc32c", "internet")
 FORMS = ("varint", "zigzag", "sleb")
-CRC, TWO_SUMS = 3, 4
+CRC, TWO_SUMS = U(3), U(4)
 """Checksums of which the words behind the step say more."""
 
 # How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run they tell what follows as well:
 # shift and mask, what the number must lie between, address and width of values that are written directly, a column.
-BIG, SIGNED, DIRECTLY, TO_COLUMN, MASKED, CHECKED = 64, 128, 256, 512, 1024, 2048
+BIG, SIGNED = 64, 128
+DIRECTLY, TO_COLUMN, MASKED, CHECKED = U(256), U(512), U(1024), U(2048)
 
 # A fault is the number of a reason, and flags.
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33

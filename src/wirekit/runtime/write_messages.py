@@ -9,9 +9,6 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -19,46 +16,7 @@ from numba import njit
 
 from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on
 from wirekit.compiler.kernels.reads import copy
-from wirekit.runtime.write_opcodes import (
-    ABSENT,
-    BEFORE,
-    CHOSEN,
-    END,
-    FAULTS,
-    FIELD_COUNT,
-    FIELD_DATA,
-    FIELD_DATA_SIZE,
-    FIELD_GIVEN,
-    FIELD_VALID,
-    FIELD_VALUES,
-    FLAGS,
-    KIND,
-    KIND_32,
-    KIND_64,
-    KIND_BYTES,
-    KIND_MESSAGE,
-    KIND_VARINT,
-    LIST_VALID,
-    LISTED,
-    LISTS,
-    MISSING,
-    NO_ELEMENT,
-    NUMBER,
-    OUTSIDE,
-    PARENT,
-    REPEATED,
-    REQUIRED,
-    ROWS,
-    SELECTOR,
-    SIZE,
-    SLOT,
-    TAG,
-    THERE,
-    TOLD,
-    UNEVEN,
-    WHOLE,
-    WIDTH,
-)
+from wirekit.runtime import write_opcodes as op
 
 
 @njit(nogil=True)
@@ -87,81 +45,81 @@ def _place(m: Any, at: Any, row: Any, index: Any) -> Any:
     """Where the value of a row, or of an element of its list, stands among those of the column."""
     if index < 0:
         return row
-    return int64_on(m[at + LISTS], m[at + ROWS] + 1)[row] + index
+    return int64_on(m[at + op.LISTS], m[at + op.ROWS] + 1)[row] + index
 
 
 @njit(nogil=True)
 def _stored(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether the column has a value."""
-    if m[at + FIELD_GIVEN] == MISSING:
+    if m[at + op.FIELD_GIVEN] == op.MISSING:
         return False
-    if m[at + FIELD_GIVEN] == WHOLE:
+    if m[at + op.FIELD_GIVEN] == op.WHOLE:
         return True
-    return bool(uint8_on(m[at + FIELD_VALID], m[at + FIELD_COUNT])[_place(m, at, row, index)] != 0)
+    return bool(uint8_on(m[at + op.FIELD_VALID], m[at + op.FIELD_COUNT])[_place(m, at, row, index)] != 0)
 
 
 @njit(nogil=True)
 def _there(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether a field has a value."""
-    return m[at + TOLD] != 0 or _stored(m, at, row, index)
+    return m[at + op.TOLD] != 0 or _stored(m, at, row, index)
 
 
 @njit(nogil=True)
 def _number(m: Any, at: Any, row: Any, index: Any) -> Any:
     """A number as it is written: what the varint stands for, or the bytes of one of fixed size."""
-    if m[at + TOLD] != 0:
-        return np.uint64(m[at + NUMBER])
-    return uint64_on(m[at + FIELD_VALUES], m[at + FIELD_COUNT])[_place(m, at, row, index)]
+    if m[at + op.TOLD] != 0:
+        return np.uint64(m[at + op.NUMBER])
+    return uint64_on(m[at + op.FIELD_VALUES], m[at + op.FIELD_COUNT])[_place(m, at, row, index)]
 
 
 @njit(nogil=True)
 def _length(m: Any, at: Any, row: Any) -> Any:
     """Elements of a list."""
-    if m[at + FIELD_GIVEN] == MISSING:
+    if m[at + op.FIELD_GIVEN] == op.MISSING:
         return np.int64(0)
-    ends = int64_on(m[at + LISTS], m[at + ROWS] + 1)
+    ends = int64_on(m[at + op.LISTS], m[at + op.ROWS] + 1)
     return ends[row + 1] - ends[row]
 
 
 @njit(nogil=True)
 def _listed(m: Any, at: Any, row: Any) -> bool:
     """Whether a row has a list, be it empty: then the message around it is there."""
-    if m[at + FIELD_GIVEN] == MISSING:
+    if m[at + op.FIELD_GIVEN] == op.MISSING:
         return False
-    return bool(m[at + LIST_VALID] == 0 or uint8_on(m[at + LIST_VALID], m[at + ROWS])[row] != 0)
+    return bool(m[at + op.LIST_VALID] == 0 or uint8_on(m[at + op.LIST_VALID], m[at + op.ROWS])[row] != 0)
 
 
 @njit(nogil=True)
 def filled(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether anything inside a message has a value."""
-    inner = at + WIDTH
-    while inner < m[at + END]:
-        if m[inner + KIND] != KIND_MESSAGE:
-            if index < 0 and m[inner + FLAGS] & LISTED:
+    inner = at + op.WIDTH
+    while inner < m[at + op.END]:
+        if m[inner + op.KIND] != op.KIND_MESSAGE:
+            if index < 0 and m[inner + op.FLAGS] & op.LISTED:
                 if _listed(m, inner, row):
                     return True
             elif _stored(m, inner, row, index):
                 return True
-        inner += WIDTH
+        inner += op.WIDTH
     return False
 
 
 @njit(nogil=True)
 def _wrong(m: Any, at: Any, how: int) -> Any:
-    return -(FAULTS * m[at + SLOT] + how)
+    return -(op.FAULTS * m[at + op.SLOT] + how)
 
 
 @njit(nogil=True)
 def _elements(m: Any, at: Any, row: Any) -> Any:
     """How many messages a list has: all columns of their fields have as many elements."""
-    inner, count = at + WIDTH, np.int64(-1)
-    while inner < m[at + END]:
-        if m[inner + KIND] != KIND_MESSAGE and m[inner + FIELD_GIVEN] != MISSING:
+    inner, count = at + op.WIDTH, np.int64(-1)
+    while inner < m[at + op.END]:
+        if m[inner + op.KIND] != op.KIND_MESSAGE and m[inner + op.FIELD_GIVEN] != op.MISSING:
             length = _length(m, inner, row)
             if count >= 0 and count != length:
-                return _wrong(m, inner, UNEVEN)
+                return _wrong(m, inner, op.UNEVEN)
             count = length
-        inner += WIDTH
+        inner += op.WIDTH
     return max(count, 0)
 
 
@@ -169,9 +127,9 @@ def _elements(m: Any, at: Any, row: Any) -> Any:
 def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
     """(start, length) of a byte string; a length below 0 where its offsets are wrong."""
     place = _place(m, at, row, index)
-    ends = int64_on(m[at + FIELD_VALUES], m[at + FIELD_COUNT] + 1)
+    ends = int64_on(m[at + op.FIELD_VALUES], m[at + op.FIELD_COUNT] + 1)
     start, length = ends[place], ends[place + 1] - ends[place]
-    if start < 0 or length < 0 or length > m[at + FIELD_DATA_SIZE] - start:
+    if start < 0 or length < 0 or length > m[at + op.FIELD_DATA_SIZE] - start:
         return start, np.int64(-1)
     return start, length
 
@@ -179,19 +137,19 @@ def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
 @njit(nogil=True)
 def _size(m: Any, at: Any, row: Any, index: Any) -> Any:
     """Bytes of a value behind its tag; below 0 where the offsets of a byte string are wrong."""
-    kind = m[at + KIND]
-    if kind == KIND_VARINT:
+    kind = m[at + op.KIND]
+    if kind == op.KIND_VARINT:
         return np.int64(varint_size(_number(m, at, row, index)))
-    if kind == KIND_BYTES:
+    if kind == op.KIND_BYTES:
         _, length = _content(m, at, row, index)
         return length if length < 0 else varint_size(np.uint64(length)) + length
-    return np.int64(4 if kind == KIND_32 else 8 if kind == KIND_64 else 1)
+    return np.int64(4 if kind == op.KIND_32 else 8 if kind == op.KIND_64 else 1)
 
 
 @njit(nogil=True)
 def _chosen(m: Any, at: Any, row: Any, index: Any) -> Any:
     """The number of the message that another field of it demands; -1 for none."""
-    selector = m[at + SELECTOR]
+    selector = m[at + op.SELECTOR]
     if selector < 0 or not _there(m, selector, row, index):
         return np.int64(-1)
     return np.int64(_number(m, selector, row, index))
@@ -211,38 +169,40 @@ def _sizing(listed: Any) -> Any:
 
     @njit(nogil=True)
     def measure(m: Any, at: Any, row: Any, index: Any) -> Any:
-        m[at + SIZE], m[at + CHOSEN] = 0, _chosen(m, at, row, index)
-        last, inner = at, at + WIDTH
-        while inner < m[at + END]:
-            kind, flags, outer = m[inner + KIND], m[inner + FLAGS], m[inner + PARENT]
-            tag, part = varint_size(np.uint64(m[inner + TAG])), np.int64(0)
-            if flags & REPEATED:
+        m[at + op.SIZE], m[at + op.CHOSEN] = 0, _chosen(m, at, row, index)
+        last, inner = at, at + op.WIDTH
+        while inner < m[at + op.END]:
+            kind, flags, outer = m[inner + op.KIND], m[inner + op.FLAGS], m[inner + op.PARENT]
+            tag, part = varint_size(np.uint64(m[inner + op.TAG])), np.int64(0)
+            if flags & op.REPEATED:
                 part = listed(m, inner, row)
                 if part < 0:
                     return part
-            elif kind == KIND_MESSAGE:
-                chosen = m[outer + CHOSEN] == m[inner + TAG] >> 3
-                m[inner + THERE] = np.int64(chosen or flags & REQUIRED != 0 or filled(m, inner, row, index))
-                if m[inner + THERE]:
-                    m[inner + SIZE], m[inner + CHOSEN] = 0, _chosen(m, inner, row, index)
-                    m[inner + BEFORE] = last
+            elif kind == op.KIND_MESSAGE:
+                chosen = m[outer + op.CHOSEN] == m[inner + op.TAG] >> 3
+                m[inner + op.THERE] = np.int64(chosen or flags & op.REQUIRED != 0 or filled(m, inner, row, index))
+                if m[inner + op.THERE]:
+                    m[inner + op.SIZE], m[inner + op.CHOSEN] = 0, _chosen(m, inner, row, index)
+                    m[inner + op.BEFORE] = last
                     last = inner
-                    inner += WIDTH
+                    inner += op.WIDTH
                     continue
             elif _there(m, inner, row, index):
                 part = _size(m, inner, row, index)
                 if part < 0:
-                    return _wrong(m, inner, OUTSIDE)
+                    return _wrong(m, inner, op.OUTSIDE)
                 part += tag
-            elif flags & REQUIRED:
-                return _wrong(m, inner, ABSENT)
-            m[outer + SIZE] += part
-            inner = m[inner + END]
+            elif flags & op.REQUIRED:
+                return _wrong(m, inner, op.ABSENT)
+            m[outer + op.SIZE] += part
+            inner = m[inner + op.END]
         while last != at:  # a message inside is whole when those inside of it are
-            size = m[last + SIZE]
-            m[m[last + PARENT] + SIZE] += varint_size(np.uint64(m[last + TAG])) + varint_size(np.uint64(size)) + size
-            last = m[last + BEFORE]
-        return m[at + SIZE]
+            size = m[last + op.SIZE]
+            m[m[last + op.PARENT] + op.SIZE] += (
+                varint_size(np.uint64(m[last + op.TAG])) + varint_size(np.uint64(size)) + size
+            )
+            last = m[last + op.BEFORE]
+        return m[at + op.SIZE]
 
     return measure
 
@@ -253,22 +213,22 @@ _element_sized: Final = _sizing(_no_list)
 @njit(nogil=True)
 def _list_sized(m: Any, at: Any, row: Any) -> Any:
     """Bytes of a list, with the tags of its elements."""
-    kind, size, tag = m[at + KIND], np.int64(0), varint_size(np.uint64(m[at + TAG]))
-    count = _elements(m, at, row) if kind == KIND_MESSAGE else _length(m, at, row)
+    kind, size, tag = m[at + op.KIND], np.int64(0), varint_size(np.uint64(m[at + op.TAG]))
+    count = _elements(m, at, row) if kind == op.KIND_MESSAGE else _length(m, at, row)
     if count < 0:
         return count
     for element in range(count):
-        if kind == KIND_MESSAGE:
+        if kind == op.KIND_MESSAGE:
             part = _element_sized(m, at, row, element)
             if part < 0:
                 return part
             part += varint_size(np.uint64(part))
         elif not _stored(m, at, row, element):
-            return _wrong(m, at, NO_ELEMENT)
+            return _wrong(m, at, op.NO_ELEMENT)
         else:
             part = _size(m, at, row, element)
             if part < 0:
-                return _wrong(m, at, OUTSIDE)
+                return _wrong(m, at, op.OUTSIDE)
         size += tag + part
     return size
 
@@ -280,16 +240,16 @@ sized: Final = _sizing(_list_sized)
 @njit(nogil=True)
 def _put(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
     """Writes a value behind its tag; gives where it ends."""
-    kind = m[at + KIND]
-    if kind == KIND_VARINT:
+    kind = m[at + op.KIND]
+    if kind == op.KIND_VARINT:
         return put_varint(o, p, _number(m, at, row, index))
-    if kind == KIND_BYTES:
+    if kind == op.KIND_BYTES:
         start, length = _content(m, at, row, index)
         p = put_varint(o, p, np.uint64(length))
-        copy(o, p, uint8_on(m[at + FIELD_DATA], m[at + FIELD_DATA_SIZE]), start, length)
+        copy(o, p, uint8_on(m[at + op.FIELD_DATA], m[at + op.FIELD_DATA_SIZE]), start, length)
         return p + length
-    if kind in (KIND_32, KIND_64):
-        number, size = _number(m, at, row, index), 4 if kind == KIND_32 else 8
+    if kind in (op.KIND_32, op.KIND_64):
+        number, size = _number(m, at, row, index), 4 if kind == op.KIND_32 else 8
         for place in range(size):
             o[p + place] = np.uint8(number >> np.uint64(8 * place))
         return p + size
@@ -306,19 +266,19 @@ def _writing(listed: Any) -> Any:
 
     @njit(nogil=True)
     def write(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
-        inner = at + WIDTH
-        while inner < m[at + END]:
-            tag = np.uint64(m[inner + TAG])
-            if m[inner + FLAGS] & REPEATED:
+        inner = at + op.WIDTH
+        while inner < m[at + op.END]:
+            tag = np.uint64(m[inner + op.TAG])
+            if m[inner + op.FLAGS] & op.REPEATED:
                 p = listed(o, p, m, inner, row)
-            elif m[inner + KIND] == KIND_MESSAGE:
-                if m[inner + THERE]:
-                    p = put_varint(o, put_varint(o, p, tag), np.uint64(m[inner + SIZE]))
-                    inner += WIDTH
+            elif m[inner + op.KIND] == op.KIND_MESSAGE:
+                if m[inner + op.THERE]:
+                    p = put_varint(o, put_varint(o, p, tag), np.uint64(m[inner + op.SIZE]))
+                    inner += op.WIDTH
                     continue
             elif _there(m, inner, row, index):
                 p = _put(o, put_varint(o, p, tag), m, inner, row, index)
-            inner = m[inner + END]
+            inner = m[inner + op.END]
         return p
 
     return write
@@ -329,11 +289,11 @@ _element_written: Final = _writing(_none_written)
 
 @njit(nogil=True)
 def _list_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
-    kind, tag = m[at + KIND], np.uint64(m[at + TAG])
-    count = _elements(m, at, row) if kind == KIND_MESSAGE else _length(m, at, row)
+    kind, tag = m[at + op.KIND], np.uint64(m[at + op.TAG])
+    count = _elements(m, at, row) if kind == op.KIND_MESSAGE else _length(m, at, row)
     for element in range(count):
         p = put_varint(o, p, tag)
-        if kind == KIND_MESSAGE:
+        if kind == op.KIND_MESSAGE:
             p = put_varint(o, p, np.uint64(_element_sized(m, at, row, element)))
             p = _element_written(o, p, m, at, row, element)
         else:
@@ -352,14 +312,14 @@ written: Final = _writing(_list_written)
 def tells(m: Any, slot: Any, row: Any, always: Any, number: Any) -> None:
     """A field that follows from others gets its number; one that is not there only if ``always``."""
     at = m[slot]
-    m[at + TOLD] = np.int64(always or _stored(m, at, row, -1))
-    m[at + NUMBER] = number
+    m[at + op.TOLD] = np.int64(always or _stored(m, at, row, -1))
+    m[at + op.NUMBER] = number
 
 
 @njit(nogil=True)
 def untold(m: Any, slot: Any) -> None:
     """A field stays as its column has it."""
-    m[m[slot] + TOLD] = 0
+    m[m[slot] + op.TOLD] = 0
 
 
 @njit(nogil=True)
@@ -385,10 +345,6 @@ def count_of(m: Any, slot: Any, row: Any) -> Any:
     """How many elements a list has."""
     if m[slot] < 0:
         return np.int64(0)
-    if m[m[slot] + KIND] == KIND_MESSAGE:
+    if m[m[slot] + op.KIND] == op.KIND_MESSAGE:
         return max(_elements(m, m[slot], row), np.int64(0))
     return _length(m, m[slot], row)
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -5,11 +5,10 @@ Opcodes that both kinds of programs have are those of ``opcodes``.
 
 from __future__ import annotations
 
-FIRST = 64
-(TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN, RESERVE, SUM, BEGINS) = range(
-    FIRST, FIRST + 14
-)
-ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = range(FIRST + 14, FIRST + 23)
+from wirekit.runtime.opcodes import U
+
+TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN = map(U, range(64, 75))
+RESERVE, SUM, BEGINS, ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = map(U, range(75, 87))
 
 BIG = 16
 """How a number is written: its bytes, and this if the most significant one comes first."""

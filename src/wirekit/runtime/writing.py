@@ -3,15 +3,10 @@
 One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``write_opcodes``).
 Before anything is written, its size is compared with the room that is left: a record without room ends the run, and the
 caller makes room and calls again. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.
-
-Numba's cache knows nothing of this file. A cached function that calls ``build_records`` must have ``FINGERPRINT`` in
-the text of its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import sys
 from typing import Any, Final
 
@@ -23,7 +18,7 @@ from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, 
 from wirekit.compiler.kernels.reads import copy, intrinsic, settings
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
-from wirekit.runtime import interpreter, opcodes, write_messages
+from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
 from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, word
@@ -48,39 +43,9 @@ ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRT
 )
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
 
-END, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, IN_RANGE, ONE_OF = (
-    U(code)
-    for code in (
-        opcodes.END,
-        opcodes.LET,
-        opcodes.CLEAR,
-        opcodes.MARK,
-        opcodes.SEEK,
-        opcodes.FAIL,
-        opcodes.JUMP,
-        opcodes.SWITCH,
-        opcodes.IN_RANGE,
-        opcodes.ONE_OF,
-    )
-)
-TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST = (
-    U(opcodes.TEST + at) for at in range(1, 7)
-)
-(TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN, RESERVE, SUM, BEGINS) = (
-    U(code) for code in range(op.FIRST, op.FIRST + 14)
-)
-ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = (
-    U(code) for code in range(op.FIRST + 14, op.FIRST + 23)
-)
 ASKED_VALUE, ASKED_THERE, ASKED_COUNT, ASKED_STORED = (U(at) for at in range(4))
 
-MISSING, WHOLE, NULLS, BIG, UNSIGNED, FULL = op.MISSING, op.WHOLE, op.NULLS, op.BIG, op.UNSIGNED, op.FULL
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
-OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED = op.OUT, op.OUT_SIZE, op.ENDS, op.MESSAGES, op.WATCHED
-VALUES, VALID, GIVEN, COUNT, HOW = op.VALUES, op.VALID, op.GIVEN, op.COUNT, op.HOW
-COLUMN_DATA, COLUMN_DATA_SIZE = op.DATA, op.DATA_SIZE
-WIDTH_OF_MESSAGE, WIDTH_OF_WATCHED, MESSAGE_FAULT = op.WIDTH_OF_MESSAGE, op.WIDTH_OF_WATCHED, op.MESSAGE_FAULT
-
 _get8, _get16, _get32 = (_load(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
 _put8, _put16, _put32, _put64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
 
@@ -97,28 +62,28 @@ def _swapped(typing: Any, value: Any) -> Any:
 
 @inlined
 def _value_fast(base: Any, count: Any, how: Any, at: Any) -> Any:
-    width = how & (UNSIGNED - 1)
+    width = how & (op.UNSIGNED - 1)
     if width == 8:
         return get(base, at)
     if width == 4:
         value = _get32(base, at)
-        return value & np.int64(0xFFFFFFFF) if how & UNSIGNED else value
+        return value & np.int64(0xFFFFFFFF) if how & op.UNSIGNED else value
     if width == 1:
         value = _get8(base, at)
-        return value & np.int64(0xFF) if how & UNSIGNED else value
+        return value & np.int64(0xFF) if how & op.UNSIGNED else value
     value = _get16(base, at)
-    return value & np.int64(0xFFFF) if how & UNSIGNED else value
+    return value & np.int64(0xFFFF) if how & op.UNSIGNED else value
 
 
 @inner
 def _value_checked(base: Any, count: Any, how: Any, at: Any) -> Any:
-    width, value = how & (UNSIGNED - 1), U(0)
+    width, value = how & (op.UNSIGNED - 1), U(0)
     array = uint8_on(base, count * width)
     for index in range(width):
         place = index if LITTLE else width - 1 - index
         value |= U(array[np.int64(at) * width + place]) << U(8 * index)
     shift = 64 - 8 * width
-    if how & UNSIGNED:
+    if how & op.UNSIGNED:
         return np.int64(value)
     return np.int64(value << U(shift)) >> np.int64(shift)
 
@@ -156,29 +121,29 @@ _offset_at: Any = _offset_checked if settings.BOUNDSCHECK else _offset_fast
 @inlined
 def _is_there(t: Any, c: Any, at: Any) -> Any:
     """Whether a column has a value."""
-    given = get(t, c + GIVEN)
-    if given == NULLS:
-        return _flag_at(get(t, c + VALID), get(t, c + COUNT), at)
-    return given == WHOLE
+    given = get(t, c + op.GIVEN)
+    if given == op.NULLS:
+        return _flag_at(get(t, c + op.VALID), get(t, c + op.COUNT), at)
+    return given == op.WHOLE
 
 
 @inlined
 def _value(t: Any, c: Any, at: Any) -> Any:
-    return _value_of(get(t, c + VALUES), get(t, c + COUNT), get(t, c + HOW), at)
+    return _value_of(get(t, c + op.VALUES), get(t, c + op.COUNT), get(t, c + op.HOW), at)
 
 
 @inner
 def _store_bytes(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
-    width, out = how & (BIG - 1), uint8_on(o, size)
+    width, out = how & (op.BIG - 1), uint8_on(o, size)
     for index in range(width):
-        shift = width - 1 - index if how & BIG else index
+        shift = width - 1 - index if how & op.BIG else index
         out[p + index] = np.uint8((U(value) >> U(8 * shift)) & U(0xFF))
 
 
 @inlined
 def _store_fast(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
-    width = how & (BIG - 1)
-    if how & BIG:
+    width = how & (op.BIG - 1)
+    if how & op.BIG:
         value = np.int64(_swapped(U(value)) >> U(64 - 8 * width))
     if width == 4:
         _put32(o, p, value)
@@ -226,21 +191,21 @@ def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
 def _varint(t: Any, p: Any, how: Any, value: Any) -> Any:
     """Writes a varint; gives the position, -1 where there is no room."""
     size = _varint_bytes(how, value)
-    if size > get(t, OUT_SIZE) - p:
+    if size > get(t, op.OUT_SIZE) - p:
         return np.int64(-1)
-    _put_varint(uint8_on(get(t, OUT), get(t, OUT_SIZE)), p, how, value, size)
+    _put_varint(uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p, how, value, size)
     return p + size
 
 
 @inlined
 def _written_number(t: Any, p: Any, how: Any, value: Any) -> Any:
     """Writes a number; gives the position, -1 where there is no room."""
-    width = how & (BIG - 1)
+    width = how & (op.BIG - 1)
     if width == 0:
         return _varint(t, p, how, value)
-    if width > get(t, OUT_SIZE) - p:
+    if width > get(t, op.OUT_SIZE) - p:
         return np.int64(-1)
-    _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, value)
+    _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, value)
     return p + width
 
 
@@ -250,9 +215,9 @@ def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     how, value, place = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     size = _varint_bytes(how, value)
     more = size - 1
-    if more > get(t, OUT_SIZE) - p:
-        return _fail(reg, FULL), p
-    out, count = uint8_on(get(t, OUT), get(t, OUT_SIZE)), word(code, pc + FOUR)
+    if more > get(t, op.OUT_SIZE) - p:
+        return _fail(reg, op.FULL), p
+    out, count = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), word(code, pc + FOUR)
     if more > 0:
         for at in range(p - 1, place, -1):
             out[U(at + more)] = out[U(at)]
@@ -275,12 +240,12 @@ def _fail(reg: Any, fault: Any) -> Any:
 def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes a number of a column, and writes it: (where to go on, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    given = get(t, c + GIVEN)
-    if given == MISSING:
+    given = get(t, c + op.GIVEN)
+    if given == op.MISSING:
         if word(code, pc + FOUR) == NONE:
             return _fail(reg, word(code, pc + FIVE)), p
         value = get(reg, word(code, pc + FOUR))
-    elif given == NULLS and not _flag_at(get(t, c + VALID), get(t, c + COUNT), at):
+    elif given == op.NULLS and not _flag_at(get(t, c + op.VALID), get(t, c + op.COUNT), at):
         return _fail(reg, word(code, pc + SIX)), p
     else:
         value = _value(t, c, at)
@@ -292,7 +257,7 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     if how != 0:
         p = _written_number(t, p, how, value)
         if p < 0:
-            return _fail(reg, FULL), p
+            return _fail(reg, op.FULL), p
     return pc + ELEVEN, p
 
 
@@ -300,9 +265,9 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes the bytes of a column, and writes them: (where to go on, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    given, there = get(t, c + GIVEN), _is_there(t, c, at)
+    given, there = get(t, c + op.GIVEN), _is_there(t, c, at)
     if not there:
-        fault = word(code, pc + FIVE) if given == MISSING else word(code, pc + SIX)
+        fault = word(code, pc + FIVE) if given == op.MISSING else word(code, pc + SIX)
         if fault != NONE:
             return _fail(reg, fault), p
     if word(code, pc + EIGHT) != NONE:
@@ -311,9 +276,9 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             return _fail(reg, word(code, pc + NINE)), p
     start, length = np.int64(0), np.int64(0)
     if there:
-        start = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at)
-        length = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at + 1) - start
-        if start < 0 or length < 0 or length > get(t, c + COLUMN_DATA_SIZE) - start:
+        start = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at)
+        length = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at + 1) - start
+        if start < 0 or length < 0 or length > get(t, c + op.DATA_SIZE) - start:
             return _fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), start)
     put(reg, word(code, pc + FOUR), length)
@@ -326,7 +291,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             prefix = np.int64(word(code, pc + TWELVE))
         p = _written_number(t, p, how, prefix)
         if p < 0:
-            return _fail(reg, FULL), p
+            return _fail(reg, op.FULL), p
     if word(code, pc + FIFTEEN) != U(0):
         return _copied(reg, t, c, start, length, p, pc + U(16))
     return pc + U(16), p
@@ -335,12 +300,12 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 @inlined
 def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: Any) -> Any:
     """Writes bytes of a column's data: (where to go on, position)."""
-    if length > get(t, OUT_SIZE) - p:
-        return _fail(reg, FULL), p
+    if length > get(t, op.OUT_SIZE) - p:
+        return _fail(reg, op.FULL), p
     if length > 0:
         out, data = (
-            uint8_on(get(t, OUT), get(t, OUT_SIZE)),
-            uint8_on(get(t, c + COLUMN_DATA), get(t, c + COLUMN_DATA_SIZE)),
+            uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)),
+            uint8_on(get(t, c + op.DATA), get(t, c + op.DATA_SIZE)),
         )
         copy(out, p, data, start, length)
     return behind, p + length
@@ -353,7 +318,7 @@ def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     found = np.int64(0)
     for index in range(count):
         c = np.int64(word(code, pc + FIVE + U(index)))
-        if get(t, c + GIVEN) != MISSING if given else _is_there(t, c, at):
+        if get(t, c + op.GIVEN) != op.MISSING if given else _is_there(t, c, at):
             found = np.int64(1)
     put(reg, word(code, pc + ONE), found)
     return pc + FIVE + count
@@ -394,14 +359,14 @@ def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
 @inner
 def _digits(t: Any, p: Any, value: Any) -> Any:
     """Writes an integer in decimal; gives the position, -1 where there is no room."""
-    out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+    out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
     rest = U(value) if value >= 0 else U(0) - U(value)
     count = 1
     left = rest // TEN
     while left != U(0):
         count += 1
         left //= TEN
-    if count + (value < 0) > get(t, OUT_SIZE) - p:
+    if count + (value < 0) > get(t, op.OUT_SIZE) - p:
         return np.int64(-1)
     if value < 0:
         out[p] = 0x2D
@@ -415,12 +380,12 @@ def _digits(t: Any, p: Any, value: Any) -> Any:
 @inner
 def _unread(reg: Any, t: Any, watched: Any) -> Any:
     """The fault for the first value that nothing has read; 0 for none."""
-    place = get(t, WATCHED) + 2 * np.int64(watched)
+    place = get(t, op.WATCHED) + 2 * np.int64(watched)
     count = get(t, place + 1)
-    entries = int64_on(get(t, place), WIDTH_OF_WATCHED * count)
+    entries = int64_on(get(t, place), op.WIDTH_OF_WATCHED * count)
     for at in range(count):
-        valid, size = entries[WIDTH_OF_WATCHED * at], entries[WIDTH_OF_WATCHED * at + 1]
-        fault, index = entries[WIDTH_OF_WATCHED * at + 3], entries[WIDTH_OF_WATCHED * at + 2]
+        valid, size = entries[op.WIDTH_OF_WATCHED * at], entries[op.WIDTH_OF_WATCHED * at + 1]
+        fault, index = entries[op.WIDTH_OF_WATCHED * at + 3], entries[op.WIDTH_OF_WATCHED * at + 2]
         row = get(reg, U(index >> 32))
         if get(reg, U(index & 0xFFFFFFFF)) != row and (valid == 0 or _flag_at(valid, size, row)):
             return fault
@@ -429,7 +394,7 @@ def _unread(reg: Any, t: Any, watched: Any) -> Any:
 
 @inlined
 def _message_of(t: Any, number: Any) -> Any:
-    place = get(t, MESSAGES) + WIDTH_OF_MESSAGE * np.int64(number)
+    place = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(number)
     return int64_on(get(t, place), get(t, place + 1))
 
 
@@ -441,10 +406,10 @@ def _message(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     root = m[0]
     size = np.int64(sized(m, root, row, -1))
     if size < 0:
-        return _fail(reg, MESSAGE_FAULT * (number + 1) - size), p
-    if size > get(t, OUT_SIZE) - p:
-        return _fail(reg, FULL), p
-    return pc + TWO, np.int64(written(uint8_on(get(t, OUT), get(t, OUT_SIZE)), p, m, root, row, -1))
+        return _fail(reg, op.MESSAGE_FAULT * (number + 1) - size), p
+    if size > get(t, op.OUT_SIZE) - p:
+        return _fail(reg, op.FULL), p
+    return pc + TWO, np.int64(written(uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p, m, root, row, -1))
 
 
 @inner
@@ -480,52 +445,52 @@ def _ask(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """A step that few records have: (where to go on, position)."""
     step = word(code, pc)
-    if step == ANY_OF:
+    if step == op.ANY_OF:
         return _any_of(code, reg, t, pc), p
-    if step == ONE_LINE:
+    if step == op.ONE_LINE:
         c = np.int64(word(code, pc + ONE))
-        data = uint8_on(get(t, c + COLUMN_DATA), get(t, c + COLUMN_DATA_SIZE))
+        data = uint8_on(get(t, c + op.DATA), get(t, c + op.DATA_SIZE))
         if _has_line(code, pc + FIVE, data, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))):
             return _fail(reg, word(code, pc + FOUR)), p
         return pc + SEVEN + word(code, pc + SIX), p
-    if step == TEXT:
-        size, out = np.int64(word(code, pc + ONE)), uint8_on(get(t, OUT), get(t, OUT_SIZE))
-        if size > get(t, OUT_SIZE) - p:
-            return _fail(reg, FULL), p
+    if step == op.TEXT:
+        size, out = np.int64(word(code, pc + ONE)), uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
+        if size > get(t, op.OUT_SIZE) - p:
+            return _fail(reg, op.FULL), p
         for index in range(size):
             out[p + index] = np.uint8(word(code, pc + TWO + U(index)))
         return pc + TWO + U(size), p + size
-    if step == DIGITS:
+    if step == op.DIGITS:
         behind = _digits(t, p, get(reg, word(code, pc + ONE)))
-        return (_fail(reg, FULL), p) if behind < 0 else (pc + TWO, behind)
-    if step == BEGINS:
+        return (_fail(reg, op.FULL), p) if behind < 0 else (pc + TWO, behind)
+    if step == op.BEGINS:
         start, size = get(reg, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
-        out, same = uint8_on(get(t, OUT), get(t, OUT_SIZE)), p - start >= size
+        out, same = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p - start >= size
         for index in range(size if same else 0):
             same = same and U(out[start + index]) == word(code, pc + FOUR + U(index))
         put(reg, word(code, pc + ONE), np.int64(same))
         return pc + FOUR + U(size), p
-    if step == ONE_OF:
+    if step == opcodes.ONE_OF:
         count = word(code, pc + THREE)
         if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
             return _fail(reg, word(code, pc + TWO)), p
         return pc + FOUR + TWO * count, p
-    if step == CLEAR:
+    if step == opcodes.CLEAR:
         count = word(code, pc + ONE)
         for index in range(count):
             at = pc + TWO + TWO * U(index)
             put(reg, word(code, at), np.int64(word(code, at + ONE)))
         return pc + TWO + TWO * count, p
-    if step == NOTE:
+    if step == op.NOTE:
         place = np.int64(word(code, pc + ONE))
-        values = int64_on(get(t, place + VALUES), get(t, place + COUNT))
+        values = int64_on(get(t, place + op.VALUES), get(t, place + op.COUNT))
         values[get(reg, ROW)] = get(reg, word(code, pc + TWO))
         return pc + THREE, p
-    if step == MESSAGE:
+    if step == op.MESSAGE:
         return _message(code, reg, t, p, pc)
-    if step == TELL:
+    if step == op.TELL:
         return _tell(code, reg, t, pc), p
-    if step == INSERT:
+    if step == op.INSERT:
         return _insert(code, reg, t, p, pc)
     return _ask(code, reg, t, pc), p
 
@@ -538,106 +503,106 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
     put(reg, EXTRA, np.int64(0))
     while True:
         step = word(code, pc)
-        if step == TAKE:
+        if step == op.TAKE:
             pc, p = _take(code, reg, t, p, pc)
-        elif step == BYTES:
+        elif step == op.BYTES:
             pc, p = _bytes(code, reg, t, p, pc)
-        elif step == TEST_EQUAL:
+        elif step == opcodes.TEST_EQUAL:
             holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == TEST_UNEQUAL:
+        elif step == opcodes.TEST_UNEQUAL:
             holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == TEST_LESS:
+        elif step == opcodes.TEST_LESS:
             holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == TEST_AT_MOST:
+        elif step == opcodes.TEST_AT_MOST:
             holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == TEST_MORE:
+        elif step == opcodes.TEST_MORE:
             holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == TEST_AT_LEAST:
+        elif step == opcodes.TEST_AT_LEAST:
             holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
             pc = pc + FOUR if holds else word(code, pc + THREE)
-        elif step == LET:
+        elif step == opcodes.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
             put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
             pc += FIVE
-        elif step == RESERVE:
+        elif step == op.RESERVE:
             size = get(reg, word(code, pc + ONE))
-            if size > get(t, OUT_SIZE) - p:
-                pc = _fail(reg, FULL)
+            if size > get(t, op.OUT_SIZE) - p:
+                pc = _fail(reg, op.FULL)
             else:
-                out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+                out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
                 for index in range(p, p + size):
                     out[U(index)] = np.uint8(0)
                 p += size
                 pc += TWO
-        elif step == STORE:
+        elif step == op.STORE:
             how, at = np.int64(word(code, pc + ONE)), word(code, pc + THREE)
             value = get(reg, word(code, pc + TWO))
             if at != NONE:
-                _store_number(get(t, OUT), get(t, OUT_SIZE), get(reg, at), how, value)
+                _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), get(reg, at), how, value)
                 pc += FOUR
             else:
                 p = _written_number(t, p, how, value)
-                pc = pc + FOUR if p >= 0 else _fail(reg, FULL)
-        elif step == JOIN:
+                pc = pc + FOUR if p >= 0 else _fail(reg, op.FULL)
+        elif step == op.JOIN:
             how, count = np.int64(word(code, pc + ONE)), word(code, pc + TWO)
             whole = U(0)
             for index in range(count):
                 part = pc + THREE + TWO * U(index)
                 whole |= U(get(reg, word(code, part))) << word(code, part + ONE)
-            if how & (BIG - 1) > get(t, OUT_SIZE) - p:
-                pc = _fail(reg, FULL)
+            if how & (op.BIG - 1) > get(t, op.OUT_SIZE) - p:
+                pc = _fail(reg, op.FULL)
             else:
-                _store_number(get(t, OUT), get(t, OUT_SIZE), p, how, np.int64(whole))
-                p += how & (BIG - 1)
+                _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, np.int64(whole))
+                p += how & (op.BIG - 1)
                 pc += THREE + TWO * count
-        elif step == MARK:
+        elif step == opcodes.MARK:
             put(reg, word(code, pc + ONE), p)
             pc += TWO
-        elif step == WAS:
+        elif step == op.WAS:
             pc = _was(code, reg, t, pc)
-        elif step == SUM:
+        elif step == op.SUM:
             start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            out = uint8_on(get(t, OUT), get(t, OUT_SIZE))
+            out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
             put(reg, word(code, pc + ONE), checksum_of(out, word(code, pc + TWO), start, end, -1, code, pc + SIX))
             pc += SIX + word(code, pc + FIVE)
-        elif step == UNREAD:
+        elif step == op.UNREAD:
             fault = np.int64(0) if word(code, pc + ONE) == NONE else _unread(reg, t, word(code, pc + ONE))
             pc = pc + TWO if fault == 0 else _fail(reg, fault)
-        elif step == JUMP:
+        elif step == opcodes.JUMP:
             pc = word(code, pc + ONE)
-        elif step == SWITCH:
+        elif step == opcodes.SWITCH:
             pc = case_of(code, pc, reg)
-        elif step == FAIL:
+        elif step == opcodes.FAIL:
             pc = _fail(reg, word(code, pc + ONE))
-        elif step == LOOK:
+        elif step == op.LOOK:
             c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
             there = _is_there(t, c, at)
             put(reg, word(code, pc + FOUR), np.int64(there))
             put(reg, word(code, pc + THREE), _value(t, c, at) if there else np.int64(0))
             pc += FIVE
-        elif step == COPY_BYTES:
+        elif step == op.COPY_BYTES:
             c, start = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
             pc, p = _copied(reg, t, c, start, get(reg, word(code, pc + THREE)), p, pc + FOUR)
-        elif step == ELEMENTS:
+        elif step == op.ELEMENTS:
             pc = _elements(code, reg, t, pc)
-        elif step == EACH:
+        elif step == op.EACH:
             put(reg, word(code, pc + ONE), get(reg, word(code, pc + ONE)) + 1)
             pc = word(code, pc + TWO)
-        elif step == IN_RANGE:
+        elif step == opcodes.IN_RANGE:
             value = get(reg, word(code, pc + ONE))
             if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
                 pc = _fail(reg, word(code, pc + TWO))
             else:
                 pc += FIVE
-        elif step == SEEK:
+        elif step == opcodes.SEEK:
             p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
             pc += THREE
-        elif step in (U(opcodes.FAILED), END, FINISH):
+        elif step in (U(opcodes.FAILED), opcodes.END, op.FINISH):
             return p
         else:
             pc, p = _rare(code, reg, t, p, pc)
@@ -649,13 +614,13 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     there = _is_there(t, c, at)
     if not there:
-        fault = word(code, pc + SIX) if get(t, c + GIVEN) == MISSING else word(code, pc + SEVEN)
+        fault = word(code, pc + SIX) if get(t, c + op.GIVEN) == op.MISSING else word(code, pc + SEVEN)
         if fault != NONE:
             return _fail(reg, fault)
     first, last = np.int64(0), np.int64(0)
     if there:
-        first = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at)
-        last = _offset_at(get(t, c + VALUES), get(t, c + COUNT), at + 1)
+        first = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at)
+        last = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at + 1)
     put(reg, word(code, pc + THREE), first)
     put(reg, word(code, pc + FOUR), last)
     put(reg, word(code, pc + FIVE), np.int64(there))
@@ -682,14 +647,8 @@ def build_records(words: Any, registers: Any, table: Any, state: Any) -> Any:
             break
         if state[3] == 0:
             p = behind
-            if get(t, ENDS) != 0:
-                int64_on(get(t, ENDS), rows)[row] = p
+            if get(t, op.ENDS) != 0:
+                int64_on(get(t, op.ENDS), rows)[row] = p
         row += 1
     state[0], state[1] = p, row
     return np.int64(fault)
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = (
-    hashlib.sha256(_SOURCE.encode()).hexdigest()[:12] + write_messages.FINGERPRINT + interpreter.FINGERPRINT
-)

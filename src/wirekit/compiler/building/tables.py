@@ -21,39 +21,7 @@ from wirekit.compiler.columns.known import is_leaf
 from wirekit.program.columns import Column
 from wirekit.program.messages import DTYPES, Place
 from wirekit.program.write import Built
-from wirekit.runtime.write_opcodes import (
-    ABSENT,
-    END,
-    FAULTS,
-    FIELD_COUNT,
-    FIELD_DATA,
-    FIELD_DATA_SIZE,
-    FIELD_GIVEN,
-    FIELD_VALID,
-    FIELD_VALUES,
-    FLAGS,
-    KIND,
-    KIND_32,
-    KIND_64,
-    KIND_BYTES,
-    KIND_EMPTY,
-    KIND_MESSAGE,
-    KIND_VARINT,
-    LIST_VALID,
-    LISTED,
-    LISTS,
-    NO_ELEMENT,
-    OUTSIDE,
-    PARENT,
-    REPEATED,
-    REQUIRED,
-    ROWS,
-    SELECTOR,
-    SLOT,
-    TAG,
-    UNEVEN,
-    WIDTH,
-)
+from wirekit.runtime import write_opcodes as op
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message
 
 if TYPE_CHECKING:
@@ -62,17 +30,17 @@ if TYPE_CHECKING:
 ROOM = 4  # bytes of a tag and a number that is small, for a first guess
 
 _FAULTS = {
-    ABSENT: "is missing, but the message requires it",
-    NO_ELEMENT: "has a null in a list; a message has no null elements",
-    OUTSIDE: "its offsets point outside of its data",
+    op.ABSENT: "is missing, but the message requires it",
+    op.NO_ELEMENT: "has a null in a list; a message has no null elements",
+    op.OUTSIDE: "its offsets point outside of its data",
 }
 
 
 def wrong(built: Built, code: int) -> tuple[str, str]:
     """(path, text) of how a message cannot be written, as a number above 0."""
-    slot, how = divmod(code, FAULTS)
+    slot, how = divmod(code, op.FAULTS)
     place = built.tables.places[slot]
-    if how == UNEVEN:
+    if how == op.UNEVEN:
         return place.path, f"has another length than the other columns of {built.tables.places[place.owner].path}"
     return place.path, _FAULTS[how]
 
@@ -112,7 +80,7 @@ def table(key: str, built: Built, batch: pa.RecordBatch, first: Rows) -> Table:
     maker.message(0, built.message, 0)
     places = np.full(root, -1, np.int64)
     for number, entry in enumerate(maker.entries):
-        places[entry[SLOT]] = root + WIDTH * number
+        places[entry[op.SLOT]] = root + op.WIDTH * number
     memory = np.concatenate([places, np.array(maker.entries, np.int64).ravel()])
     return Table(memory, maker.arrays, maker.total)
 
@@ -135,7 +103,7 @@ class _Maker:
     def message(self, slot: int, message: Message, flags: int, outer: int = 0) -> None:
         """Adds the entry of a message, and those of what is in it; ``outer`` is the one around it."""
         place, here = self.places[slot], self._at()
-        entry = self._entry(slot, KIND_MESSAGE, flags, outer)
+        entry = self._entry(slot, op.KIND_MESSAGE, flags, outer)
         end = place.end if place.field is not None else len(self.places)
         inner = slot + 1
         fields: dict[str, int] = {}
@@ -151,34 +119,38 @@ class _Maker:
                     selected = set(np.unique(self.numbers.get(inner, np.zeros(0, np.uint64))).tolist())
             inner = behind
         if message.selector in fields:
-            entry[SELECTOR] = fields[message.selector]
-        entry[END] = self._at()
+            entry[op.SELECTOR] = fields[message.selector]
+        entry[op.END] = self._at()
 
     def _field(self, slot: int, each: Field, outer: int) -> None:
         place = self.places[slot]
-        flags = REPEATED * each.repeated | REQUIRED * each.required | LISTED * (each.repeated or place.owner >= 0)
+        flags = (
+            op.REPEATED * each.repeated | op.REQUIRED * each.required | op.LISTED * (each.repeated or place.owner >= 0)
+        )
         if each.message is not None and not is_leaf(place, slot):
             self.message(slot, each.message, flags, outer)
             return
-        kind = KIND_EMPTY if each.message is not None else KIND_VARINT if each.wire_type == VARINT else KIND_BYTES
+        kind = (
+            op.KIND_EMPTY if each.message is not None else op.KIND_VARINT if each.wire_type == VARINT else op.KIND_BYTES
+        )
         if each.fixed:
-            kind = KIND_32 if each.fixed[1] in "fIi" else KIND_64
+            kind = op.KIND_32 if each.fixed[1] in "fIi" else op.KIND_64
         entry = self._entry(slot, kind, flags, outer)
-        entry[END] = self._at()
+        entry[op.END] = self._at()
         if slot in self.given:
             self._column(entry, place, each, self.batch.column(self.given[slot]))
 
     def _at(self) -> int:
         """Where the next entry stands."""
-        return self.root + WIDTH * len(self.entries)
+        return self.root + op.WIDTH * len(self.entries)
 
     def _entry(self, slot: int, kind: int, flags: int, outer: int) -> list[int]:
         each = self.places[slot].field
-        entry = [0] * WIDTH
-        entry[PARENT] = outer
-        entry[SLOT], entry[KIND], entry[FLAGS], entry[SELECTOR] = slot, kind, flags, -1
+        entry = [0] * op.WIDTH
+        entry[op.PARENT] = outer
+        entry[op.SLOT], entry[op.KIND], entry[op.FLAGS], entry[op.SELECTOR] = slot, kind, flags, -1
         if each is not None:
-            entry[TAG] = each.number << 3 | each.wire_type
+            entry[op.TAG] = each.number << 3 | each.wire_type
         self.entries.append(entry)
         return entry
 
@@ -188,21 +160,21 @@ class _Maker:
             lists, array = unfolded(self.key, place.path, array)
             first = Elements(first, lists.offsets)
         found = taken(self.key, column_of(place), array, first)
-        entry[FIELD_GIVEN] = found.given
+        entry[op.FIELD_GIVEN] = found.given
         if each.wire_type == BYTES and each.message is None:
-            entry[FIELD_VALUES], entry[FIELD_DATA] = self._kept(found.values, found.data)
-            entry[FIELD_DATA_SIZE], entry[FIELD_COUNT] = found.data.size, found.values.size - 1
+            entry[op.FIELD_VALUES], entry[op.FIELD_DATA] = self._kept(found.values, found.data)
+            entry[op.FIELD_DATA_SIZE], entry[op.FIELD_COUNT] = found.data.size, found.values.size - 1
         else:
-            values = self.numbers[entry[SLOT]] = _raw(each, found.values)
-            (entry[FIELD_VALUES],) = self._kept(values)
-            entry[FIELD_COUNT] = values.size
-        (entry[FIELD_VALID],) = self._kept(found.valid)
-        self.total += found.total + ROOM * (max(entry[FIELD_COUNT], 0) + rows)
+            values = self.numbers[entry[op.SLOT]] = _raw(each, found.values)
+            (entry[op.FIELD_VALUES],) = self._kept(values)
+            entry[op.FIELD_COUNT] = values.size
+        (entry[op.FIELD_VALID],) = self._kept(found.valid)
+        self.total += found.total + ROOM * (max(entry[op.FIELD_COUNT], 0) + rows)
         if lists is not None:
-            entry[ROWS] = rows
-            (entry[LISTS],) = self._kept(lists.offsets)
+            entry[op.ROWS] = rows
+            (entry[op.LISTS],) = self._kept(lists.offsets)
             if lists.valid.size:
-                (entry[LIST_VALID],) = self._kept(lists.valid)
+                (entry[op.LIST_VALID],) = self._kept(lists.valid)
 
     def _kept(self, *arrays: NDArray[Any]) -> tuple[int, ...]:
         """The addresses of arrays."""

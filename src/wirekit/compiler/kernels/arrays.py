@@ -2,16 +2,10 @@
 
 A call with one argument costs the same for a layout of two columns and of fifty, and compiled code is of one type. Who
 calls keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared with the size in the table.
-
-Numba's cache knows nothing of this file. A cached function that calls these must have ``FINGERPRINT`` in the text of
-its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -69,7 +63,3 @@ def _view(dtype: Any) -> Any:
 
 
 uint8_on, int32_on, int64_on, uint64_on = (_view(dtype) for dtype in (np.uint8, np.int32, np.int64, np.uint64))
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

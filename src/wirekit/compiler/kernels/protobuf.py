@@ -10,9 +10,6 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -378,7 +375,3 @@ def pick_field(t: Any, at: Any, slot: Any) -> Any:
     """(value of a field, whether it is there)."""
     m = _tray(t, at)
     return np.int64(m[slot]), np.int64(m[slot + STAMP] == m[RECORD])
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

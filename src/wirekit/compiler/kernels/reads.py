@@ -2,15 +2,10 @@
 
 Nopython functions over contiguous arrays of uint8. None looks at limits: the generated code has compared every range
 with the nearest one before it calls them. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.
-
-Numba's cache knows nothing of this file. A cached function that calls these must have ``FINGERPRINT`` in the text of
-its own.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import sys
 from typing import Any, Final
 
@@ -153,7 +148,3 @@ def internet(buffer: Any, start: int, end: int, hole: int) -> Any:
         total = (total & np.uint64(0xFFFF)) + (total >> np.uint64(16))
     total = (total & np.uint64(0xFFFF)) + (total >> np.uint64(16))
     return np.int64(np.uint64(0xFFFF) - total)
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]

@@ -1,15 +1,11 @@
 """Writes numbers, hex and JSON strings into an array of bytes, for the generated writers of text.
 
 Nopython functions; each takes the array and where to write, and gives where to go on. None looks for room: the caller
-has seen to it that what it asks for fits. As for ``reads``, a cached function that calls these must have
-``FINGERPRINT`` in the text of its own.
+has seen to it that what it asks for fits.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -202,7 +198,3 @@ def _put_escape(out: Any, at: int, code: Any) -> Any:
         digit = np.uint8(code >> np.uint32(12 - 4 * place)) & _LOW_BITS
         out[at + 2 + place] = digit + _DIGIT + _LETTER * np.uint8(digit > _NINE)
     return at + LONGEST_ESCAPE
-
-
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
-FINGERPRINT: Final = hashlib.sha256(f"{_SOURCE}{CONTROLS}".encode()).hexdigest()[:12]

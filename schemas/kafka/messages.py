@@ -130,12 +130,12 @@ MESSAGE = _message(
 )
 ENTRY = _entry(MESSAGE)
 MESSAGE_SET = _message_set(ENTRY)
-record_set = Sized(int32, MESSAGE_SET, null=-1)
-produced_set = Sized(int32, _message_set(ENTRY, UNREAD), null=-1)
+record_set = Sized(int32, MESSAGE_SET, null=-1, contain=True)
+produced_set = Sized(int32, _message_set(ENTRY, UNREAD), null=-1, contain=True)
 
 UNTIMED_ENTRY = _entry(_message("kafka.message_set.untimed"))
 UNTIMED_MESSAGE_SET = _message_set(UNTIMED_ENTRY)
-untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1)
+untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1, contain=True)
 """With magic 1 in front of the layout of magic 0. Brokers of 0.8 and 0.9 look at no magic: they take such messages,
 store them, and give them to consumers."""
-untimed_produced_set = Sized(int32, _message_set(UNTIMED_ENTRY, UNREAD), null=-1)
+untimed_produced_set = Sized(int32, _message_set(UNTIMED_ENTRY, UNREAD), null=-1, contain=True)

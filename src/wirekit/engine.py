@@ -21,7 +21,7 @@ from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, plain_mapping, printable, to_json
 from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session, Writer, join_path
+from wirekit.wire.stream import Contained, Decrypt, Limits, Reader, Scope, Session, Writer, join_path
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -55,8 +55,10 @@ class Decoded:
         schema: the key.
         data: the input.
         offset: absolute offset of its first byte; all other offsets are absolute too.
-        value: the value; after an error, the fields decoded before it.
+        value: the value; after an error, the fields decoded before it, and those behind a field that contains it.
         error: Short, Wrong or Limit, or None.
+        contained: errors behind which decoding went on, in order (``wirekit.wire.Sized``, ``contain``). The first is
+            ``error``; of each further one there is a bad ``layout`` check.
         consumed: size of the value in bytes.
         context: the context given by the caller.
     """
@@ -68,6 +70,7 @@ class Decoded:
         "_spans",
         "_state",
         "consumed",
+        "contained",
         "context",
         "data",
         "decrypt",
@@ -92,6 +95,7 @@ class Decoded:
         self._asked: str | None = None
         self._gaps: list[Gap] | None = None
         self.error: WireError | None = None
+        self.contained: Sequence[Contained] = ()
         self.consumed = 0
         self.sources: Sequence[tuple[bytes, str]] = ()
         self._spans: list[Span] | None = None
@@ -197,25 +201,32 @@ def _run(
     trace: bool = False,
     decrypt: Decrypt | None = None,
 ) -> Decoded:
-    session = Session(schema.key, limits, size=len(data), trace=trace, decrypt=decrypt)
+    session = Session(schema.key, limits, size=len(data), trace=trace, contain=True, decrypt=decrypt)
     reader = Reader(session, data, origin=offset)
     decoded = Decoded(schema.key, data, offset, context, limits)
     decoded.decrypt = decrypt
     try:
         decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
     except WireError as error:
-        decoded.error = _alone(error)
-        decoded.value = error.partial
+        decoded.error, decoded.value = error, error.partial
+    decoded.contained = session.contained or ()
+    if decoded.contained:
+        last, decoded.error = decoded.error, decoded.contained[0].error
+        if last is not None and last is not decoded.contained[-1].error:
+            session.fail(last)
+        for each in decoded.contained:
+            _forget_origin(each.error)
+    if decoded.error is not None:
+        _forget_origin(decoded.error)
     decoded.consumed = reader.position
     decoded._checks, decoded._gaps, decoded.sources = session.checks, session.gaps, session.sources or ()
     decoded._spans = session.spans
     return decoded
 
 
-def _alone(error: WireError) -> WireError:
-    """The error without its traceback: that would hold all readers and scopes for as long as the result is kept."""
-    error.__context__ = None
-    return error.with_traceback(None)
+def _forget_origin(error: WireError) -> None:
+    """Drops the traceback of an error: it would hold all readers and scopes for as long as the result is kept."""
+    error.__context__ = error.__traceback__ = None
 
 
 def _rows(

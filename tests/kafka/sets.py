@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import wirekit
-from tests.kafka.golden import PDUS, Pdu
+from tests.kafka.golden import PDUS, Pdu, message, message_set, sized
 from wirekit.protocols.kafka.reading import ENTRY_HEAD
 from wirekit.strategies import Script, Turn
 
@@ -76,3 +76,26 @@ def _resized(data: bytes, start: int, size: int) -> bytes:
     """The frame in which the entry at a place has another size."""
     place = start + ENTRY_HEAD
     return data[: place - 4] + min(size - ENTRY_HEAD, LARGEST).to_bytes(4, "big") + data[place:]
+
+
+FIRST, SECOND, THIRD = (message_set(message(bytes([value]) * 40, offset=5 + value, magic=1)) for value in range(3))
+
+
+def undecodable(entry: bytes, place: int) -> bytes:
+    """A message that does not decode: its magic or the length of its value is another."""
+    return entry[:place] + bytes([entry[place] ^ 0x40]) + entry[place + 1 :]
+
+
+def call(side: str, *sets: bytes) -> tuple[tuple[str, bytes], ...]:
+    """A request and its response, one of which holds sets of some bytes."""
+    produced = {"acks": 1, "timeout": 1, "topic_data": []}
+    fetched = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": []}
+    asked = {"correlation_id": 1, "client_id": "c", "body": produced if side == "client" else fetched}
+    name = "produce" if side == "client" else "fetch"
+    request = wirekit.encode(f"kafka.{name}.request.v0", asked)
+    topic = bytes.fromhex("00000001 0001 74") + len(sets).to_bytes(4, "big")
+    head = b"" if side == "client" else bytes.fromhex("0000 0000000000000009")
+    topic += b"".join(number.to_bytes(4, "big") + head + sized(each) for number, each in enumerate(sets))
+    if side == "client":
+        return (("client", sized(request[4:-4] + topic)),)
+    return ("client", request), ("server", sized(bytes.fromhex("00000001") + topic))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.kafka.golden import Pdu, message, message_set, sized
-from tests.kafka.sets import damages, entries, frames_with_sets, script
+from tests.kafka.golden import Pdu, message, message_set
+from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, entries, frames_with_sets, script, undecodable
 from wirekit.conversation import Conversation, Frame, Message
 from wirekit.protocols.kafka import damaged_sets
 
@@ -62,28 +62,10 @@ def test_a_wrong_checksum_alone_changes_nothing_but_its_verdict(pdu: Pdu) -> Non
         assert not frame.decoded.gaps
 
 
-def call(side: str, *sets: bytes) -> tuple[tuple[str, bytes], ...]:
-    """A request and its response, one of which holds sets of some bytes."""
-    produced = {"acks": 1, "timeout": 1, "topic_data": []}
-    fetched = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": []}
-    asked = {"correlation_id": 1, "client_id": "c", "body": produced if side == "client" else fetched}
-    name = "produce" if side == "client" else "fetch"
-    request = wirekit.encode(f"kafka.{name}.request.v0", asked)
-    topic = bytes.fromhex("00000001 0001 74") + len(sets).to_bytes(4, "big")
-    head = bytes(4) if side == "client" else bytes.fromhex("00000000 0000 0000000000000009")
-    topic += b"".join(head + sized(each) for each in sets)
-    if side == "client":
-        return (("client", sized(request[4:-4] + topic)),)
-    return ("client", request), ("server", sized(bytes.fromhex("00000001") + topic))
-
-
 def told(side: str, *sets: bytes) -> Frame:
     conversation = Conversation("kafka")
     events = [event for who, data in call(side, *sets) for event in conversation.receive(who, data)]
     return [event for event in events if isinstance(event, Frame)][-1]
-
-
-FIRST, SECOND, THIRD = (message_set(message(bytes([value]) * 40, offset=5 + value, magic=1)) for value in range(3))
 
 
 @pytest.mark.parametrize("cut", range(1, len(THIRD)))
@@ -138,3 +120,19 @@ def test_each_set_of_a_frame_is_searched(side: str, codec: str) -> None:
     assert [each.facts.get("batch") for each in found.messages if each.codec == "gzip"] == (
         [2, 2, 0, 2] if codec == "GZIP" else []
     )
+
+
+@pytest.mark.parametrize("place", [16, 30])
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_an_error_in_a_set_hides_no_other_partition(side: str, place: int) -> None:
+    bad = undecodable(SECOND, place)
+    found = told(side, FIRST, FIRST + bad + THIRD, bad, FIRST + THIRD)
+    assert [(each.partition, each.value[:1]) for each in found.messages if each.check == "ok"] == [
+        *((0, b"\0"), (1, b"\0"), (1, b"\2"), (3, b"\0"), (3, b"\2"))
+    ]
+    decoded = found.decoded
+    assert decoded.error is not None
+    assert "[1].record_set.messages[1]" in decoded.error.path
+    assert [each.path[-14:] for each in decoded.contained] == ["[1].record_set", "[2].record_set"]
+    (check,) = (each for each in decoded.checks if each.kind == "layout")
+    assert (check.status, "[2].record_set.messages[0]" in check.path) == ("bad", True)

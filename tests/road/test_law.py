@@ -25,7 +25,7 @@ from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu
-from tests.kafka.sets import damages, frames_with_sets, script
+from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
 from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
@@ -158,6 +158,18 @@ def test_a_message_size_that_is_too_large(pdu: Pdu, tmp_path: Path) -> None:
         assert found is not None
         messages = [row for table, batch in found if table == "messages" for row in batch.to_pylist()]
         assert [row["crc_status"] for row in messages].count("bad") >= 1
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+def test_partitions_behind_a_set_that_does_not_decode(side: str, tmp_path: Path) -> None:
+    for number, place in enumerate((16, 30)):
+        bad = undecodable(SECOND, place)
+        turns = call(side, FIRST) + call(side, FIRST, FIRST + bad + THIRD, bad, THIRD) + call(side, FIRST)
+        path = tmp_path / f"{number}.pcap"
+        write(path, packets_of(Script("kafka", tuple(Turn(who, data, "", "") for who, data in turns)), Random(number)))
+        assert_same(path)
+        found = by_columns(path, window=5000)[0]["messages"]
+        assert sum("'crc_status': 'ok'" in row for row in found.elements()) == 2 + 4
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])

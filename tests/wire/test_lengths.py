@@ -8,12 +8,16 @@ import wirekit
 from tests.agreement.law import agree
 from tests.own import own
 from wirekit.wire import (
+    Array,
     Bytes,
     Checked,
     Const,
     If,
     IfMore,
     Length,
+    OrBytes,
+    Ref,
+    Sized,
     String,
     Struct,
     context,
@@ -106,3 +110,44 @@ def test_a_frame_may_end_with_fields_of_a_fixed_size_behind_its_length() -> None
         one = wirekit.encode(key, {"data": b"abc"})
         assert [frame.value.data for frame in wirekit.frames(one + one, key)] == [b"abc", b"abc"]
         assert next(frame.consumed for frame in wirekit.frames(one + one[:-1], key)) == len(one)
+
+
+PART = Sized(uint8, Struct("text" / String(uint8), "number" / uint16), contain=True)
+PARTS = Struct("parts" / Array(uint8, PART), "end" / uint8)
+GOOD, LONG, CUT = "05026162 0007", "04096162 00", "0402616200"
+
+
+def test_an_error_that_a_length_contains_hides_nothing_behind_it() -> None:
+    with own(PARTS) as key:
+        for data, errors in ((GOOD * 3, 0), (GOOD + LONG + GOOD, 1), (LONG + GOOD + CUT, 2), (LONG * 3, 3)):
+            found = agree(key, bytes.fromhex(f"03{data}2a"), {}, columns=False)
+            parts = found.value.parts
+            assert (len(parts), found.value.end, len(found.contained)) == (3, 42, errors)
+            assert [part.number for part in parts if part.get("number") is not None] == [7] * (3 - errors)
+            assert found.error is (found.contained[0].error if errors else None)
+            assert [each.kind for each in found.checks] == ["layout"] * max(errors - 1, 0)
+            assert len(found.gaps) == errors  # what the layout has not read
+
+
+@pytest.mark.parametrize("data", ["02" + GOOD + "09096162", "02" + GOOD + LONG[:6]])
+def test_a_length_beyond_the_bytes_contains_nothing(data: str) -> None:
+    with own(PARTS) as key:
+        found = agree(key, bytes.fromhex(data), {}, columns=False)
+        assert isinstance(found.error, wirekit.Short)
+        assert found.value.get("end") is None
+
+
+def test_bytes_that_may_be_something_else_contain_nothing() -> None:
+    with own(Struct("body" / OrBytes(PARTS))) as key:
+        data = bytes.fromhex(f"03{GOOD}{LONG}{GOOD}2a")
+        found = agree(key, data, {}, columns=False)
+        assert found.error is None
+        assert found.value.body == data
+
+
+def test_a_limit_is_not_contained() -> None:
+    with own(Struct("part" / Sized(uint8, Ref("kafka.offset_index"), contain=True), "end" / uint8)) as key:
+        decoded = wirekit.decode(bytes.fromhex("01002a"), key, limits=wirekit.Limits(depth=0))
+        assert isinstance(decoded.error, wirekit.Limit)
+        assert not decoded.contained
+        assert decoded.value.get("end") is None

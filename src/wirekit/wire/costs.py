@@ -13,6 +13,7 @@ RECORD = 64
 LIST = 64
 OPENED = 400  # the record of compressed data, and the entry in the sources
 VERDICT = 208
+CONTAINED = 1024  # an error behind which decoding went on, and the verdict that tells it
 SPAN = 240  # without its path
 UNKNOWN = 640  # a protobuf field without a name
 EXTRAS = 320  # what a record has beside its fields

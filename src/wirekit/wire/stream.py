@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.values import Check, Gap, Span
-from wirekit.wire.costs import EXTRAS, SPAN, VERDICT
+from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
 
 Decrypt = Callable[[bytes, Any], bytes | None]
 """Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
@@ -155,7 +155,22 @@ class Scope(dict[str, Any]):
         return Scope(_=self, _params=self["_params"])
 
 
-Mark = tuple[int, int, int, int, int, int, int]
+class Contained(NamedTuple):
+    """An error in a field whose own size says where the next field begins.
+
+    Attributes:
+        error: the error; its place is inside the field.
+        path: the field.
+        start, end: where the field's content lies in its source, bytes.
+    """
+
+    error: WireError
+    path: str
+    start: int
+    end: int
+
+
+Mark = tuple[int, int, int, int, int, int, int, int]
 """How much of each kind a session has recorded, and what room for more it had."""
 
 
@@ -164,14 +179,29 @@ class Session:
 
     Args:
         size: bytes of the input.
+        contain: whether reading goes on behind a field that contains its errors.
+
+    Attributes:
+        contained: the errors behind which reading went on, in order; None if it ends at the first one.
     """
 
-    __slots__ = ("allowance", "checks", "decrypt", "frames", "gaps", "limits", "path", "protocol", "sources", "spans")
+    __slots__ = (
+        "allowance", "checks", "contained", "decrypt", "frames", "gaps", "limits", "path", "protocol", "sources",
+        "spans",
+    )  # fmt: skip
 
     def __init__(
-        self, protocol: str, limits: Limits, *, size: int = 0, trace: bool = False, decrypt: Decrypt | None = None
+        self,
+        protocol: str,
+        limits: Limits,
+        *,
+        size: int = 0,
+        trace: bool = False,
+        contain: bool = False,
+        decrypt: Decrypt | None = None,
     ) -> None:
         self.allowance = Allowance(limits, size)
+        self.contained: list[Contained] | None = [] if contain else None
         self.decrypt = decrypt
         self.protocol = protocol
         self.limits = limits
@@ -186,11 +216,18 @@ class Session:
         """A point to come back to with ``rewind``."""
         spans = len(self.spans) if self.spans is not None else 0
         recorded = len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
-        return *recorded, self.allowance.room
+        return *recorded, len(self.contained or ()), self.allowance.room
+
+    def fail(self, error: WireError) -> None:
+        """Records an error behind the first one as a verdict."""
+        place = error.path, "layout", None, None, "bad", error.offset or 0, error.source
+        self.checks.append(Check(*place, error.reason))
 
     def rewind(self, mark: Mark) -> None:
         """Forget all that was recorded since the mark."""
-        path, checks, gaps, _, sources, frames, self.allowance.room = mark
+        path, checks, gaps, _, sources, frames, contained, self.allowance.room = mark
+        if self.contained:
+            del self.contained[contained:]
         del self.path[path:], self.checks[checks:], self.gaps[gaps:], self.sources[sources:], self.frames[frames:]
         self.forget_spans(mark)
 
@@ -325,6 +362,26 @@ class Reader:
         position, self.position = self.position, end
         self.span(start, "gap", "$trailing")
         self.position = position
+
+    def contain(self, error: WireError, depth: int, start: int, end: int) -> bool:
+        """Records an error in the content, [start, end), of the field whose path has ``depth`` parts.
+
+        Returns:
+            Whether reading may go on behind the field: not behind a Limit, in decompressed data, or in bytes that may
+            still be something else.
+        """
+        session = self.session
+        if session.contained is None or self.source or isinstance(error, Limit):
+            return False
+        if error.offset is None:
+            located(error, self)
+        del session.path[depth:]
+        path = join_path(session.path)
+        if session.contained:
+            session.fail(error)
+        session.contained.append(Contained(error, path, start, end))
+        self.charge(CONTAINED + 2 * len(path))
+        return True
 
     def span(self, start: int, kind: str, *names: str | int, depth: int | None = None) -> None:
         """Records that a field took [start, position): the one at the path (its first ``depth`` parts) and names."""

@@ -55,6 +55,7 @@ class Sets:
         self._decoded = decoded
         self._ordered = ordered
         self._statuses = verdicts(decoded.checks)
+        self._stopped = {each.path: each for each in decoded.contained}
         untimed = decoded.schema.endswith(UNTIMED)
         self._key = SET + UNTIMED if untimed else SET
 
@@ -87,20 +88,21 @@ class Sets:
     def _damage(self, message_set: Any, entries: list[Record], path: str) -> tuple[int | None, bytes, int]:
         """The number of the first entry that is not as its size says, the set's bytes, and where in them it begins."""
         decoded = self._decoded
-        error = decoded.error
-        stopped = error is not None and not isinstance(error, Limit) and error.path.startswith(f"{path}.messages[")
+        stopped = self._stopped.get(path)
         for number, entry in enumerate(entries if stopped or decoded.gaps else ()):
             check = self._statuses.get(f"{path}.messages[{number}].message.crc")
             wrong = check is not None and left_over(entry) and status(entry, check) == "bad"
             if wrong or (stopped and number == len(entries) - 1):
                 start = sum(ENTRY_HEAD + each.message_size for each in entries[:number])
                 begin = self._begin(path)
-                return (number, decoded.data[begin : self._end(begin)], start) if begin else (None, b"", 0)
+                return (number, decoded.data[begin : self._end(begin)], start)
         partial = message_set.get("partial") or b""
         return (len(entries), partial, 0) if is_oversized(partial, self._key) else (None, b"", 0)
 
     def _begin(self, path: str) -> int:
-        """Where the bytes of the set at a path begin in the frame; 0 where that is not known."""
+        """Where the bytes of the set at a path begin in the frame."""
+        if path in self._stopped:
+            return self._stopped[path].start
         first = self._statuses.get(f"{path}.messages[0].message.crc")
         if first is not None:
             return first.offset - lead(ENTRY, "message") - lead(MESSAGE, "crc") - self._decoded.offset

@@ -192,6 +192,7 @@ class OrBytes(Wrapping):
         mark = session.mark()
         start, limit, bounded, nested = stream.position, stream.limit, stream.bounded, stream.nested
         leave = stream.leave
+        contained, session.contained = session.contained, None
         try:
             return self.inner._parse(stream, context, path)
         except Limit:
@@ -206,6 +207,8 @@ class OrBytes(Wrapping):
                 stream.gap(start, stream.position)
             stream.span(start, "gap")
             return data
+        finally:
+            session.contained = contained
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if isinstance(obj, (bytes, bytearray, memoryview)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wirekit.errors import Limit
+from wirekit.errors import Limit, WireError
 from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, wrapping
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import referred
@@ -19,12 +19,15 @@ class Sized(Wrapping):
         inner: the layout.
         null: the length that means null, or None. Where another one stands and the value inside is null, ``$keep``
             names the field.
+        contain: whether decoding goes on behind the length where the layout ends in an error, which stays the error of
+            the whole. What the layout has not read is a gap. No expression may refer to what is inside.
     """
 
-    def __init__(self, length: Integer, inner: Node, *, null: int | None = None) -> None:
+    def __init__(self, length: Integer, inner: Node, *, null: int | None = None, contain: bool = False) -> None:
         super().__init__(inner)
         self.length = length
         self.null = null
+        self.contain = contain
 
     def minimum(self) -> int:
         return self.length.minimum()
@@ -43,11 +46,20 @@ class Sized(Wrapping):
         cut = begin + size > outer
         if cut and stream.bounded == stream.leave:
             raise stream.short(size)
+        names = stream.session.path
+        depth, bounded, nested, leave = len(names), stream.bounded, stream.nested, stream.leave
         stream.limit = end = min(begin + size, outer)
         stream.bounded += not cut
         try:
-            with wrapping(stream, stream.session.path):
+            with wrapping(stream, names):
                 value = self.inner._parse(stream, context, path)
+        except WireError as inside:
+            if not self.contain or not stream.contain(inside, depth, begin, end) or cut:
+                raise
+            stream.bounded, stream.nested, stream.leave = bounded, nested, leave
+            stream.trailing(stream.position, end)
+            stream.position = end
+            return inside.partial
         finally:
             stream.limit = outer
         if value is None and self.null is not None:

@@ -27,7 +27,7 @@ class Blobs(Numbers):
                 code.put(f"S.part = {value}")
         elif isinstance(node.length, ir.Number):
             # A length read from beyond the limit leads beyond it too, unless it means null.
-            late = e != code.leave and not code.read and not node.length.groups
+            late = e != code.leave and not node.length.groups
             prefix: list[tuple[str, ir.Node]] = [("$length", node.length)]
             (size,) = self._fixed_run(code, prefix, scope, path, "" if late else e, kind="length")
             start = code.here()

@@ -61,23 +61,6 @@ class Together:
     index: str
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """Numbers that were read together with what is certain to stand before them, as they are likely to be there.
-
-    Attributes:
-        node: the condition under which they are; their limit is one inside that up to which they were read.
-        numbers: them, and those behind them.
-        variables: the variables that hold them; not set if the bytes do not reach so far.
-        end: the variable with the position behind them, which is set in any case.
-    """
-
-    node: ir.When
-    numbers: list[ir.Number]
-    variables: list[str]
-    end: str
-
-
 @dataclass(slots=True)
 class Decoding(Code):
     """A function that decodes.
@@ -87,9 +70,6 @@ class Decoding(Code):
         records: whether the element that is being written may have recorded a verdict or opened data by now.
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
-        read: numbers behind the position that a struct call has read already, and the variables that hold them.
-        behind: the variable with the position behind all of these, "" if there is none.
-        guess: numbers that were read if what comes next is there.
         plain: the variable of a symbol → the one of its number, which is compared faster.
         together: the verdicts on the elements of the list that is being written, if they are kept together.
         judged: whether the element that is being written has its verdict by now.
@@ -104,9 +84,6 @@ class Decoding(Code):
     records: bool = False
     rewinds: bool = False
     verdicts: bool = False
-    read: list[tuple[ir.Number, str]] = field(default_factory=list)
-    behind: str = ""
-    guess: Guess | None = None
     plain: dict[str, str] = field(default_factory=dict)
     together: Together | None = None
     judged: bool = False
@@ -171,10 +148,6 @@ class Decoding(Code):
         """Ends reading if a condition holds, or if the bytes end too early."""
         self.rewinds |= e == self.leave and self.records
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
-
-    def forget(self) -> None:
-        """Discards numbers that were read ahead."""
-        self.read, self.behind, self.guess = [], "", None
 
 
 class Writing(Generator):

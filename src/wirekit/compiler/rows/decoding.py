@@ -38,8 +38,6 @@ class Writer(Structures, Lists, Blobs):
     """Writes the decoder of one schema, whatever is in it."""
 
     def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
-        if not self._begins(node):
-            code.forget()
         match node:
             case ir.Structure():
                 return self._structure(code, node, scope, path, e)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 
 from wirekit.compiler import ir
 from wirekit.compiler.ir import bare, fixed
-from wirekit.compiler.rows.code import Decoding, Guess, Place, Writing
+from wirekit.compiler.rows.code import Decoding, Place, Writing
 from wirekit.compiler.source import Scope
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable, record_type
@@ -27,42 +26,26 @@ class Numbers(Writing):
         path: Place,
         e: str,
         judged: int = 0,
-        ahead: list[ir.Number] | None = None,
-        measured: Callable[[list[str]], None] | None = None,
-        maybe: tuple[ir.When, list[ir.Number]] | None = None,
         kind: str = "number",
     ) -> list[str]:
-        """Members of fixed size, read by one struct call, with the numbers ``ahead`` that follow them.
+        """Members of fixed size, read by one struct call.
 
         ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
-        comes before the end of the bytes. ``maybe`` is what may follow ``ahead``, and the numbers that it then is.
-        ``kind`` is that of their spans, "" for none.
+        comes before the end of the bytes. ``kind`` is that of their spans, "" for none.
         """
         numbers = [number for _, node in members for number in fixed(node)]
         if not numbers:
             return [self._varint(code, node, scope, path.to(name) if name else path, e, kind) for name, node in members]
         size = sum(number.size for number in numbers)
-        if [number for number, _ in code.read[: len(numbers)]] == numbers:
-            variables = [variable for _, variable in code.read[: len(numbers)]]
-            code.read = code.read[len(numbers) :]
-        else:
-            variables = [code.fresh("n") for _ in numbers]
-            if not ahead or not _one_order([*numbers, *ahead]):
-                ahead = []
-            if maybe is not None and not _one_order([*numbers, *ahead, *maybe[1]]):
-                maybe = None
-            if judged and e == code.leave:
-                code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
-            self._read_ahead(code, numbers, variables, ahead, e, measured, maybe)
+        variables = [code.fresh("n") for _ in numbers]
+        if judged and e == code.leave:
+            code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
+        end = self._unpacked(code, numbers, variables, e)
         start = "p"
         if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
             start = code.fresh("s")
             code.put(f"{start} = p")
-        if code.behind and not code.read:
-            code.move(f"p = {code.behind}")
-            code.behind = ""
-        else:
-            code.move(f"p += {size}")
+        code.move(f"p = {end}" if end else f"p += {size}")
         values, offset, index = [], 0, 0
         for name, node in members:
             numbers_here = fixed(node)
@@ -94,7 +77,6 @@ class Numbers(Writing):
         if number is None or number.form is None:
             raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
         value, after, start = code.fresh("n"), code.fresh("p"), code.here()
-        code.forget()
         form = self._constant(number.form, number.form.kind)
         code.put(f"{value}, {after} = {form}.read(b, p, {e})")
         code.short(f"{after} == {SHORT}", e)
@@ -103,77 +85,21 @@ class Numbers(Writing):
         code.lies(path, start, code.here(), f'"{kind}"')
         return self._meaning(code, node, value, scope, path, "p")
 
-    def _read_ahead(
-        self,
-        code: Decoding,
-        numbers: list[ir.Number],
-        variables: list[str],
-        ahead: list[ir.Number],
-        e: str,
-        measured: Callable[[list[str]], None] | None,
-        maybe: tuple[ir.When, list[ir.Number]] | None,
-    ) -> None:
-        """Reads numbers at the position, and what follows them."""
-        code.forget()
-        behind = [code.fresh("n") for _ in ahead]
-        certain, into = [*numbers, *ahead], [*variables, *behind]
-        if maybe is not None and e:
-            node, more = maybe
-            code.guess = Guess(node, more, [code.fresh("n") for _ in more], code.fresh("p"))
-            code.put(f"{code.guess.end} = p + {sum(number.size for number in (*certain, *more))}")
-            code.put(f"if {code.guess.end} > {e}:")
-            code.depth += 1
-        if ahead and measured is not None and e == code.leave:
-            end = "" if code.guess is not None else code.fresh("p")
-            whole = f"p + {sum(number.size for number in certain)}"
-            if end:
-                code.put(f"{end} = {whole}")
-            code.put(f"if {end or whole} > {e}:")
-            code.depth += 1
-            self._unpacked(code, numbers, variables, e)
-            measured(variables)
-            code.put("raise Cut")
-            code.depth -= 1
-            self._unpacked(code, certain, into, "")
-            code.behind = end
-        else:
-            code.behind = self._unpacked(code, certain, into, e, keep=code.guess is None)
-        if code.guess is not None:
-            code.depth -= 1
-            code.put("else:")
-            code.depth += 1
-            self._unpacked(code, [*certain, *code.guess.numbers], [*into, *code.guess.variables], "")
-            code.depth -= 1
-        code.read = list(zip(ahead, behind, strict=True))
-
-    def _unpacked(
-        self,
-        code: Decoding,
-        numbers: list[ir.Number],
-        variables: list[str],
-        e: str,
-        *,
-        keep: bool = False,
-        end: str = "",
-    ) -> str:
+    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> str:
         """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let.
 
         Returns:
-            The variable with the position behind them: ``end``, or a new one if it is to be kept; "" if there is none.
+            The variable with the position behind them, "" if there is none.
         """
         little = any(number.little for number in numbers)
         letters = [number.code if number.is_packed else f"{number.size}s" for number in numbers]
         layout = struct.Struct(("<" if little else ">") + "".join(letters))
         name = f"unpack_{'le' if little else 'be'}_{layout.format[1:]}"
         self.names[name] = layout.unpack_from
-        if e and (keep or end):
-            end = end or code.fresh("p")
+        end = code.fresh("p") if e else ""
+        if e:
             code.put(f"{end} = p + {layout.size}")
             code.short(f"{end} > {e}", e)
-        elif e:
-            code.short(f"p + {layout.size} > {e}", e)
-        elif end:
-            code.put(f"{end} = p + {layout.size}")
         code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
         for number, variable in zip(numbers, variables, strict=True):
             if not number.is_packed:
@@ -256,8 +182,3 @@ class Numbers(Writing):
         if bit.table is not None:
             return f"{self._constant(bit.table, 'table')}({number})"
         return f"({number} == 1)" if bit.width == 1 else number
-
-
-def _one_order(numbers: list[ir.Number]) -> bool:
-    """Whether numbers have one byte order."""
-    return len({number.little for number in numbers if number.size > 1}) < 2  # big and little

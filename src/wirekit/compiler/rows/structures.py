@@ -59,15 +59,7 @@ class Structures(Numbers):
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
                 judged = self._judged(node, index, run)
-                ahead = self._following(code, node, index + run, limits, e, members if not judged else [])
-
-                def measured(variables: list[str], first: int = index) -> None:
-                    for offset, variable in enumerate(variables):
-                        self._measured(code, node, first + offset, variable)
-
-                closes = bool(limits) and limits[-1].measure.last == index + run - 1
-                maybe = None if closes or (e == code.leave and not ahead) else self._perhaps(node, index + run, ahead)
-                values += self._fixed_run(code, members, inner, path, e, judged, ahead, measured, maybe)
+                values += self._fixed_run(code, members, inner, path, e, judged)
                 for offset, (name, _) in enumerate(members):
                     value = inner.variables[name] = values[index + offset]
                     inner.plain[name] = code.plain.get(value, value)
@@ -79,11 +71,7 @@ class Structures(Numbers):
                 if index in begin_at:
                     marks[index] = code.fresh("s")
                     code.put(f"{marks[index]} = p")
-                ahead = self._following(code, node, index + 1, limits, e, [])
-                if isinstance(member.node, ir.When) and fixed(member.node.node) and ahead:
-                    value = self._maybe_fixed(code, member.node, inner, path.to(member.name), e, ahead)
-                else:
-                    value = self._node(code, member.node, inner, path.to(member.name), e)
+                value = self._node(code, member.node, inner, path.to(member.name), e)
                 values.append(value)
                 inner.variables[member.name] = value
                 self._measured(code, node, index, value)
@@ -171,103 +159,6 @@ class Structures(Numbers):
             )
             code.put(_keep(kept, name))
             code.depth -= 1
-
-    def _following(
-        self,
-        code: Decoding,
-        node: ir.Structure,
-        index: int,
-        limits: list[Window],
-        e: str,
-        run: list[tuple[str, ir.Node]],
-    ) -> list[ir.Number]:
-        """The numbers that are read next whatever was read before, so that one struct call can read them too."""
-        if index >= len(node.members) or (limits and limits[-1].measure.last == index - 1):
-            return []
-        numbers = self._begins(node.members[index].node)
-        opening = ir.opening(node, index)
-        if e == code.leave and not opening:
-            return []
-        if opening:
-            room = min(measure.least - measure.add for measure in opening)
-            if conditional(node.members[opening[0].at].node):
-                return []
-            if len(opening) > 1 or sum(number.size for number in numbers) > room:
-                return []
-            plain = run and all(isinstance(member, ir.Number) for _, member in run)
-            if e == code.leave and not (plain and opening[0].at == index - 1 and not opening[0].clip):
-                return []
-        return numbers
-
-    def _begins(self, node: ir.Node) -> list[ir.Number]:
-        """The numbers that any value of a node begins with, as they are read together."""
-        match node:
-            case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
-                return fixed(number)
-            case ir.Several(count=ir.Number() as number):
-                return fixed(number)
-            case ir.Structure(members=(first, *_)):
-                run = self._run_from(node, 0, set())
-                if not run:
-                    return self._begins(first.node)
-                return [number for member in node.members[:run] for number in fixed(member.node)]
-        return fixed(node)
-
-    def _perhaps(
-        self, node: ir.Structure, index: int, ahead: list[ir.Number]
-    ) -> tuple[ir.When, list[ir.Number]] | None:
-        """A number that may follow those ``ahead`` of a member, and the numbers that are next if it does."""
-        if index >= len(node.members):
-            return None
-        member = node.members[index].node
-        if ahead:
-            if not isinstance(member, ir.Structure):
-                return None
-            run = self._run_from(member, 0, set())
-            inside = [number for inner in member.members[:run] for number in fixed(inner.node)]
-            return self._perhaps(member, run, []) if inside == ahead else None
-        if not isinstance(member, ir.When) or not fixed(member.node):
-            return None
-        if any(measure.bounds and index in (measure.first, measure.last) for measure in node.measures):
-            return None
-        following = self._behind(node, index)
-        return (member, [*fixed(member.node), *following]) if following else None
-
-    def _behind(self, node: ir.Structure, index: int) -> list[ir.Number]:
-        """The numbers that stand behind a member, whatever it is, unless a limit begins there."""
-        if index + 1 >= len(node.members):
-            return []
-        if any(measure.bounds and measure.first == index + 1 for measure in node.measures):
-            return []
-        return self._begins(node.members[index + 1].node)
-
-    def _maybe_fixed(
-        self,
-        code: Decoding,
-        node: ir.When,
-        scope: Scope | None,
-        path: Place,
-        e: str,
-        ahead: list[ir.Number],
-    ) -> str:
-        """A number that may be there, and what follows it: one struct call each way, or none where it was read."""
-        value, guess = code.fresh("v"), code.guess
-        known = guess is not None and guess.node is node and guess.numbers == [*fixed(node.node), *ahead]
-        with code.block(f"if {self._expression(node.condition, scope)}:"):
-            if guess is not None and known:
-                code.short(f"{guess.end} > {e}", e)
-                code.read = list(zip(guess.numbers, guess.variables, strict=True))
-                code.behind = guess.end
-            (number,) = self._fixed_run(code, [("", node.node)], scope, path, e, 0, ahead)
-            code.put(f"{value} = {number}")
-            read, behind = code.read, code.behind
-        with code.block("else:"):
-            self._absent(code, value, path)
-            code.forget()
-            if read:
-                self._unpacked(code, ahead, [variable for _, variable in read], e, end=behind)
-            code.read, code.behind = read, behind
-        return value
 
     def _judged(self, node: ir.Structure, index: int, run: int) -> int:
         """Bytes up to the end of the first field of a run that can be wrong by itself, 0 if only the last one can."""

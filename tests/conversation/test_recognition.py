@@ -12,7 +12,15 @@ import pytest
 import wirekit
 from tests.own import declared
 from wirekit.conversation import Conversation, best_fit, recognition
-from wirekit.conversation.recognition import Prospects, _fit, _frame_fits, _swapped, recognise, recognise_inside
+from wirekit.conversation.recognition import (
+    Prospects,
+    _first_frames,
+    _fit,
+    _frame_fits,
+    _swapped,
+    recognise,
+    recognise_inside,
+)
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
 from wirekit.wire import Bytes, Checked, Length, Struct, int32, uint32
@@ -55,12 +63,25 @@ def test_a_frame_fits_alike_the_first_time_and_later(key: str, monkeypatch: pyte
     for mutation in islice(bulk_mutations(key, seed=3), 600):
         for data in (mutation.original, mutation.data):
             monkeypatch.setattr(recognition, "_asked_times", Counter())
-            first, _ = _fit(protocol, data, "client", False)
+            first = _fit(protocol, _first_frames(protocol, data, "client"), "client", False)
             monkeypatch.setattr(recognition, "_asked_times", Counter({key: recognition.FEW_TIMES + 1}))
-            later, _ = _fit(protocol, data, "client", False)
+            later = _fit(protocol, _first_frames(protocol, data, "client"), "client", False)
             assert first == later, data.hex()
             fits += any(first)
     assert fits > 100
+
+
+def test_frames_that_cannot_change_the_answer_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[bytes] = []
+    real = recognition._decodes
+
+    def counted(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[bool, bool]:
+        tried.append(frame)
+        return real(protocol, frame, light=light)
+
+    monkeypatch.setattr(recognition, "_decodes", counted)
+    assert recognise(PRODUCE, b"", rivals=False).protocol == "kafka"
+    assert tried == [PRODUCE]
 
 
 def test_a_client_id_that_is_no_text_speaks_for_its_protocol_in_part() -> None:
@@ -138,7 +159,7 @@ def test_bytes_with_too_many_places_for_a_frame_are_always_worth_an_attempt() ->
 
 
 def test_only_short_frames_are_remembered() -> None:
-    for sought in recognition._sought():
+    for sought in recognition.sought_frames():
         sought.short.clear()
         for size in (20, recognition.LARGEST_HEAD, recognition.LARGEST_HEAD + 1, 5000):
             sought.fits(bytes(size))

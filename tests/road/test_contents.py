@@ -18,10 +18,11 @@ from tests.road.test_pairing import capture
 from wirekit.capture.files import open_capture
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
-from wirekit.conversation import Conversation, Description, Dialogue, Event
+from wirekit.conversation import Conversation, Description, Dialogue, Event, Recognised
 from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
+from wirekit.road import connections
 from wirekit.road.assembly import Assembly, Followed
 from wirekit.road.connections import MOST_CARRIED
 from wirekit.road.contents import read_contents
@@ -382,6 +383,23 @@ def test_connections_that_are_joined_in_the_middle_go_by_columns(tmp_path: Path,
         assert_same(path, windows=(1, 300, 1 << 26))
 
 
+def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a connection that was joined in the middle: the pieces in front of it are not looked at one by one."""
+    asked: list[tuple[int, int]] = []
+    real = connections.recognise_joined
+
+    def counted(client: bytes, server: bytes, *, settled: bool) -> Recognised:
+        asked.append((len(client), len(server)))
+        return real(client, server, settled=settled)
+
+    monkeypatch.setattr(connections, "recognise_joined", counted)
+    request, response = (data for _, data in list_groups(0))
+    first = [(1, FETCHED[number : number + 7]) for number in range(0, len(FETCHED), 7)]
+    path = joined(tmp_path / "joined.pcap", *first, (0, request[:9]), (0, request[9:]), (1, response))
+    by_columns(path, window=1 << 26)
+    assert asked == [(len(request), len(FETCHED))]
+
+
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -394,6 +412,8 @@ def test_connections_that_are_joined_in_the_middle_go_by_columns(tmp_path: Path,
         [(1, FETCHED[:20]), (1, FETCHED[20:]), *list_groups(0), (1, FETCHED), *list_groups(1)],
         [(0, b"PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n" + list_groups(0)[0][1]), *list_groups(0)[1:], *list_groups(1)],
         [list_groups(0)[0], list_groups(1)[0], list_groups(1)[1], list_groups(2)[0]],
+        [(0, b"\0\0\0\x60" + list_groups(0)[0][1]), list_groups(0)[1], (0, bytes(96)), *list_groups(1)],
+        [(1, FETCHED[number : number + 5]) for number in range(0, len(FETCHED), 5)] + [*list_groups(0)],
     ],
     ids=[
         "inside a request",
@@ -405,6 +425,8 @@ def test_connections_that_are_joined_in_the_middle_go_by_columns(tmp_path: Path,
         "answers without request",
         "a header of a proxy",
         "a request that waits",
+        "a request inside what may be one",
+        "an answer in many pieces",
     ],
 )
 def test_connections_that_are_joined_anywhere(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:

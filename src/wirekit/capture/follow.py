@@ -15,8 +15,8 @@ from typing import Any
 
 from wirekit import plain
 from wirekit.capture import tcp
-from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise, recognise_inside
-from wirekit.conversation.recognition import Prospects
+from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise
+from wirekit.conversation.recognition import Prospects, recognise_joined
 from wirekit.values import to_json
 
 SAME_SIDES = {"client": "client", "server": "server"}
@@ -303,9 +303,10 @@ class Follower:
             return False
         known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
-        found = recognise(*heads, sides_known=known, rivals=False, settled=known or over)
-        if not found.protocol and not known:
-            found = recognise_inside(*heads) or found
+        if known:
+            found = recognise(*heads, sides_known=True, rivals=False)
+        else:
+            found = recognise_joined(*heads, settled=over)
         if found.protocol:
             if found.swapped:
                 self._swap()

@@ -110,15 +110,20 @@ def recognise(
             continue
         for swapped in (False,) if sides_known else (False, True):
             asking, answering = (server, client) if swapped else (client, server)
-            fit, asks = _fit(protocol, asking, "client", sides_known, decodes) if asking else (NO_FIT, _yes)
-            answers: _Tail = _yes
-            if answering and _server_proves(protocol):
-                answered, answers = _fit(protocol, answering, "server", sides_known, decodes)
-                fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
-            elif answering and settled:
-                answers = partial(_may_go_on, protocol, answering, "server", sides_known)
+            asks = _first_frames(protocol, asking, "client") if asking else _NOTHING
+            answers = (
+                _first_frames(protocol, answering, "server") if answering and _server_proves(protocol) else _NOTHING
+            )
             if settled:
-                tails += [("server" if swapped else "client", asks), ("client" if swapped else "server", answers)]
+                tail = answers.tail
+                if answering and answers is _NOTHING:
+                    tail = partial(_may_go_on, protocol, answering, "server")
+                tails += [("server" if swapped else "client", asks.tail), ("client" if swapped else "server", tail)]
+            if best is not None and Fit(len(asks.frames) + len(answers.frames), 0) <= best[0]:
+                continue  # however well they fit
+            fit = _fit(protocol, asks, "client", sides_known, decodes)
+            answered = _fit(protocol, answers, "server", sides_known, decodes)
+            fit = Fit(fit.clean + answered.clean, fit.partial + answered.partial)
             if fit != NO_FIT and (best is None or fit > best[0]):
                 best = (fit, protocol.name, swapped)
     if best is None and not settled:
@@ -293,41 +298,64 @@ _Decodes = dict[tuple[str, bytes], tuple[bool, bool]]
 """The results of ``_decodes`` by protocol and frame: a frame is tried for each side that may have sent it."""
 
 
-def _fit(
-    protocol: Protocol, data: bytes, side: str, side_known: bool, decodes: _Decodes | None = None
-) -> tuple[Fit, _Tail]:
-    """How the first frames fit a protocol, and whether what follows them may become another one that does."""
-    fit, position = NO_FIT, 0
+class _First(NamedTuple):
+    """The first frames of a side, as the layout of a protocol cuts them.
+
+    Attributes:
+        heading: of the layout, None before it is made.
+        frames: those that are whole, without those that their own lengths exclude.
+        tail: of what follows them.
+    """
+
+    heading: Heading | None
+    frames: list[bytes]
+    tail: _Tail
+
+
+_NOTHING = _First(None, [], _yes)
+
+
+def _first_frames(protocol: Protocol, data: bytes, side: str) -> _First:
+    frames: list[bytes] = []
+    position = 0
     key = protocol.stream(side)
     begin = _heading(key, protocol.limits.frame)
     for _ in range(FRAMES_TO_RECOGNISE):
         if position >= len(data):
-            return fit, _yes
+            return _First(begin, frames, _yes)
         try:
             size = None if begin is None else begin.told_size(data, position)
             if size is None:
                 size = frame_size(data[position : position + LARGEST_HEAD], key, limits=protocol.limits)
         except WireError:
-            return fit, _no
+            break
         if size is None:
-            return fit, _yes
+            return _First(begin, frames, _yes)
         if size <= 0:
-            return fit, _no
+            break
         frame = data[position : position + size]
         if len(frame) < size:
-            return fit, partial(_is_cut, frame, key)
+            return _First(begin, frames, partial(_is_cut, frame, key))
         if not overruns(frame, key) if begin is None else begin.pattern.match(frame) and not begin.overruns(frame):
-            clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
-            if in_part and begin is None:
-                in_part = bool(_heading_of()(key, protocol.limits.frame).pattern.match(frame))
-            fit = Fit(fit.clean + clean, fit.partial + in_part)
+            frames.append(frame)
         position += size
-    return fit, _no
+    return _First(begin, frames, _no)
 
 
-def _may_go_on(protocol: Protocol, data: bytes, side: str, side_known: bool) -> bool:
+def _fit(protocol: Protocol, first: _First, side: str, side_known: bool, decodes: _Decodes | None = None) -> Fit:
+    """How the first frames of a side fit a protocol."""
+    fit, begin, key = NO_FIT, first.heading, protocol.stream(side)
+    for frame in first.frames:
+        clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
+        if in_part and begin is None:
+            in_part = bool(_heading_of()(key, protocol.limits.frame).pattern.match(frame))
+        fit = Fit(fit.clean + clean, fit.partial + in_part)
+    return fit
+
+
+def _may_go_on(protocol: Protocol, data: bytes, side: str) -> bool:
     """Whether what follows the first frames may become another one of the protocol's."""
-    return _fit(protocol, data, side, side_known)[1]()
+    return _first_frames(protocol, data, side).tail()
 
 
 def _frame_fits(
@@ -411,6 +439,12 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
     return None
 
 
+def recognise_joined(client: bytes, server: bytes, *, settled: bool) -> Recognised:
+    """``recognise`` for a connection that was joined in the middle, also of a frame."""
+    found = recognise(client, server, rivals=False, settled=settled)
+    return found if found.protocol else recognise_inside(client, server) or found
+
+
 class Prospects:
     """Whether a connection that was joined in the middle may be recognised, from bytes that come piece by piece.
 
@@ -433,7 +467,7 @@ class Prospects:
                 continue
             searched = self._searched.get(side)
             if searched is None:
-                searched = self._searched[side] = _Searched(_sought())
+                searched = self._searched[side] = _Searched(sought_frames())
             if len(data) > searched.size:
                 worth |= self._search(searched, data)
         return worth or self._always
@@ -475,7 +509,7 @@ class _Searched:
 
     __slots__ = ("begun", "costs", "places", "size", "sought")
 
-    def __init__(self, sought: list[_Sought]) -> None:
+    def __init__(self, sought: list[Sought]) -> None:
         self.sought = sought
         self.places = [0] * len(sought)
         self.costs = [0] * len(sought)
@@ -484,7 +518,7 @@ class _Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sought:
+class Sought:
     """The frames of a protocol's layout, by which it is recognised; ``short`` knows of short ones whether they fit."""
 
     protocol: Protocol
@@ -520,7 +554,7 @@ def _short_frames(key: str) -> dict[bytes, bool]:
     return {}
 
 
-def _sought() -> list[_Sought]:
+def sought_frames() -> list[Sought]:
     """The frames by which protocols are recognised.
 
     A capture may have 100,000 connections, so the list is kept while the registry has the same protocols.
@@ -531,11 +565,11 @@ def _sought() -> list[_Sought]:
     if _sought_of.get("protocols") is not protocols:
         _sought_of["protocols"] = protocols
         _sought_of["frames"] = [
-            _Sought(protocol, heading(key, protocol.limits.frame), _short_frames(key))
+            Sought(protocol, heading(key, protocol.limits.frame), _short_frames(key))
             for protocol in protocols
             for key in dict.fromkeys(map(protocol.stream, SIDES if _server_proves(protocol) else SIDES[:1]))
         ]
-    frames: list[_Sought] = _sought_of["frames"]
+    frames: list[Sought] = _sought_of["frames"]
     return frames
 
 

@@ -21,9 +21,11 @@ from wirekit.capture.follow import Flow as AnyFlow
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
+from wirekit.conversation.recognition import recognise_joined
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
 from wirekit.road.index import Begun, Carried
+from wirekit.road.joined import Sizes, first_attempts
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, STATE, Streams, word
 from wirekit.road.windows import Window
@@ -114,6 +116,7 @@ class Connections:
         self._flows: dict[tuple[int, int], Flow] = {}
         self._here: dict[int, Flow] = {}  # of flows of a window
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
+        self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
     def _restore(self, one: int, other: int) -> None:
         """Goes on with a flow that an earlier bundle has left, if one has."""
@@ -250,10 +253,28 @@ class Connections:
             link.protocol, link.ordinal, begun, most=most, final=final, carried=known.carried, unheard=unheard
         )
 
+    def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
+        """Finds out, before ``begin``, when the protocols of connections that were joined in the middle may be found.
+
+        Args:
+            streams, flows: those of which nothing is known.
+        """
+        self._attempts = first_attempts(streams, flows)
+
     def _foresee(self, streams: Streams, flow: int, known: Flow) -> None:
         """Finds the protocol of a connection in a window from its first bytes there, as a follower would."""
         if known.link is None:
             return
+        sizes = None if known.link.protocol else self._attempts.get(flow)
+        if sizes is not None:
+            places = zip(streams.starts[flow].tolist(), sizes, strict=True)
+            heads = [streams.stream[start : start + size].tobytes() for start, size in places]
+            found = recognise_joined(*heads, settled=False)
+            if found.protocol:
+                if not found.swapped:
+                    known.link.protocol = found.protocol
+                    known.follower = Follower(known.link)
+                return
         scout = Follower(replace(known.link))
         protocol = known.link.protocol
         for _, event in _events(streams, flow) if not protocol else ():

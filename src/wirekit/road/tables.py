@@ -191,6 +191,8 @@ class CaptureTables:
         address = window.packets.endpoints.text
         others = ~(reaching & streams.known & ~streams.resumed)
         protocols = recognised(streams, job.choice, address, others)
+        if not job.choice.protocol:
+            connections.look_ahead(streams, np.flatnonzero(reaching & ~streams.known & ~streams.resumed))
         for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
             yield from begin(flow, "" if others[flow] else protocols[flow], begun)
         index = index_frames(streams, job.choice, address, begun)

@@ -11,6 +11,7 @@ from functools import cache, partial
 import wirekit
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, SYN, Segment
+from wirekit.compression import compress
 
 HEADERS = 70
 """Bytes of a packet in a pcap file besides its payload: record, Ethernet or IP, and TCP headers."""
@@ -159,6 +160,85 @@ def _in_frames(size: int) -> dict[str, Work]:
     return {f"{protocol}: frames of zeros": partial(run, protocol, bytes(size)) for protocol in ("kafka", "pulsar")}
 
 
+def _resized(frame: bytes) -> bytes:
+    """A frame whose length is that of its bytes."""
+    return (len(frame) - 4).to_bytes(4, "big") + frame[4:]
+
+
+@cache
+def _entry(value: str = "61", codec: int = 0) -> bytes:
+    """A message with its offset; the value of a compressed one is hex as it stands."""
+    message = {"magic": 0, "attributes": {"codec": codec}, "value": value}
+    return wirekit.encode("kafka.message_set", {"messages": [{"offset": 0, "message": message}]})
+
+
+def _produced(sets: list[list[bytes]]) -> bytes:
+    """A produce request without answer; entries have the length of a good one, or are written in place of one."""
+    good = [[_entry("00" * (len(entry) - len(_entry("")))) for entry in entries] for entries in sets]
+    data = [
+        {"partition": number, "record_set": wirekit.decode(b"".join(entries), "kafka.message_set").value}
+        for number, entries in enumerate(good)
+    ]
+    value = {"acks": 0, "timeout": 1, "topic_data": [{"topic": "t", "data": data}]}
+    frame = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 1, "client_id": "c", "body": value})
+    for entries, others in zip(good, sets, strict=True):
+        frame = frame.replace(b"".join(entries), b"".join(others), 1)
+    return frame
+
+
+def _nested(depth: int) -> bytes:
+    """A message in compressed sets, each with a wrong checksum."""
+    data = _entry()
+    for _ in range(depth):
+        data = _with_wrong_sum(_entry(compress("gzip", data).hex(), codec=1))
+    return data
+
+
+def _with_wrong_sum(entry: bytes) -> bytes:
+    return entry[:12] + bytes([entry[12] ^ 1]) + entry[13:]
+
+
+def with_errors(size: int) -> dict[str, Work]:
+    """Frames that end in errors, or whose checks fail, and sets in which the search for messages takes the longest."""
+    metadata = wirekit.encode(
+        "kafka.metadata.request.v0", {"correlation_id": 1, "client_id": "c", "body": {"topics": ["topic"]}}
+    )
+    good = _entry()
+    undecodable = good[:18] + b"\x40" + good[19:]
+    oversized = good[:11] + bytes([good[11] + 2]) + good[12:] + b"\0\0"
+    packed = _entry("1f8b00", codec=1)
+    send = _chunks(1)
+    frames = {
+        "kafka: requests that end inside a field": _resized(metadata[:-3]),
+        "kafka: requests with a byte too many": _resized(request() + b"x"),
+        "kafka: a message that does not decode": _produced([[undecodable]]),
+        "kafka: sets of a message that does not decode": _produced([[undecodable]] * 40),
+        "kafka: messages behind one that does not decode": _produced([[good] * 20 + [undecodable] + [good] * 20]),
+        "kafka: a set of messages that do not decode": _produced([[undecodable] * 1000]),
+        "kafka: sizes that are too large": _produced([[oversized] * 40]),
+        "kafka: sets of a size that is too large": _produced([[oversized]] * 40),
+        "kafka: zeros behind a message that does not decode": _produced([[undecodable, bytes(16_000)]]),
+        "kafka: what may begin a message at each place": _produced([[undecodable, bytes.fromhex("00000010") * 4000]]),
+        "kafka: wrong checksums": _produced([[_with_wrong_sum(good)] * 40]),
+        "kafka: nested compressed sets with wrong checksums": _produced([[_nested(3)] * 20]),
+        "kafka: compressed sets that cannot be opened": _produced([[packed] * 20]),
+        "pulsar: commands that end inside a field": bytes.fromhex("0000000900000005081292") + b"\1\5",
+        "pulsar: messages with a wrong checksum": send[:-1] + bytes([send[-1] ^ 1]),
+    }
+    cases = {
+        name: partial(conversation, name.partition(":")[0], [("client", times(frame, max(size, len(frame))))])
+        for name, frame in frames.items()
+    }
+    count = size // 32
+    requests = _requests(count)
+    cut = b"".join(_resized(bytes(4) + number.to_bytes(4, "big") + bytes(3)) for number in range(count))
+    return cases | {
+        "kafka: answers that end inside a field": partial(
+            conversation, "kafka", [("client", requests), ("server", cut)]
+        ),
+    }
+
+
 def cases(size: int) -> dict[str, Work]:
     """What reads about ``size`` bytes of each kind, by what they are."""
-    return _in_conversation(size) | _in_capture(size) | _in_frames(size)
+    return _in_conversation(size) | _in_capture(size) | _in_frames(size) | with_errors(size)

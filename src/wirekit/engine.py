@@ -516,9 +516,26 @@ def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
         return None
 
 
-def _begins(kind: type[State], data: bytes, key: str, size: int, context: Mapping[str, Any] | None) -> bool:
+def fits_unverified(data: bytes, key: str, limits: Limits | None = None) -> bool | None:
+    """Whether ``decode`` finds no error and no gap in bytes, besides what is compressed; None if only it can tell."""
+    if not _is_generated(None, key, _decoded_times, DECODERS):
+        return None
+    try:
+        return _begins(_rows_module().Unverified, data, key, len(data), None, limits)
+    except UnicodeDecodeError:
+        return None
+
+
+def _begins(
+    kind: type[State],
+    data: bytes,
+    key: str,
+    size: int,
+    context: Mapping[str, Any] | None,
+    limits: Limits | None = None,
+) -> bool:
     rows = _rows_module()
-    state = kind(key, Params(context) if context else _NO_PARAMS, registry[key].limits, size)
+    state = kind(key, Params(context) if context else _NO_PARAMS, limits or registry[key].limits, size)
     cut = len(data) < size
     try:
         _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, "")

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 from wirekit import plain
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
-from wirekit.engine import LARGEST_HEADER, MOST_SHORT, Decoded, decode, decode_bytes, foreign, frame_size, header
+from wirekit.engine import (
+    LARGEST_HEADER,
+    MOST_SHORT,
+    Decoded,
+    decode,
+    decode_bytes,
+    fits_unverified,
+    foreign,
+    frame_size,
+    header,
+)
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry, variants
 from wirekit.wire.stream import Decrypt, Limits
@@ -368,8 +378,14 @@ class Conversation:
 
     def _as_variant(self, decoded: Decoded) -> Decoded:
         """A frame that does not fit its layout, decoded as the variant that it fits, if there is one."""
-        for key in variants(decoded.schema):
-            other = self._decoded(decoded.data, key, decoded.context, decoded.offset)
+        data, limits = decoded.data, decoded.limits
+        keys = variants(decoded.schema)
+        if not keys or fits_unverified(data, decoded.schema, limits):  # only what is compressed does not fit
+            return decoded
+        for key in keys:
+            if fits_unverified(data, key, limits) is False:
+                continue
+            other = self._decoded(data, key, decoded.context, decoded.offset)
             if other.error is None and not other.gaps:
                 return other
         return decoded

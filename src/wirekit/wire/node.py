@@ -7,8 +7,7 @@ four things: parse (``_parse``), build (``_build``), the value of a JSON form (`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import construct
@@ -141,14 +140,19 @@ def is_null(number: int, null: int | None) -> bool:
     return null is not None and number <= null
 
 
-@contextmanager
-def wrapping(stream: Reader | Writer, path: list[str | int]) -> Iterator[None]:
+class wrapping:
     """Marks an optional wrapper as present, so that values inside it get a path of their own."""
-    stream.wrapped.append(len(path))
-    try:
-        yield
-    finally:
-        stream.wrapped.pop()
+
+    __slots__ = ("_path", "_wrapped")
+
+    def __init__(self, stream: Reader | Writer, path: list[str | int]) -> None:
+        self._wrapped, self._path = stream.wrapped, path
+
+    def __enter__(self) -> None:
+        self._wrapped.append(len(self._path))
+
+    def __exit__(self, *_: object) -> None:
+        self._wrapped.pop()
 
 
 def load_number(obj: Mapping[str, Any]) -> Any:

@@ -65,7 +65,13 @@ class Integer(construct.FormatField, Node):
 
     def _taken(self, stream: Reader) -> Any:
         """The number that stands at the position, which is passed."""
-        return self.unpack(stream.take(self.length))
+        start, size = stream.position, self.length
+        if start + size > stream.limit:
+            raise stream.short(size)
+        stream.position = start + size
+        if self.fmtstr[1] in UNPACKED:
+            return self.unpack(bytes(stream.buffer[start : start + size]))
+        return struct.unpack_from(self.fmtstr, stream.buffer, start)[0]
 
     def unpack(self, data: bytes) -> Any:
         """The number that as many bytes are."""

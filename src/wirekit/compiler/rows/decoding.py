@@ -152,7 +152,8 @@ class Writer(Structures, Lists, Blobs):
         if node.null is None:
             self._within(code, node, value, size, scope, path, e)
             return value
-        with code.block(f"if {size} == {node.null}:"):
+        with code.block(f"if {size} <= {node.null}:"):
+            code.put(f"if {size} != {node.null}: S.differ()")
             self._absent(code, value, path)
         with code.block("else:"):
             self._within(code, node, value, size, scope, path, e)

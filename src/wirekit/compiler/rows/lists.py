@@ -33,7 +33,8 @@ class Lists(Numbers):
         if node.null is None:
             self._counted(code, node, items, count, scope, path, e)
             return items
-        with code.block(f"if {count} == {node.null} and {count} < 0:"):
+        with code.block(f"if {count} <= {node.null} and {count} < 0:"):
+            code.put(f"if {count} != {node.null}: S.differ()")
             self._absent(code, items, path)
         with code.block("else:"):
             self._counted(code, node, items, count, scope, path, e)

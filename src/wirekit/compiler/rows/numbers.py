@@ -116,8 +116,8 @@ class Numbers(Writing):
             case ir.Number():
                 return number
             case ir.Boolean():
-                code.put(f"if {number} != 0 and {number} != 1: raise Unusual")
-                return f"({number} == 1)"
+                code.put(f"if {number} != 0 and {number} != 1: S.differ()")
+                return f"({number} != 0)"
             case ir.Named(table=table, closed=closed):
                 return self._named(code, table, closed, number)
             case ir.BitFields():

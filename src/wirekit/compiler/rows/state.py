@@ -151,7 +151,7 @@ class State(Allowance):
         ]
 
     def differ(self) -> None:
-        """A checksum is another one than that of the bytes, or null is written as another number than -1."""
+        """A checksum is another one than that of the bytes, or null or a flag is written as an unusual number."""
         raise Unusual
 
     def open(

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.engine import Decoded, decode, lead_of, numbers_of, value_of
+from wirekit.engine import Decoded, decode, fits_unverified, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
@@ -141,7 +141,11 @@ class KafkaDialogue(Dialogue):
             return _refusal(data) if api is API_VERSIONS else None
         layout = self.layouts.get((api.name, version))
         if layout is None:
-            fitting = [number for number in (version, 0) if _clean(data, f"kafka.{api.name}.response.v{number}")]
+            fitting = [
+                number
+                for number in sorted({version, 0}, reverse=True)
+                if _clean(data, f"kafka.{api.name}.response.v{number}")
+            ]
             layout = fitting[0] if fitting else version
             if fitting:
                 self.layouts[api.name, version] = layout
@@ -353,6 +357,8 @@ def _acks(body: Any) -> int | None:
 
 def _clean(data: bytes, key: str) -> bool:
     """Whether bytes are exactly one frame of a layout."""
+    if fits_unverified(data, key) is False:
+        return False
     decoded = decode(data, key)
     return decoded.error is None and not decoded.gaps and decoded.consumed == len(data)
 

@@ -70,28 +70,31 @@ class Reading:
             raise
         finally:
             session.frames.pop()
-            stream.span(begin, "record", depth=depth)
+            if session.spans is not None:
+                stream.span(begin, "record", depth=depth)
             if self.extra:
                 self.record._extra = self.extra
         return self.record
 
     def _members(self) -> None:
         stream, names = self.stream, self.stream.session.path
+        scope, record, lengths = self.scope, self.record, self.struct.lengths
+        starts, ends, bounds, pending = self.starts, self.ends, self.bounds, self.pending
         for index, (name, node) in enumerate(self.struct.members):
-            if index in self.pending:
-                self._open_all(self.pending.pop(index))
+            if index in pending:
+                self._open_all(pending.pop(index))
             names.append(name)
             start = stream.position
-            value = node._parse(stream, self.scope, "")
-            self.starts.append(start)
-            self.ends.append(stream.position)
-            setattr(self.record, name, value)
-            self.scope[name] = value
+            value = node._parse(stream, scope, "")
+            starts.append(start)
+            ends.append(stream.position)
+            setattr(record, name, value)
+            scope[name] = value
             names.pop()
-            if index in self.struct.lengths and value is not None:
+            if index in lengths and value is not None:
                 self._length(index, value)
-            while self.bounds and self.bounds[-1].last == index:
-                self._close(self.bounds.pop())
+            while bounds and bounds[-1].last == index:
+                self._close(bounds.pop())
 
     def _verdicts(self) -> None:
         """Verifies what can be only when all members are there."""

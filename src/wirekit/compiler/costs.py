@@ -45,18 +45,15 @@ def _estimated(node: ir.Node, known: dict[int, int]) -> int:
             return RECORD + SLOT + VERDICT * verdicts + inside
         case ir.Several():
             return LIST
-        case ir.Either(then=then, otherwise=otherwise):
-            return max(_cost(then, known), _cost(otherwise, known))
-        case ir.Choice(cases=cases, otherwise=otherwise):
-            inside = max((_cost(case, known) for _, case in cases), default=0)
-            return inside if otherwise is None else max(inside, _cost(otherwise, known))
+        case ir.Alternatives(nodes=nodes):
+            return max((_cost(inner, known) for inner in nodes), default=0)
         case ir.Packed(blob=blob, node=inner):
             return _cost(blob, known) + _cost(inner, known)
         case ir.Constant(node=inner, fatal=False):
             return VERDICT + _cost(inner, known)
-        case ir.Reference() | ir.Protobuf():
-            return 0
-    return _cost(node.node, known)
+        case ir.Conditional() | ir.Qualified() | ir.Bounded() | ir.Fallback() | ir.Ahead():
+            return _cost(node.node, known)
+    return 0
 
 
 def grows(node: ir.Node) -> bool:

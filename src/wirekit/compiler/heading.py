@@ -229,7 +229,7 @@ def _allowed(node: ir.Node, number: ir.Number) -> Ranges | None:
             return [(value & mask, value & mask)]
         case ir.Named(closed=True, table=table) if len(table) <= MOST_NAMES:
             return [(value & mask, value & mask) for value in map(int, table)]
-        case ir.Optional(node=inner) | ir.Constant(node=inner):
+        case ir.Qualified(node=inner):
             return _allowed(inner, number)
     return None
 

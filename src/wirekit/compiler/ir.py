@@ -7,8 +7,8 @@ node knows its least size in bytes (``minimum``), which bounds counts. ``str(nod
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal
@@ -18,7 +18,50 @@ from wirekit.wire.message_fields import Derived
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Node:
+    """A part of a layout.
+
+    Attributes:
+        WORDS: what it is, for a reader who does not know the IR.
+    """
+
+    WORDS: ClassVar[str]
+
+
+class Interpreted(Node):
+    """What the number in it means."""
+
+    __slots__ = ()
+    number: Node
+
+
+class Conditional(Node):
+    """The node in it is there, or not."""
+
+    __slots__ = ()
+    node: Node
+
+
+class Qualified(Node):
+    """The node in it has the bytes; more is known of the value."""
+
+    __slots__ = ()
+    node: Node
+
+
+class Alternatives(Node):
+    """One of several nodes."""
+
+    __slots__ = ()
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All of them."""
+        return [node for _, node in parts(self)]
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
     """An integer or float.
 
     Attributes:
@@ -28,6 +71,7 @@ class Number:
         form: how a varint is written; None for a number of fixed size.
     """
 
+    WORDS = "a number"
     code: str
     size: int
     signed: bool
@@ -74,16 +118,18 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(Interpreted):
     """0 or not 0 in a number."""
 
+    WORDS = "a flag"
     number: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class Named(Interpreted):
     """A number whose values have names; ``closed`` when others are wrong."""
 
+    WORDS = "a symbol"
     number: Node
     table: SymbolTable
     closed: bool
@@ -100,15 +146,16 @@ class BitField:
 
 
 @dataclass(frozen=True, slots=True)
-class BitFields:
+class BitFields(Interpreted):
     """A number taken apart into bit fields, in the order of their declaration."""
 
+    WORDS = "bit fields"
     number: Node
     fields: tuple[BitField, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(Node):
     """Bytes or text.
 
     Attributes:
@@ -121,6 +168,7 @@ class Blob:
         sealed: whether they are cipher text, which only the reference engine opens, with a key of the caller.
     """
 
+    WORDS = "a byte string"
     length: Number | Expression | None
     null: int | None
     text: bool
@@ -131,17 +179,19 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Coded:
+class Coded(Node):
     """Bytes that stand for something else: text in another encoding, values of a user's own functions."""
 
+    WORDS = "text in another encoding, or a value of a function"
     blob: Blob
     coding: Coding
 
 
 @dataclass(frozen=True, slots=True)
-class Delimited:
+class Delimited(Node):
     """Text, or an integer in decimal, with ``end`` behind it; if ``lines``, none goes beyond its line."""
 
+    WORDS = "text up to a delimiter"
     end: bytes
     decimal: bool
     lines: bool = True
@@ -183,13 +233,14 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Node):
     """Fields one after the other, and what is known about some of them.
 
     Attributes:
         refusals: what is true, over the fields, of values that peers refuse: a bad check, which has no number.
     """
 
+    WORDS = "a structure"
     name: str
     members: tuple[Member, ...]
     measures: tuple[Measure, ...]
@@ -205,7 +256,7 @@ def opening(node: Structure, index: int) -> list[Measure]:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class Several(Node):
     """Elements one after the other.
 
     Attributes:
@@ -217,6 +268,7 @@ class Several:
         announced: up to the limit: how many there should be, for a check, or None.
     """
 
+    WORDS = "a list"
     element: Node
     count: Number | Expression | None
     null: int | None
@@ -226,96 +278,107 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class When(Conditional):
     """Present if an expression is true."""
 
+    WORDS = "a field under a condition"
     condition: Expression
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class WhenNext:
+class WhenNext(Conditional):
     """Present if the next bytes are these."""
 
+    WORDS = "a field that the next bytes decide about"
     magic: bytes
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class WhenMore:
+class WhenMore(Conditional):
     """Present if bytes are left before the limit."""
 
+    WORDS = "a field that may be left out at the end"
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Either(Alternatives):
     """One of two, by an expression."""
 
+    WORDS = "one of two layouts"
     condition: Expression
     then: Node
     otherwise: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Alternatives):
     """One of several, by the values of expressions; ``otherwise`` is None where another value is wrong."""
 
+    WORDS = "one of several layouts"
     on: tuple[Expression, ...]
     cases: tuple[tuple[tuple[Any, ...], Node], ...]
     otherwise: Node | None
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class Ahead(Node):
     """A node read ``at`` bytes ahead; nothing is consumed."""
 
+    WORDS = "a number further on"
     node: Node
     at: int
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Node):
     """A length in front, and a node that cannot read past it."""
 
+    WORDS = "a value of a length of its own"
     length: Number
     node: Node
     null: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(Node):
     """A node, or all bytes up to the limit where they do not fit it."""
 
+    WORDS = "a value or bytes"
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Node):
     """Another schema, by key; how recursion is written. Depth-limited."""
 
+    WORDS = "another schema"
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Qualified):
     """A node that always holds one value; another one is wrong if ``fatal``, else a bad check."""
 
+    WORDS = "a constant"
     node: Node
     value: Expression
     fatal: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Qualified):
     """A node that a value to be built may leave out, and what is taken then."""
 
+    WORDS = "a field with a default"
     node: Node
     default: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Node):
     """Bytes that hold a compressed node, if the codec's value is one of ``codecs``.
 
     Attributes:
@@ -326,6 +389,7 @@ class Packed:
         size: the size after decompression, or None where the format does not tell it.
     """
 
+    WORDS = "compressed data"
     blob: Blob
     on: tuple[Expression, ...]
     codecs: tuple[tuple[tuple[Any, ...], str], ...]
@@ -334,37 +398,12 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Protobuf:
+class Protobuf(Node):
     """A protobuf message up to the limit, by the full name of its type; (path, unit) of the times in it."""
 
+    WORDS = "a protobuf message"
     message: str
     times: tuple[tuple[str, str], ...] = ()
-
-
-Node = (
-    Number
-    | Boolean
-    | Named
-    | BitFields
-    | Blob
-    | Coded
-    | Delimited
-    | Structure
-    | Several
-    | When
-    | WhenNext
-    | WhenMore
-    | Either
-    | Choice
-    | Ahead
-    | Bounded
-    | Fallback
-    | Reference
-    | Constant
-    | Optional
-    | Packed
-    | Protobuf
-)
 
 
 def parts(node: Node) -> Iterator[tuple[str, Node]]:
@@ -436,7 +475,7 @@ def _measured(node: Node, known: dict[int, int]) -> int:
     match node:
         case Number(least=least):
             return least
-        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+        case Interpreted(number=inner):
             return _minimum(inner, known)
         case Blob(length=Number(least=least)):
             return least
@@ -448,12 +487,9 @@ def _measured(node: Node, known: dict[int, int]) -> int:
             return least
         case Structure(members=members):
             return sum(_minimum(member.node, known) for member in members)
-        case Either(then=then, otherwise=otherwise):
-            return min(_minimum(then, known), _minimum(otherwise, known))
-        case Choice(cases=cases, otherwise=otherwise):
-            inner_nodes = [case for _, case in cases] + ([otherwise] if otherwise is not None else [])
-            return min((_minimum(inner, known) for inner in inner_nodes), default=0)
-        case Constant(node=inner) | Optional(node=inner) | Packed(blob=inner) | Coded(blob=inner):
+        case Alternatives(nodes=nodes):
+            return min((_minimum(inner, known) for inner in nodes), default=0)
+        case Qualified(node=inner) | Packed(blob=inner) | Coded(blob=inner):
             return _minimum(inner, known)
     return 0
 
@@ -463,9 +499,9 @@ def fixed_size(node: Node) -> int | None:
     match node:
         case Number(size=size, groups=groups):
             return None if groups else size
-        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+        case Interpreted(number=inner):
             return fixed_size(inner)
-        case Constant(node=inner) | Optional(node=inner) | Coded(blob=inner):
+        case Qualified(node=inner) | Coded(blob=inner):
             return fixed_size(inner)
         case Blob(length=Literal(value=int(size))):
             return size
@@ -485,9 +521,9 @@ def fixed(node: Node) -> list[Number]:
     match node:
         case Number():
             return [] if node.groups else [node]
-        case Boolean(number=inner) | Named(number=inner) | BitFields(number=inner):
+        case Interpreted(number=inner):
             return fixed(inner)
-        case Constant(node=inner) | Optional(node=inner):
+        case Qualified(node=inner):
             return fixed(inner)
     return []
 
@@ -506,7 +542,7 @@ def can_be_wrong(node: Node) -> bool:
             return closed or can_be_wrong(inner)
         case Constant(fatal=fatal, node=inner):
             return fatal or can_be_wrong(inner)
-        case Optional(node=inner) | Boolean(number=inner) | BitFields(number=inner):
+        case Qualified(node=inner) | Interpreted(number=inner):
             return can_be_wrong(inner)
     return False
 
@@ -516,7 +552,7 @@ def varying(node: Node) -> Number | None:
     match node:
         case Number(groups=groups):
             return node if groups else None
-        case Named(number=inner) | Constant(node=inner) | Optional(node=inner):
+        case Named(number=inner) | Qualified(node=inner):
             return varying(inner)
     return None
 
@@ -529,7 +565,7 @@ def dump(node: Node) -> str:
 def _lines(node: Node, role: str, depth: int, seen: set[int]) -> Iterator[str]:
     inside = {id(inner) for _, inner in parts(node)}
     shown = []
-    for name in type(node).__slots__:
+    for name in (each.name for each in fields(node)):
         value = getattr(node, name)
         hidden = (
             id(value) in inside

@@ -141,10 +141,10 @@ def _takes_all(node: ir.Node) -> bool:
             return length is None
         case ir.Packed(blob=inner):
             return _takes_all(inner)
-        case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Constant() | ir.Optional():
+        case ir.Conditional() | ir.Qualified():
             return _takes_all(node.node)
-        case ir.Either() | ir.Choice():
-            return any(_takes_all(inner) for _, inner in ir.parts(node))
+        case ir.Alternatives(nodes=nodes):
+            return any(map(_takes_all, nodes))
         case ir.Structure():
             members = enumerate(node.members)
             return any(_takes_all(each.node) and not _windows(node, at) for at, each in members)
@@ -176,9 +176,9 @@ def _string(node: ir.Node) -> str:
             return "text"
         case ir.Packed(blob=inner) | ir.Fallback(node=inner):
             return _string(inner)
-        case ir.Either() | ir.Choice():
-            return next(filter(None, (_string(inner) for _, inner in ir.parts(node))), "")
-        case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded() | ir.Constant() | ir.Optional():
+        case ir.Alternatives(nodes=nodes):
+            return next(filter(None, map(_string, nodes)), "")
+        case ir.Conditional() | ir.Bounded() | ir.Qualified():
             return _string(node.node)
     return ""
 
@@ -186,7 +186,7 @@ def _string(node: ir.Node) -> str:
 def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     """Whether a value fits a field, where that can be told from both."""
     core, number = node, value
-    while isinstance(core, ir.Constant | ir.Optional | ir.When | ir.WhenMore | ir.WhenNext):
+    while isinstance(core, ir.Qualified | ir.Conditional):
         core = core.node
     if isinstance(core, ir.Named) and isinstance(value, str):
         found = [int(symbol) for symbol in core.table if symbol.symbol == value]
@@ -237,12 +237,11 @@ def _certain(node: ir.Node) -> set[str]:
     match node:
         case ir.Reference(key=key):
             return {key}
-        case ir.Structure() | ir.Either():
-            inner = [_certain(part) for _, part in ir.parts(node)]
-            return set.intersection(*inner) if isinstance(node, ir.Either) else set[str]().union(*inner)
-        case ir.Choice():
-            return set.intersection(*[_certain(part) for _, part in ir.parts(node)])
-        case ir.Bounded(null=None) | ir.Optional() | ir.Constant():
+        case ir.Structure(members=members):
+            return set[str]().union(*(_certain(member.node) for member in members))
+        case ir.Alternatives(nodes=nodes):
+            return set.intersection(*map(_certain, nodes))
+        case ir.Bounded(null=None) | ir.Qualified():
             return _certain(node.node)
         case ir.Several(count=Literal(value=int(count))) if count > 0:
             return _certain(node.element)

@@ -266,7 +266,7 @@ def conditional(node: ir.Node) -> bool:
     """Whether a member may be absent."""
     while isinstance(node, ir.Optional):
         node = node.node
-    return isinstance(node, ir.When | ir.WhenMore | ir.WhenNext)
+    return isinstance(node, ir.Conditional)
 
 
 def nullable(node: ir.Node) -> bool:
@@ -274,16 +274,16 @@ def nullable(node: ir.Node) -> bool:
     match node:
         case ir.Blob(null=null) | ir.Several(null=null):
             return null is not None
-        case ir.When() | ir.WhenMore() | ir.WhenNext() | ir.Reference():
+        case ir.Conditional() | ir.Reference():
             return True
         case ir.Bounded(null=null, node=inner):
             return null is not None or nullable(inner)
-        case ir.Fallback(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner):
+        case ir.Fallback(node=inner) | ir.Qualified(node=inner):
             return nullable(inner)
         case ir.Packed(blob=blob) | ir.Coded(blob=blob):
             return nullable(blob)
-        case ir.Either() | ir.Choice():
-            return any(nullable(inner) for _, inner in ir.parts(node))
+        case ir.Alternatives(nodes=nodes):
+            return any(map(nullable, nodes))
     return False
 
 

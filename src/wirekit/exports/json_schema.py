@@ -99,27 +99,24 @@ class _Writer:
                 return self._shared(node, name, self._structure)
             case ir.Several(element=element, null=null):
                 return _or_null({"type": "array", "items": self._of(element)}, null is not None)
-            case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner):
+            case ir.Conditional(node=inner):
                 return _or_null(self._of(inner), True)
-            case ir.Either(then=then, otherwise=otherwise):
-                return _any([self._of(then), self._of(otherwise)])
-            case ir.Choice(cases=cases, otherwise=otherwise):
-                return _any(
-                    [self._of(case) for _, case in cases] + ([] if otherwise is None else [self._of(otherwise)])
-                )
+            case ir.Alternatives(nodes=nodes):
+                return _any([self._of(inner) for inner in nodes])
             case ir.Bounded(node=inner, null=null):
                 return _or_null(self._of(inner), null is not None)
             case ir.Fallback(node=inner):
                 return _any([self._of(inner), HEX])
             case ir.Reference(key=key):
                 return self.layout(key)
-            case ir.Ahead(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner):
+            case ir.Ahead(node=inner) | ir.Qualified(node=inner):
                 return self._of(inner)
             case ir.Packed(blob=blob, node=inner):
                 opened = self._object({"compressed": self._of(blob), "content": self._of(inner)})
                 return _any([self._of(blob), opened])
             case ir.Protobuf(message=message):
                 return self._message(Message._known[message])
+        raise NotImplementedError(node)
 
     def _structure(self, node: ir.Structure) -> Schema:
         return self._object({member.name: self._of(member.node) for member in node.members})

@@ -537,10 +537,7 @@ def _logical(tree: Expression) -> bool:
 
 def _reaches(node: ir.Node, depth: int) -> bool:
     """Whether an expression inside reads a field further out than ``depth`` structures."""
-    trees = [getattr(node, name) for name in type(node).__slots__]
-    for each in trees:
-        for tree in each if isinstance(each, tuple) else (each,):
-            if any(read.up >= depth for read in fields_of(tree)):
-                return True
+    if any(read.up >= depth for _, tree in ir.expressions(node) for read in fields_of(tree)):
+        return True
     inside = depth + isinstance(node, ir.Structure)
     return any(_reaches(inner, inside) for _, inner in ir.parts(node))

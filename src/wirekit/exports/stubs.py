@@ -181,25 +181,23 @@ class _Writer:
                 return self._inner(self._fields(node))
             case ir.Several(element=element, null=null):
                 return _or_none(f"list[{self._of(element)}]", null is not None)
-            case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner):
+            case ir.Conditional(node=inner):
                 return _or_none(self._of(inner), True)
-            case ir.Either(then=then, otherwise=otherwise):
-                return _any([self._of(then), self._of(otherwise)])
-            case ir.Choice(cases=cases, otherwise=otherwise):
-                others = [] if otherwise is None else [self._of(otherwise)]
-                return _any([self._of(case) for _, case in cases] + others)
+            case ir.Alternatives(nodes=nodes):
+                return _any([self._of(inner) for inner in nodes])
             case ir.Bounded(node=inner, null=null):
                 return _or_none(self._of(inner), null is not None)
             case ir.Fallback(node=inner):
                 return _any([self._of(inner), "bytes"])
             case ir.Reference(key=key):
                 return self.layout(key)
-            case ir.Ahead(node=inner) | ir.Constant(node=inner) | ir.Optional(node=inner):
+            case ir.Ahead(node=inner) | ir.Qualified(node=inner):
                 return self._of(inner)
             case ir.Packed(blob=blob, node=inner):
                 return _any([self._of(blob), f"_Opened[{self._of(inner)}]"])
             case ir.Protobuf(message=message):
                 return self._message(Message._known[message])
+        raise NotImplementedError(node)
 
     def _bits(self, each: ir.BitField) -> str:
         if each.table is not None:

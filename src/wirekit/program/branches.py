@@ -95,7 +95,7 @@ class Branches(Choices):
         self.put(Mark(at))
         return self.when(self.let("<", at, limit), node.node, path, limit, scope)
 
-    def choice(self, node: ir.Choice | ir.Either, path: str, limit: int, scope: Scope) -> Value:
+    def choice(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
         """One of several nodes."""
 
         def work(inner: ir.Node | None) -> Work:
@@ -107,7 +107,7 @@ class Branches(Choices):
             return maybe(results[0][1], results[0][0])
         return Value(unfit="one of several fields")
 
-    def wrong(self, node: ir.Choice | ir.Either, path: str) -> Value:
+    def wrong(self, node: ir.Alternatives, path: str) -> Value:
         """Another value than those of the cases is wrong."""
         zero = self.constant(0)
         self.put(Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))

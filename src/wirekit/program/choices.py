@@ -27,11 +27,12 @@ class Choices(Maker):
 
     opaque: int = 0
 
-    def alternatives(self, node: ir.Choice | ir.Either, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
+    def alternatives(self, node: ir.Alternatives, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
         """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""
         if isinstance(node, ir.Either):
             condition, zero = self.expression(node.condition, scope, path)[0], self.constant(0)
             return [node.then, node.otherwise], lambda bodies: Test("!=", condition, zero, *bodies)
+        assert isinstance(node, ir.Choice)
         rows: dict[int, list[tuple[int | None, ...]]] = {}
         nodes: dict[int, ir.Node | None] = {}
         for values, inner in node.cases:
@@ -78,7 +79,7 @@ class Choices(Maker):
                 self.put(Let(self.content_registers["listed"], "=", self.constant(1)))
                 if node.announced is not None:
                     self.put(Let(self.content_registers["count"], "=", self.announced(node.announced, scope, path)))
-            case ir.Either() | ir.Choice():
+            case ir.Alternatives():
                 nodes, join = self.alternatives(node, scope, path)
                 bodies: list[Body] = []
                 for inner in nodes:

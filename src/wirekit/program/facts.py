@@ -115,10 +115,8 @@ def takes_all(node: ir.Node) -> bool:
         case ir.Structure(members=members, measures=measures) if members:
             last = len(members) - 1
             return not any(each.bounds and each.last == last for each in measures) and takes_all(members[-1].node)
-        case ir.Choice(cases=cases, otherwise=otherwise):
-            return all(takes_all(inner) for _, inner in cases) and (otherwise is None or takes_all(otherwise))
-        case ir.Either(then=then, otherwise=otherwise):
-            return takes_all(then) and takes_all(otherwise)
+        case ir.Alternatives(nodes=nodes):
+            return all(map(takes_all, nodes))
     return False
 
 
@@ -127,8 +125,6 @@ def holds_records(node: ir.Node) -> bool:
     match node:
         case ir.Packed(node=inner):
             return not isinstance(inner, ir.Reference)
-        case ir.Either(then=then, otherwise=otherwise):
-            return holds_records(then) or holds_records(otherwise)
-        case ir.Choice(cases=cases, otherwise=other):
-            return any(holds_records(inner) for _, inner in cases) or (other is not None and holds_records(other))
+        case ir.Alternatives(nodes=nodes):
+            return any(map(holds_records, nodes))
     return False

@@ -38,7 +38,7 @@ class Held(Sharing):
         self.put(Emit(self.verdict(path) if path else self.column("ok", "flag", "uint8"), good))
         return Value(inside=message_values(message, number, slot_at))
 
-    def content(self, node: ir.Either | ir.Choice, path: str, limit: int, scope: Scope) -> Value:
+    def content(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
         """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
         if self.contents is not None or self.packing is not None:
             raise unfit(self.key, path, node, "a second field that holds records")
@@ -77,7 +77,7 @@ class Held(Sharing):
 
 def is_content(node: ir.Node) -> bool:
     """Whether a node is a field that holds records."""
-    return isinstance(node, (ir.Either, ir.Choice)) and holds_records(node)
+    return isinstance(node, ir.Alternatives) and holds_records(node)
 
 
 def message_values(

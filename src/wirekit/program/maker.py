@@ -303,7 +303,7 @@ class Maker:
             raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
         return expected
 
-    def no_case(self, node: ir.Choice | ir.Either) -> str:
+    def no_case(self, node: ir.Alternatives) -> str:
         """What is wrong with a value that no case of a choice is for."""
         cases = node.cases if isinstance(node, ir.Choice) else ()
         return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"

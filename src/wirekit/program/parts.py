@@ -99,7 +99,7 @@ class _Search:
                     self.visit(member.node, id(node), tail=inside, tight=tight or bounded)
             case ir.Fallback(node=inner):
                 self.visit(inner, outer, tail=True, tight=False)
-            case ir.Choice() | ir.Either() | ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Optional():
+            case ir.Alternatives() | ir.Conditional() | ir.Optional():
                 for _, inner in ir.parts(node):
                     self.visit(inner, outer, tail=tail, tight=tight)
             case _:

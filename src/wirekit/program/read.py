@@ -118,7 +118,7 @@ class _Reader(Lists):
 
     def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
         match node:
-            case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+            case ir.Number() | ir.Interpreted():
                 return self.plain(node, path, limit, checked)
             case ir.Optional():
                 return self.node(node.node, path, limit, scope, checked=checked)
@@ -145,9 +145,9 @@ class _Reader(Lists):
                 return self.protobuf(node, path, limit)
             case ir.WhenNext():
                 return self.next(node, path, limit, scope)
-            case ir.Either() | ir.Choice() if self.around is None and is_content(node):
+            case ir.Alternatives() if self.around is None and is_content(node):
                 return self.content(node, path, limit, scope)
-            case ir.Either() | ir.Choice():
+            case ir.Alternatives():
                 return self.choice(node, path, limit, scope)
             case ir.Ahead():
                 return self.ahead(node, path, limit, scope)

@@ -21,7 +21,7 @@ from wirekit.program.messages import Tables, tables
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, Body, Let, Refuse, Test
-from wirekit.program.unfit import Unfit, in_words
+from wirekit.program.unfit import Unfit
 from wirekit.program.values import Place as Source
 from wirekit.program.values import Scope, Value, value_of
 from wirekit.program.write_branches import UNREAD, Branches
@@ -128,7 +128,7 @@ class _Writer(Branches):
 
     def written_node(self, node: ir.Node, path: str, scope: Scope, default: object = None) -> Value:
         match node:
-            case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+            case ir.Number() | ir.Interpreted():
                 return self.plain(node, path, default)
             case ir.Optional():
                 return self.written_node(node.node, path, scope, self.default(node, scope, path))
@@ -156,9 +156,9 @@ class _Writer(Branches):
                 return self.when(None, node.node, path, scope, default, constants=True)
             case ir.Protobuf():
                 return self.protobuf(node, path)
-            case ir.Either() | ir.Choice() if holds_records(node) and self.around is None:
+            case ir.Alternatives() if holds_records(node) and self.around is None:
                 return self.content(node, path, scope)
-            case ir.Either() | ir.Choice():
+            case ir.Alternatives():
                 return self.choice(node, path, scope)
             case ir.Ahead():
                 return self.ahead(node, path, scope)
@@ -168,7 +168,7 @@ class _Writer(Branches):
                 return self.fallback(node, path, scope)
             case ir.Several():
                 return self.several(node, path, scope, default)
-        raise Unfit(self.key, path, in_words(node), "")
+        raise Unfit(self.key, path, node.WORDS, "")
 
     # Messages, and what stands behind them.
 
@@ -207,7 +207,7 @@ class _Writer(Branches):
 
     # A field that holds records: what of it is to be written is found out by a first run.
 
-    def content(self, node: ir.Either | ir.Choice, path: str, scope: Scope) -> Value:
+    def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """The bytes of a field that holds records."""
         self.opened = path
         self.content_registers = {name: self.register() for name in ("codec", "listed", "count", "size")}
@@ -236,12 +236,12 @@ class _Writer(Branches):
         name, of = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
-            raise Unfit(self.key, name, in_words(holder), "which holds the size or count of a later field")
+            raise Unfit(self.key, name, holder.WORDS, "which holds the size or count of a later field")
         number = self.message(holder, name)
         built = self.built[number]
         place = built.tables.reads((derived.field,))
         if place is None or place.field is None:
-            raise Unfit(self.key, name, in_words(holder), f"it has no {derived.field}")
+            raise Unfit(self.key, name, holder.WORDS, f"it has no {derived.field}")
         slot = built.tables.slots[place.path]
         one, zero = self.constant(1), self.constant(0)
         always = one if place.field.required else zero
@@ -262,7 +262,7 @@ class _Writer(Branches):
             self.put(step)
             known, value = one, step.length
         else:
-            raise Unfit(self.key, of, in_words(covered), f"whose {derived.what} a message holds")
+            raise Unfit(self.key, of, covered.WORDS, f"whose {derived.what} a message holds")
         built.derived.add(slot)
         self.put(Tell(number, slot, known, always, value))
 
@@ -343,7 +343,7 @@ class _Writer(Branches):
         number = member.node if isinstance(member, ir.Optional) else member
         number = number.node if isinstance(number, ir.When) else number
         if not isinstance(number, ir.Number) or number.real:
-            raise Unfit(self.key, state.name(at), in_words(member), "as a length or checksum to be built")
+            raise Unfit(self.key, state.name(at), member.WORDS, "as a length or checksum to be built")
         return number
 
     def measure(self, state: _Open, measure: ir.Measure) -> None:

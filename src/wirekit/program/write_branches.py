@@ -138,7 +138,7 @@ class Branches(Fields):
 
     # One of several.
 
-    def choice(self, node: ir.Choice | ir.Either, path: str, scope: Scope) -> Value:
+    def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """One of several nodes; those that are not chosen have no values."""
         nodes, join = self.alternatives(node, scope, path)
         loose, left = self.loose, False
@@ -155,7 +155,7 @@ class Branches(Fields):
         self.put(step)
         return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 
-    def arm(self, node: ir.Choice | ir.Either, inner: ir.Node | None, path: str, scope: Scope) -> Value:
+    def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
         """One of the alternatives; None where another value is wrong."""
         if inner is not None:
             return self.written_node(inner, path, scope)

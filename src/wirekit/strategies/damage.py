@@ -128,7 +128,7 @@ class Damage:
                 yield from self._constant(inner, value, steps)
             case ir.Protobuf():
                 yield from self._protobuf(steps)
-            case ir.When(node=inner) | ir.WhenNext(node=inner) | ir.WhenMore(node=inner) | ir.Optional(node=inner):
+            case ir.Conditional(node=inner) | ir.Optional(node=inner):
                 yield from self._visit(inner, value, steps, scope)
 
     def _codec(self, node: ir.Packed, scope: Any) -> str | None:

@@ -85,8 +85,8 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
         case ir.WhenNext(node=inner) | ir.WhenMore(node=inner) if not names:
             domain = domain_of(inner, names)
             return None if domain is None else Domain([*domain.values, None], domain.low, domain.high)
-        case ir.Choice() | ir.Either():
-            return _domain_of_any([domain_of(inner, names) for _, inner in ir.parts(node)])
+        case ir.Alternatives(nodes=nodes):
+            return _domain_of_any([domain_of(inner, names) for inner in nodes])
     within: ir.Node | None = getattr(node, "node", None)
     return None if within is None or isinstance(node, ir.Packed) else domain_of(within, names)
 

@@ -31,7 +31,7 @@ BOMB_CODECS = frozenset(("gzip", "zip", "zlib", "zstd"))
 
 def core_of(node: ir.Node) -> ir.Node:
     """The node under what only makes it optional or constant."""
-    while isinstance(node, ir.Constant | ir.Optional):
+    while isinstance(node, ir.Qualified):
         node = node.node
     return node
 
@@ -47,7 +47,7 @@ def branch_names(node: ir.Node) -> list[str]:
             return [name for name, _ in ir.parts(node)]
         case ir.Either():
             return ["then", "otherwise"]
-        case ir.When() | ir.WhenNext() | ir.WhenMore():
+        case ir.Conditional():
             return ["present", "absent"]
         case ir.Packed(codecs=codecs):
             return [f"{','.join(map(str, values_))} {name}" for values_, name in codecs] + ["as it stands"]

@@ -285,16 +285,11 @@ class _Checker:
     def _plain(self, node: Reached, seen: set[str]) -> Iterator[Reached]:
         """A node without what only says when and how it is there."""
         match node:
-            case (
-                ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded() | ir.Fallback() | ir.Constant() | ir.Optional()
-            ):
+            case ir.Conditional() | ir.Bounded() | ir.Fallback() | ir.Qualified():
                 yield from self._plain(node.node, seen)
-            case ir.Either(then=then, otherwise=otherwise):
-                yield from self._plain(then, seen)
-                yield from self._plain(otherwise, seen)
-            case ir.Choice(cases=cases, otherwise=last):
-                for case in (*(case for _, case in cases), *([last] if last is not None else [])):
-                    yield from self._plain(case, seen)
+            case ir.Alternatives(nodes=nodes):
+                for inner in nodes:
+                    yield from self._plain(inner, seen)
             case ir.Reference(key=key):
                 name = key.partition(".")[2]
                 if name in self._layouts and name not in seen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from wirekit.compiler import ir
@@ -99,7 +99,7 @@ class _Settling:
                 same &= all(one[1] is other[1] for one, other in zip(cases, node.cases, strict=True))
                 return node if same else replace(node, on=on, cases=cases, otherwise=otherwise)
         changed: dict[str, Any] = {}
-        for name in type(node).__slots__:
+        for name in (each.name for each in fields(node)):
             value = getattr(node, name)
             made = value
             if isinstance(value, Expression):

@@ -187,7 +187,7 @@ class Builder(Structures):
 def _is_plain(node: ir.Node) -> bool:
     """Whether a node is written by struct alone, in one byte order."""
     match node:
-        case ir.Number() | ir.Boolean() | ir.Named() | ir.BitFields():
+        case ir.Number() | ir.Interpreted():
             return ir.varying(node) is None
         case ir.Optional(node=inner):
             return _is_plain(inner)

@@ -137,9 +137,9 @@ class Loader(Generator):
                 if node.sealed:
                     code.put(f"if plain_mapping({x}): raise Unusual")
                 code.put(f"if {x}.__class__ is not bytes: {x} = octets({x})")
-            case ir.Constant() | ir.Optional() | ir.Ahead():
+            case ir.Qualified() | ir.Ahead():
                 return self._node(code, node.node, x, scope)
-            case ir.When() | ir.WhenNext() | ir.WhenMore() | ir.Bounded():
+            case ir.Conditional() | ir.Bounded():
                 return self._unless(code, f"{x} is not None", node.node, x, scope)
             case ir.Fallback():
                 code.put(f"if {x}.__class__ is str: {x} = octets({x})")

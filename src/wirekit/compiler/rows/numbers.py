@@ -62,7 +62,7 @@ class Numbers(Writing):
     @staticmethod
     def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
         """Records where a number lies, which begins and ends so many bytes before the position."""
-        while isinstance(node, (ir.Optional, ir.Constant)):
+        while isinstance(node, ir.Qualified):
             node = node.node
         if not isinstance(node, ir.BitFields):
             code.lies(path, code.here(start), code.here(end), f'"{kind}"')

@@ -22,6 +22,7 @@ from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.contents import NOT_THERE, Contents
 from wirekit.road.index import Begun, Carried, Index, grouped
+from wirekit.road.packets import PORT_BITS
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
@@ -229,10 +230,12 @@ class Assembly:
     def _addresses(self) -> dict[str, pa.Array]:
         """The columns of addresses, of ``flows``."""
         columns = {}
-        for side, texts in zip(SIDES, self._ends, strict=True):
-            parts = [text.rpartition(":") for text in texts]
-            columns[f"{side}_address"] = pa.array([host.strip("[]") for host, _, _ in parts], pa.string())
-            columns[f"{side}_port"] = pa.array([int(port) for _, _, port in parts], pa.int32())
+        for side, ends in zip(SIDES, (self.streams.client, self.streams.server), strict=True):
+            ports = ends[self.flows] & (1 << PORT_BITS) - 1
+            hosts, which = np.unique(ends[self.flows] - ports, return_inverse=True)
+            texts = [self._address(host).rpartition(":")[0].strip("[]") for host in hosts.tolist()]
+            columns[f"{side}_address"] = pa.array(texts, pa.string()).take(pa.array(which))
+            columns[f"{side}_port"] = pa.array(ports.astype(np.int32))
         return columns
 
     def _addresses_of(self, flows: NDArray[Any]) -> Columns:

@@ -22,7 +22,7 @@ from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.engine import header
 from wirekit.registry import registry
-from wirekit.road.compiled import loop
+from wirekit.road.compiled import byte_ranges, loop
 from wirekit.road.streams import Streams
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
         ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise_known
         return ask(client, server)
 
-    protocols = [""] * odd.size
+    protocols, nothing = [""] * odd.size, Recognised("", False, False, "")
     flows = np.flatnonzero(~odd)
     if choice.protocol or choice.ports:
         for flow in flows.tolist():
@@ -179,17 +179,22 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
     carries = streams.starts[flows] < streams.stops[flows]
     flows, carries = flows[carries.any(axis=1)], carries[carries.any(axis=1)]
     unknown = np.array([not protocols[flow] for flow in flows.tolist()], bool)
-    first, side = _first_pieces(streams, flows[unknown], carries[unknown])
-    places = (flows[unknown], side, streams.starts[flows[unknown], side], streams.ends[first])
-    for flow, which, start, end in zip(*(each.tolist() for each in places), strict=True):
-        found = Recognised("", False, False, "")
-        if end - start < RECOGNISE_WITHIN:
-            head = streams.stream[start:end].tobytes()
-            found = asked(head, b"") if which == 0 else asked(b"", head)
-        if not (found.protocol or found.certain):
-            found = _asked(streams, flow, asked)
-        protocols[flow] = found.protocol
-        odd[flow] = not found.protocol
+    asking, (first, side) = flows[unknown], _first_pieces(streams, flows[unknown], carries[unknown])
+    starts, ends = streams.starts[asking, side], streams.ends[first]
+    for which in range(2):
+        mine = np.flatnonzero(side == which)
+        sizes = np.minimum(ends - starts, RECOGNISE_WITHIN)[mine]
+        heads = byte_ranges(streams.stream, starts[mine], sizes).dictionary_encode()
+        told = [
+            nothing if len(head) == RECOGNISE_WITHIN else asked(head, b"") if which == 0 else asked(b"", head)
+            for head in heads.dictionary.to_pylist()
+        ]
+        for flow, number in zip(asking[mine].tolist(), heads.indices.to_pylist(), strict=True):
+            found = told[number]
+            if not (found.protocol or found.certain):
+                found = _asked(streams, flow, asked)
+            protocols[flow] = found.protocol
+            odd[flow] = not found.protocol
     headed = np.array([header(bytes([byte])) is not None for byte in range(256)])
     begins = streams.starts[flows][carries]
     odd[np.repeat(flows, carries.sum(axis=1))[headed[streams.stream[begins]]]] = True

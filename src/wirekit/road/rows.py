@@ -16,7 +16,7 @@ from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
 from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
-from wirekit.road.compiled import loop
+from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, read_windows
 from wirekit.storage import is_remote
@@ -144,7 +144,7 @@ def segment_batches(
             "acknowledgment": partial(packets.acknowledgment.take, part),
             "flags": partial(packets.flags.take, part),
             "length": partial(packets.length.take, part),
-            "payload": partial(_payloads, buffer, packets, part),
+            "payload": partial(byte_ranges, buffer, packets.begin[part], packets.size[part]),
             "note": partial(pa.nulls, part.size, pa.string()),
         }
         arrays = [pa.array(columns[field.name]()).cast(field.type) for field in table.schema]
@@ -168,13 +168,3 @@ def _texts(numbers: NDArray[Any], part: NDArray[Any], packets: Packets) -> pa.Ar
     """Endpoints as texts."""
     unique, which = np.unique(numbers[part], return_inverse=True)
     return pa.array([packets.endpoints.text(number) for number in unique.tolist()]).take(pa.array(which))
-
-
-def _payloads(data: NDArray[Any], packets: Packets, part: NDArray[Any]) -> pa.Array:
-    """The payloads of segments, from their bytes."""
-    begin, size = packets.begin[part], packets.size[part]
-    offsets = np.zeros(size.size + 1, np.int32)
-    np.cumsum(size, out=offsets[1:])
-    content = np.zeros(int(offsets[-1]), np.uint8)
-    loop("copy_ranges")(data, begin, size, content)
-    return pa.Array.from_buffers(pa.binary(), size.size, [None, pa.py_buffer(offsets), pa.py_buffer(content)])

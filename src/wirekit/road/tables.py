@@ -216,11 +216,14 @@ class CaptureTables:
             behind = index_frames(streams, job.choice, address, late, whole=False)
             yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
         plain = _Plain(streams, index, window.packets)
-        for flow in range(streams.odd.size):
-            if not contents.odd[flow] and flow not in begun:
+        assembled = ~contents.odd
+        assembled[list(begun)] = False
+        for flow in np.flatnonzero(assembled).tolist():
+            connections.assembled(window, streams, flow)
+        for flow in np.flatnonzero(~assembled | (index.tails < streams.stops).any(axis=1)).tolist():
+            if assembled[flow]:
                 for link, piece in plain.tails(flow):
                     yield from writer.piece(name, link, piece)
-                connections.assembled(window, streams, flow)
                 continue
             found = None if index.odd[flow] or flow in begun else plain.connection(flow)
             if found is not None:

@@ -70,23 +70,32 @@ def names_of(table: SymbolTable) -> tuple[str, list[tuple[int, int]]]:
     return text, ranges_of([number - (1 << 64) if number >> 63 > 0 else number for number in numbers])
 
 
-def run_of(node: ir.Structure, index: int, closing: set[int]) -> tuple[int, int]:
+def run_of(
+    node: ir.Structure, index: int, closing: set[int], *, alone: bool = True, at_once: bool = False
+) -> tuple[int, int]:
     """How many members from ``index`` on are compared with the limit at once, and their bytes.
 
-    The run ends behind a member that can be wrong by itself, which comes before the end of the bytes, and where a
-    limit begins or ends.
+    The run ends where a limit begins or ends.
+
+    Args:
+        closing: members at the end of a length's bytes.
+        alone: whether it ends behind a member that can be wrong by itself, which comes before the end of the bytes.
+        at_once: whether one struct call reads it: in one byte order, up to a length of what is in front of it.
     """
     count = size = 0
+    orders: set[bool] = set()
     for at in range(index, len(node.members)):
         member = node.members[at].node
         begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
         numbers = ir.fixed(member)
-        if not numbers or begins:
+        orders |= {number.little for number in numbers if number.size > 1}
+        if not numbers or begins or (at_once and len(orders) > 1):
             break
         count += 1
         size += sum(number.size for number in numbers)
-        ends = at in closing or any(measure.at == at and measure.bounds for measure in node.measures)
-        if ir.can_be_wrong(member) or ends:
+        measured = [measure for measure in node.measures if measure.at == at]
+        wrong = alone and (ir.can_be_wrong(member) or any(measure.bounds for measure in measured))
+        if wrong or at in closing or (at_once and any(measure.last < at for measure in measured)):
             break
     return count, size
 

@@ -25,21 +25,14 @@ class Numbers(Writing):
         scope: Scope | None,
         path: Place,
         e: str,
-        judged: int = 0,
         kind: str = "number",
     ) -> list[str]:
-        """Members of fixed size, read by one struct call.
-
-        ``judged`` bytes from the start, the field that ends there may be wrong; if the limit lies behind it, that
-        comes before the end of the bytes. ``kind`` is that of their spans, "" for none.
-        """
+        """Members of fixed size, read by one struct call; ``kind`` is that of their spans, "" for none."""
         numbers = [number for _, node in members for number in fixed(node)]
         if not numbers:
             return [self._varint(code, node, scope, path.to(name) if name else path, e, kind) for name, node in members]
         size = sum(number.size for number in numbers)
         variables = [code.fresh("n") for _ in numbers]
-        if judged and e == code.leave:
-            code.put(f"if p + {size} > {e} >= p + {judged}: raise Unusual")
         end = self._unpacked(code, numbers, variables, e)
         start = "p"
         if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):

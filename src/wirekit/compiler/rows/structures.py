@@ -10,6 +10,7 @@ from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import Scope, conditional, put_derived
+from wirekit.program.facts import run_of
 from wirekit.values import record_type
 
 
@@ -55,11 +56,11 @@ class Structures(Numbers):
                 absent = conditional(node.members[measure.at].node)
                 limits.append(self._window(code, measure, values[measure.at], e, absent=absent))
                 e = limits[-1].inside
-            run = self._run_from(node, index, {limit.measure.last for limit in limits})
+            closing = {limit.measure.last for limit in limits}
+            run, _ = run_of(node, index, closing, alone=e == code.leave, at_once=True)
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
-                judged = self._judged(node, index, run)
-                values += self._fixed_run(code, members, inner, path, e, judged)
+                values += self._fixed_run(code, members, inner, path, e)
                 for offset, (name, _) in enumerate(members):
                     value = inner.variables[name] = values[index + offset]
                     inner.plain[name] = code.plain.get(value, value)
@@ -160,17 +161,6 @@ class Structures(Numbers):
             code.put(_keep(kept, name))
             code.depth -= 1
 
-    def _judged(self, node: ir.Structure, index: int, run: int) -> int:
-        """Bytes up to the end of the first field of a run that can be wrong by itself, 0 if only the last one can."""
-        offset = 0
-        for at in range(index, index + run - 1):
-            member = node.members[at].node
-            offset += sum(number.size for number in fixed(member))
-            measured = any(measure.at == at and measure.bounds for measure in node.measures)
-            if measured or ir.can_be_wrong(member):
-                return offset
-        return 0
-
     @staticmethod
     def _positions(
         code: Decoding,
@@ -198,24 +188,6 @@ class Structures(Numbers):
             left += sum(number.size for number in fixed(node.members[at].node))
             if at in begin_at:
                 marks[at] = place()
-
-    @staticmethod
-    def _run_from(node: ir.Structure, index: int, closing: set[int]) -> int:
-        """How many members from ``index`` on can be read by one struct call: no limit begins or ends between them."""
-        count = 0
-        little: bool | None = None
-        for at in range(index, len(node.members)):
-            numbers = fixed(node.members[at].node)
-            begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
-            mixed = any(number.size > 1 and little not in (None, number.little) for number in numbers)
-            if not numbers or begins or mixed:
-                break
-            for number in numbers:
-                little = number.little if number.size > 1 else little
-            count += 1
-            if at in closing or any(at == measure.at and measure.last < at for measure in node.measures):
-                break
-        return count
 
     def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
         """Verifies a length as soon as it is read."""

@@ -5,6 +5,7 @@ Work is counted, not timed: calls of functions, and the bytes that are given to 
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -12,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import HEADERS, cases, with_errors
+from benchmarks.hostile import CLIENT, HEADERS, SERVER, cases, segment, with_errors
 from wirekit import engine
+from wirekit.capture.tcp import ACK, FIN, RST, SYN, Connection, Connections, Opened
 from wirekit.conversation import Conversation, Frame, recognition
 from wirekit.protocols.kafka import damaged_sets
 from wirekit.registry import Schema
@@ -103,3 +105,36 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
     with_errors(SMALL)[name]()
     assert frames
     assert len([key for key in keys if key != damaged_sets.SET]) <= len(frames)
+
+
+def test_a_connection_of_one_syn_is_one_object_to_the_collector() -> None:
+    """Python's collector goes through all open connections each time that their number has grown by a quarter."""
+    connections = Connections()
+    number = 1000
+    gc.collect()
+    before = len(gc.get_objects())
+    for each in range(number):
+        connections.feed(segment(1, b"", flags=SYN, source=f"10.1.{each >> 8}.{each & 255}:4000"))
+    gc.collect()
+    assert len(gc.get_objects()) - before <= 1.1 * number
+
+
+@pytest.mark.parametrize("later", [SYN | ACK, ACK, RST, FIN | ACK])
+def test_a_syn_before_others_is_followed_as_if_its_directions_were_there(later: int) -> None:
+    """Also where the connection has been stored since, or has ended."""
+    first = segment(7, b"", flags=SYN)
+    answer = segment(90, b"", flags=later, source=SERVER, target=CLIENT)
+    rest = [answer._replace(acknowledgment=8), segment(8, b"abc", time_us=5), segment(11, b"", flags=FIN | ACK)]
+    found = []
+    for stored in (False, True):
+        for ended in (False, True):
+            connection = Connection()
+            events = connection.feed(first)
+            if ended:
+                events += connection.finish()
+            if stored:
+                connection = Connection.from_state(connection.state())
+            found.append([*events, *(event for each in rest for event in connection.feed(each)), *connection.finish()])
+    assert found[0] == found[2]
+    assert found[1] == found[3]
+    assert sum(isinstance(event, Opened) for event in found[0]) == 1

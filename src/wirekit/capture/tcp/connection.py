@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 from wirekit.capture.tcp.direction import MASK, NEVER, WINDOW, Direction, Piece
@@ -47,17 +46,18 @@ class Connection:
     """
 
     __slots__ = (
-        "_announced", "_closing_us", "_deadline", "_ended_us", "_first", "_idle_us", "_known", "_last_us",
-        "_opened_us", "_second", "_settings", "_sides", "_take_number", "number",
+        "_announced", "_closing_us", "_deadline", "_directions", "_ended_us", "_first", "_idle_us", "_known",
+        "_last_us", "_opened_us", "_second", "_settings", "_start", "_take_number", "number",
     )  # fmt: skip
 
     def __init__(self, settings: Settings = DEFAULT, take_number: Callable[[], int] | None = None) -> None:
         self._settings = settings
         self._idle_us = settings.idle_us
-        self._take_number = take_number or count().__next__
+        self._take_number = take_number
         self.number = -1  # of the current connection, -1 before the first segment
         self._first = self._second = ""  # addresses
-        self._sides = _UNBEGUN  # what they sent, in the same order
+        self._directions = _UNBEGUN  # what they sent, in the same order
+        self._start = -1  # the client's first sequence number, while its SYN is all there is and the directions are not
         self._known = False  # a SYN was seen
         self._announced = False  # Opened was given
         self._opened_us = 0
@@ -65,6 +65,20 @@ class Connection:
         self._closing_us = NEVER  # when a reset takes effect
         self._ended_us: int | None = None
         self._deadline = -NEVER  # earliest time at which something is due without a segment
+
+    @property
+    def _sides(self) -> tuple[Direction, Direction]:
+        """The directions, in the order of the addresses; most connections of a scan of ports never have any."""
+        if self._start >= 0:
+            start, self._start = self._start, -1
+            self._directions = client, server = Direction("client"), Direction("server")
+            client.begin(start)
+            client.slow = False
+            self._deadline = NEVER
+            if self.ended:
+                client.end()
+                server.end()
+        return self._directions
 
     @property
     def addresses(self) -> tuple[str, str]:
@@ -79,8 +93,8 @@ class Connection:
     @property
     def settled(self) -> bool:
         """Whether nothing is pending: no hole, no reset, no first byte that may still become another."""
-        sides = self._sides
-        return (
+        sides = self._directions
+        return self._start >= 0 or (
             self._announced
             and min(self._closing_us, *(side.deadline for side in sides)) == NEVER
             and not any(side.held or side.cuts or side.settle_us is not None or side.stray[0] >= 0 for side in sides)
@@ -94,9 +108,9 @@ class Connection:
         """
         time_us, source, _, sequence, acknowledgment, flags, payload, offset, file, length = segment
         if source == self._first:
-            side, peer = self._sides
+            side, peer = self._directions
         else:
-            peer, side = self._sides
+            peer, side = self._directions
             if source != self._second and self.number >= 0:
                 raise Misuse(f"a segment from {source} does not belong to {self._first} and {self._second}")
         # Here for speed: 7 is FIN | SYN | RST, 16 is ACK. All else goes through _feed.
@@ -167,10 +181,12 @@ class Connection:
         if self.number < 0:
             self._begin(segment)
             if flags & (SYN | ACK | FIN | RST) == SYN and not payload and not length:  # all that a port scan sends
-                return [self._open(sequence)]
+                return [self._open((sequence + 1) & MASK)]
+            self._begin_directions(segment)
         elif self.is_idle(time_us):
             previous = self.expire(time_us)
             self._begin(segment)
+            self._begin_directions(segment)
         else:
             if time_us > self._deadline:
                 events = self._pass_time(time_us)
@@ -179,6 +195,7 @@ class Connection:
                 if not self.ended:
                     previous += self._end("new connection")
                 self._begin(segment)
+                self._begin_directions(segment)
         self._last_us = max(self._last_us, time_us)
         side, peer = self._sides if source == self._first else self._sides[::-1]
 
@@ -210,22 +227,23 @@ class Connection:
     def _begin(self, segment: Segment) -> None:
         """A new connection, of which this is the first segment."""
         self._first, self._second = segment.source, segment.target
-        self.number = self._take_number()
+        self.number = self.number + 1 if self._take_number is None else self._take_number()
         self._known = self._announced = False
         self._opened_us = self._last_us = segment.time_us
         self._closing_us = self._deadline = NEVER
         self._ended_us = None
-        client = _guess_client(segment, self._settings.server_ports)
-        self._sides = (Direction("client"), Direction("server"))
-        if client != self._first:
-            self._sides[0].role, self._sides[1].role = "server", "client"
 
-    def _open(self, sequence: int) -> Opened:
+    def _begin_directions(self, segment: Segment) -> None:
+        self._start = -1
+        client = _guess_client(segment, self._settings.server_ports)
+        self._directions = (Direction("client"), Direction("server"))
+        if client != self._first:
+            self._directions[0].role, self._directions[1].role = "server", "client"
+
+    def _open(self, start: int) -> Opened:
         """The first segment was a SYN and nothing else."""
         self._known = self._announced = True
-        client = self._sides[0]
-        client.begin((sequence + 1) & MASK)
-        client.slow = False
+        self._start, self._deadline = start, -NEVER
         return Opened(self.number, self._first, self._second, self._opened_us, True)
 
     def _is_another(self, segment: Segment) -> bool:
@@ -328,6 +346,9 @@ class Connection:
             reason = "rst"
             last_us = self._closing_us - self._settings.hold_us
             self._closing_us = NEVER
+        if self._start >= 0:
+            self._ended_us = self._last_us
+            return [Closed("both", reason, last_us)]
         for side in self._sides:
             side.flush(reason, self._last_us, events)
         roles = [side.role for side in self._sides if not side.closed]
@@ -352,6 +373,7 @@ class Connection:
 
     def state(self) -> dict[str, Any]:
         """The current connection as JSON-able data, for ``from_state``; settings are not part of it."""
+        sides = self._sides
         return {
             "version": STATE_VERSION,
             "number": self.number,
@@ -363,7 +385,7 @@ class Connection:
             "closing_us": self._closing_us,
             "ended_us": self._ended_us,
             "deadline": self._deadline,
-            "directions": [side.state() for side in self._sides],
+            "directions": [side.state() for side in sides],
         }
 
     @classmethod
@@ -377,7 +399,7 @@ class Connection:
         """
         check_version(state)
         try:
-            connection = cls(settings, take_number or count(state["number"] + 1).__next__)
+            connection = cls(settings, take_number)
             connection.number = state["number"]
             connection._first, connection._second = state["addresses"]
             connection._known = state["known"]
@@ -388,7 +410,7 @@ class Connection:
             connection._ended_us = state["ended_us"]
             connection._deadline = state["deadline"]
             first, second = state["directions"]
-            connection._sides = (Direction.from_state(first), Direction.from_state(second))
+            connection._directions = (Direction.from_state(first), Direction.from_state(second))
         except (KeyError, TypeError, ValueError) as error:
             raise Misuse(f"the state of a connection is damaged ({error!r}); pass what state() returned") from error
         return connection

@@ -26,6 +26,7 @@ class Connections:
         self._next_number = 0
         self._connections: dict[tuple[str, str], Connection] = {}  # by the addresses as first seen
         self._flows: dict[tuple[str, str], Connection] = {}  # by the addresses either way round
+        self._numbers = self._take_number  # one object for all connections
         self._sweep_us = -NEVER
 
     def feed(self, segment: Segment) -> list[tuple[int, Event]]:
@@ -34,7 +35,7 @@ class Connections:
         key = segment[1:3]
         connection = self._flows.get(key)
         if connection is None:
-            connection = Connection(self._settings, self._take_number)
+            connection = Connection(self._settings, self._numbers)
             self._connections[key] = self._flows[key] = self._flows[key[::-1]] = connection
         number = connection.number
         events = connection.feed(segment)

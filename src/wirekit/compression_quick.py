@@ -27,7 +27,7 @@ from wirekit.compression import (
 from wirekit.errors import WireError
 
 if TYPE_CHECKING:
-    from wirekit.wire.stream import Allowance
+    from wirekit.wire.stream import Allowance, Limits
 
 Quick = Callable[[bytes, int], bytes | None]
 """Gives what a piece holds, if it is usual and no more than so many bytes."""
@@ -54,19 +54,28 @@ def pieces(
     >>> list(pieces("gzip", data, [0, len(good)], [len(good), len(data)], Allowance(Limits(), len(data))))
     [b'hello', None]
     """
+    opened = opener(codec, allowance.limits)
+    for begin, end in zip(begins, ends, strict=True):
+        yield opened(bytes(data[begin:end]), allowance)
+
+
+def opener(codec: str, limits: Limits) -> Callable[[bytes, Allowance], bytes | None]:
+    """The function that decompresses one piece, like ``pieces``; its allowances are of the same limits."""
     maker = _QUICK.get(codec)
     if maker is None:
-        yield from (None for _ in begins)
-        return
-    quick, size, ratio, floor = maker(), allowance.limits.decompressed, allowance.limits.ratio, DEFAULT.ratio_floor
-    for begin, end in zip(begins, ends, strict=True):
-        most = ratio * (end - begin)
+        return lambda data, allowance: None
+    quick, size, ratio, floor = maker(), limits.decompressed, limits.ratio, DEFAULT.ratio_floor
+
+    def opened(data: bytes, allowance: Allowance) -> bytes | None:
+        most = ratio * len(data)
         if not floor <= most <= size:
             most = min(max(most, floor), size)
-        piece = quick(bytes(data[begin:end]), min(most, allowance.most))
+        piece = quick(data, min(most, allowance.most))
         if piece is not None:
             allowance.take(len(piece))
-        yield piece
+        return piece
+
+    return opened
 
 
 _DEFLATE_BEST = 1032

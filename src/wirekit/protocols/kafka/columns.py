@@ -7,6 +7,7 @@ as a wrapper's own offset and time must be known before those of what is in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
-from wirekit.errors import WireError, Wrong
+from wirekit.compression_quick import opener
+from wirekit.errors import WireError
 from wirekit.protocols.kafka.reading import (
     CODEC_NAMES,
     ENTRY_HEAD,
@@ -157,22 +159,25 @@ def _unwrapped(
     rows = scope.rows
     lengths = np.asarray(frames.batch.column("@length"))
     allowances: dict[int, Allowance] = {}
+    openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
     pieces: list[bytes] = []
     good = np.ones(packed.size, bool)
     values = held["message.value"].take(pa.array(packed)).to_pylist()
-    for number, (place, value) in enumerate(zip(packed.tolist(), values, strict=True)):
-        row = int(rows[place])
+    wrappers = zip(rows[packed].tolist(), magics[packed].tolist(), codecs[packed].tolist(), values, strict=True)
+    for number, (row, magic, compression, value) in enumerate(wrappers):
         allowance = allowances.get(row)
         if allowance is None:
             allowance = allowances[row] = Allowance(limits, int(lengths[row]))
-        codec = COMPRESSIONS.get((int(magics[place]), int(codecs[place])))
-        try:
-            if codec is None or value is None:
-                raise Wrong("a value that is compressed", "none")
-            pieces.append(allowance.decompress(codec, value))
-        except WireError:
-            good[number] = False
-            pieces.append(b"")
+        codec, piece = COMPRESSIONS.get((magic, compression)), None
+        if codec is not None and value is not None:
+            if codec not in openers:
+                openers[codec] = opener(codec, limits)
+            piece = openers[codec](value, allowance)
+            if piece is None:
+                with suppress(WireError):
+                    piece = allowance.decompress(codec, value)
+        good[number] = piece is not None
+        pieces.append(piece or b"")
     ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     begins = np.concatenate([[0], ends[:-1]])
     inner, firsts, states = scan_lists(

@@ -89,7 +89,6 @@ if settings.BOUNDSCHECK:
 else:
     handle, word, get, put = address, _load(types.uint64, 64, 8, False), _load(types.int64, 64, 8, False), _store(64, 8)
 
-_get32, _put32, _put8 = _load(types.int64, 32, 4, False), _store(32, 4), _store(8, 1)
 put_value = _store(64, 1)
 """Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""
 put_8, put_16, put_32, put_64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
@@ -142,49 +141,38 @@ def _put_bytes(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
 _put_value: Any = _put_fast if DIRECT else _put_bytes
 
 
-@inlined
-def _flag_fast(base: Any, size: Any, at: Any, value: Any) -> None:
-    _put8(base, at, value)
+def _reader(view: Any, load: Any) -> Any:
+    """A function that reads an element of an array: (address, size, index)."""
+
+    @inlined
+    def fast(base: Any, size: Any, at: Any) -> Any:
+        return load(base, at)
+
+    @inner
+    def checked(base: Any, size: Any, at: Any) -> Any:
+        return np.int64(view(base, size)[np.uint64(at)])
+
+    return checked if settings.BOUNDSCHECK else fast
 
 
-@inner
-def _flag_checked(base: Any, size: Any, at: Any, value: Any) -> None:
-    uint8_on(base, size)[np.uint64(at)] = np.uint8(value)
+def _writer(view: Any, kind: Any, store: Any) -> Any:
+    """A function that writes one: (address, size, index, value)."""
+
+    @inlined
+    def fast(base: Any, size: Any, at: Any, value: Any) -> None:
+        store(base, at, value)
+
+    @inner
+    def checked(base: Any, size: Any, at: Any, value: Any) -> None:
+        view(base, size)[np.uint64(at)] = kind(value)
+
+    return checked if settings.BOUNDSCHECK else fast
 
 
-_put_flag: Any = _flag_checked if settings.BOUNDSCHECK else _flag_fast
-
-
-@inlined
-def _offset_fast(base: Any, size: Any, wide: Any, row: Any) -> Any:
-    return get(base, row) if wide else _get32(base, row)
-
-
-@inner
-def _offset_checked(base: Any, size: Any, wide: Any, row: Any) -> Any:
-    if wide:
-        return int64_on(base, size)[np.uint64(row)]
-    return np.int64(int32_on(base, size)[np.uint64(row)])
-
-
-@inlined
-def _put_offset_fast(base: Any, size: Any, wide: Any, row: Any, value: Any) -> None:
-    if wide:
-        put(base, row, value)
-    else:
-        _put32(base, row, value)
-
-
-@inner
-def _put_offset_checked(base: Any, size: Any, wide: Any, row: Any, value: Any) -> None:
-    if wide:
-        int64_on(base, size)[np.uint64(row)] = value
-    else:
-        int32_on(base, size)[np.uint64(row)] = np.int32(value)
-
-
-_offset_at: Any = _offset_checked if settings.BOUNDSCHECK else _offset_fast
-_put_offset_at: Any = _put_offset_checked if settings.BOUNDSCHECK else _put_offset_fast
+read_8 = _reader(uint8_on, _load(types.int64, 8, 1, False))
+_read_32, read_64 = _reader(int32_on, _load(types.int64, 32, 4, False)), _reader(int64_on, get)
+_write_8 = _writer(uint8_on, np.uint8, _store(8, 1))
+_write_32, _write_64 = _writer(int32_on, np.int32, _store(32, 4)), _writer(int64_on, np.int64, put)
 
 
 @inlined
@@ -213,12 +201,17 @@ _copy: Any = _copy_checked if settings.BOUNDSCHECK else _copy_fast
 @inlined
 def offset(t: Any, c: Any, row: Any) -> Any:
     """Where the bytes, or elements, of a row begin."""
-    return _offset_at(get(t, c + op.VALUES), get(t, c + op.ROOM) + 1, get(t, op.LARGE), row)
+    base, size = get(t, c + op.VALUES), get(t, c + op.ROOM) + 1
+    return read_64(base, size, row) if get(t, op.LARGE) else _read_32(base, size, row)
 
 
 @inlined
 def _put_offset(t: Any, c: Any, row: Any, value: Any) -> None:
-    _put_offset_at(get(t, c + op.VALUES), get(t, c + op.ROOM) + 1, get(t, op.LARGE), row, value)
+    base, size = get(t, c + op.VALUES), get(t, c + op.ROOM) + 1
+    if get(t, op.LARGE):
+        _write_64(base, size, row, value)
+    else:
+        _write_32(base, size, row, value)
 
 
 @inner
@@ -226,7 +219,7 @@ def _pad(t: Any, c: Any, row: Any) -> None:
     """Null for the rows of a column in front of one."""
     first, room = get(t, c + op.NEXT), get(t, c + op.ROOM)
     for at in range(first, row):
-        _put_flag(get(t, c + op.VALID), room, at, np.int64(0))
+        _write_8(get(t, c + op.VALID), room, at, np.int64(0))
     if get(t, c + op.KIND) == op.NUMBERS:
         width = get(t, c + op.VALUE_WIDTH)
         for at in range(first, row):
@@ -256,7 +249,7 @@ def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
             if first < row:
                 _pad(t, c, row)
             put(t, c + op.NEXT, row + 1)
-        _put_flag(valid, get(t, c + op.ROOM), row, present)
+        _write_8(valid, get(t, c + op.ROOM), row, present)
 
 
 @inner

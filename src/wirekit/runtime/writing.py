@@ -15,13 +15,13 @@ from numba import types
 
 from wirekit import varints
 from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on
-from wirekit.compiler.kernels.reads import copy, intrinsic, settings
+from wirekit.compiler.kernels.reads import copy, intrinsic
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
-from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, word
+from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, read_8, read_64, word
 from wirekit.runtime.write_messages import (
     count_of,
     filled,
@@ -93,37 +93,11 @@ _value_of: Any = _value_fast if DIRECT else _value_checked
 
 
 @inlined
-def _flag_fast(base: Any, count: Any, at: Any) -> Any:
-    return _get8(base, at) != 0
-
-
-@inner
-def _flag_checked(base: Any, count: Any, at: Any) -> Any:
-    return uint8_on(base, count)[U(at)] != 0
-
-
-_flag_at: Any = _flag_checked if settings.BOUNDSCHECK else _flag_fast
-
-
-@inlined
-def _offset_fast(base: Any, count: Any, at: Any) -> Any:
-    return get(base, at)
-
-
-@inner
-def _offset_checked(base: Any, count: Any, at: Any) -> Any:
-    return int64_on(base, count + 1)[U(at)]
-
-
-_offset_at: Any = _offset_checked if settings.BOUNDSCHECK else _offset_fast
-
-
-@inlined
 def _is_there(t: Any, c: Any, at: Any) -> Any:
     """Whether a column has a value."""
     given = get(t, c + op.GIVEN)
     if given == op.NULLS:
-        return _flag_at(get(t, c + op.VALID), get(t, c + op.COUNT), at)
+        return read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) != 0
     return given == op.WHOLE
 
 
@@ -245,7 +219,7 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         if word(code, pc + FOUR) == NONE:
             return _fail(reg, word(code, pc + FIVE)), p
         value = get(reg, word(code, pc + FOUR))
-    elif given == op.NULLS and not _flag_at(get(t, c + op.VALID), get(t, c + op.COUNT), at):
+    elif given == op.NULLS and read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) == 0:
         return _fail(reg, word(code, pc + SIX)), p
     else:
         value = _value(t, c, at)
@@ -276,8 +250,8 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             return _fail(reg, word(code, pc + NINE)), p
     start, length = np.int64(0), np.int64(0)
     if there:
-        start = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at)
-        length = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at + 1) - start
+        start = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
+        length = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1) - start
         if start < 0 or length < 0 or length > get(t, c + op.DATA_SIZE) - start:
             return _fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), start)
@@ -387,7 +361,7 @@ def _unread(reg: Any, t: Any, watched: Any) -> Any:
         valid, size = entries[op.WIDTH_OF_WATCHED * at], entries[op.WIDTH_OF_WATCHED * at + 1]
         fault, index = entries[op.WIDTH_OF_WATCHED * at + 3], entries[op.WIDTH_OF_WATCHED * at + 2]
         row = get(reg, U(index >> 32))
-        if get(reg, U(index & 0xFFFFFFFF)) != row and (valid == 0 or _flag_at(valid, size, row)):
+        if get(reg, U(index & 0xFFFFFFFF)) != row and (valid == 0 or read_8(valid, size, row) != 0):
             return fault
     return np.int64(0)
 
@@ -619,8 +593,8 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
             return _fail(reg, fault)
     first, last = np.int64(0), np.int64(0)
     if there:
-        first = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at)
-        last = _offset_at(get(t, c + op.VALUES), get(t, c + op.COUNT), at + 1)
+        first = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
+        last = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1)
     put(reg, word(code, pc + THREE), first)
     put(reg, word(code, pc + FOUR), last)
     put(reg, word(code, pc + FIVE), np.int64(there))

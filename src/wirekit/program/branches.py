@@ -11,24 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from wirekit.compiler import ir
+from wirekit.program import steps
 from wirekit.program.choices import Choices, Join
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.parts import Deferred
-from wirekit.program.steps import (
-    Bound,
-    Close,
-    Copy,
-    Emit,
-    Gap,
-    Mark,
-    Need,
-    Peek,
-    Refuse,
-    Seek,
-    Slice,
-    Test,
-    Try,
-)
 from wirekit.program.unfit import unfit
 from wirekit.program.values import Place, Scope, Value
 
@@ -76,7 +62,7 @@ class Branches(Choices):
     def if_true(self, condition: int, work: Work, symbol: str = "!=", than: int = 0) -> tuple[int, Value]:
         """Work that is done where a register is not 0, or compares so with a number."""
         bound = self.constant(than)
-        return self.arms([work], lambda bodies: Test(symbol, condition, bound, bodies[0]))[0]
+        return self.arms([work], lambda bodies: steps.Test(symbol, condition, bound, bodies[0]))[0]
 
     def when(self, condition: int, node: ir.Node, path: str, limit: int, scope: Scope) -> Value:
         """A node that a condition makes there."""
@@ -86,13 +72,13 @@ class Branches(Choices):
     def next(self, node: ir.WhenNext, path: str, limit: int, scope: Scope) -> Value:
         """A node that is there when these bytes are next."""
         to = self.fresh()
-        self.put(Peek(to, node.magic, limit))
+        self.put(steps.Peek(to, node.magic, limit))
         return self.when(to, node.node, path, limit, scope)
 
     def more(self, node: ir.WhenMore, path: str, limit: int, scope: Scope) -> Value:
         """A node that is there when bytes are left."""
         at = self.fresh()
-        self.put(Mark(at))
+        self.put(steps.Mark(at))
         return self.when(self.let("<", at, limit), node.node, path, limit, scope)
 
     def choice(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
@@ -110,19 +96,21 @@ class Branches(Choices):
     def wrong(self, node: ir.Alternatives, path: str) -> Value:
         """Another value than those of the cases is wrong."""
         zero = self.constant(0)
-        self.put(Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
+        self.put(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
         return Value(unfit="nothing")
 
     def ahead(self, node: ir.Ahead, path: str, limit: int, scope: Scope) -> Value:
         """A node that is read and not consumed."""
         size = node.at + ir.minimum(node.node)
-        self.put(Need(size, limit, self.fault(path, "short", f"needs {size} bytes, more than there are", limit=limit)))
+        self.put(
+            steps.Need(size, limit, self.fault(path, "short", f"needs {size} bytes, more than there are", limit=limit))
+        )
         back = self.fresh()
-        self.put(Mark(back))
+        self.put(steps.Mark(back))
         if node.at:
-            self.put(Seek(back, node.at))
+            self.put(steps.Seek(back, node.at))
         value = self.node(node.node, path, limit, scope)
-        self.put(Seek(back))
+        self.put(steps.Seek(back))
         return value
 
     def bounded(self, node: ir.Bounded, path: str, limit: int, scope: Scope) -> Value:
@@ -140,10 +128,10 @@ class Branches(Choices):
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", "needs more bytes than there are", limit=limit)
-        self.put(Bound(inner, limit, size, 0, fault, rest=False, record=False))
+        self.put(steps.Bound(inner, limit, size, 0, fault, rest=False, record=False))
         value = self.node(node.node, path, inner, scope)
         self.gaps = True
-        self.put(Close(inner))
+        self.put(steps.Close(inner))
         return value
 
     def written(self) -> None:
@@ -167,16 +155,16 @@ class Branches(Choices):
             inside, self.stored = self.stored, stored + self.stored
             lists, self.entered = self.entered, entered + self.entered
             verdict = self.verdict(path)
-            body.append(Emit(verdict, self.constant(1)))
+            body.append(steps.Emit(verdict, self.constant(1)))
             with self.block() as otherwise:
-                self.put(Emit(verdict, self.constant(0)))
+                self.put(steps.Emit(verdict, self.constant(0)))
                 merging, self.merging = self.merging, [*self.merging, *inside]
                 start, length = self.fresh(), self.fresh()
-                self.put(Slice(start, length, limit))
-                self.put(Gap(length))
-                self.put(Copy(self.column(path, "bytes"), start, length))
+                self.put(steps.Slice(start, length, limit))
+                self.put(steps.Gap(length))
+                self.put(steps.Copy(self.column(path, "bytes"), start, length))
                 self.merging = merging
-            self.put(Try(begin, gap, self.undone(lists, inside), body, otherwise))
+            self.put(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
             return Value(unfit="a field that may not fit")
 
         if self.maybe:

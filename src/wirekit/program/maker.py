@@ -9,25 +9,10 @@ from dataclasses import dataclass, field
 from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
+from wirekit.program import steps
 from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
-from wirekit.program.steps import (
-    FIRST_FREE,
-    RANGE,
-    Body,
-    Clear,
-    Emit,
-    Fault,
-    Fit,
-    Let,
-    Load,
-    Need,
-    Pick,
-    Refuse,
-    Step,
-    Varint,
-)
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, bounds
 from wirekit.values import SymbolTable
@@ -59,8 +44,8 @@ class Maker:
     """
 
     key: str
-    body: Body = field(default_factory=list)
-    registers: int = FIRST_FREE
+    body: steps.Body = field(default_factory=list)
+    registers: int = steps.FIRST_FREE
     constants: dict[int, int] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     paths: dict[str, Column] = field(default_factory=dict)
@@ -74,7 +59,7 @@ class Maker:
     indexes: list[int] = field(default_factory=list)
     around: Repeated | None = None
     entered: list[Repeated] = field(default_factory=list)
-    cutting: int = RANGE
+    cutting: int = steps.RANGE
     packing: Packing | None = None
     contents: Contents | None = None
     content_registers: dict[str, int] = field(default_factory=dict)
@@ -84,12 +69,12 @@ class Maker:
     gaps: bool = False
     left_out: list[str] = field(default_factory=list)
 
-    def put(self, step: Step) -> None:
+    def put(self, step: steps.Step) -> None:
         """Adds a step."""
         self.body.append(step)
 
     @contextmanager
-    def block(self) -> Iterator[Body]:
+    def block(self) -> Iterator[steps.Body]:
         """Steps put within go into a body of their own."""
         outer, self.body = self.body, []
         picked, self.picked = self.picked, dict(self.picked)
@@ -119,58 +104,58 @@ class Maker:
     def let(self, symbol: str, left: int, right: int = 0) -> int:
         """A fresh register with what is computed."""
         to = self.fresh()
-        self.put(Let(to, symbol, left, right))
+        self.put(steps.Let(to, symbol, left, right))
         return to
 
     def clear(self, defaults: list[tuple[int, int]]) -> None:
         """Sets registers to their defaults."""
         if defaults:
-            self.put(Clear(dict(defaults)))
+            self.put(steps.Clear(dict(defaults)))
 
-    def fault(self, path: str, kind: str, text: str, limit: int | None = None) -> Fault:
+    def fault(self, path: str, kind: str, text: str, limit: int | None = None) -> steps.Fault:
         """The fault for a reason; one of ``limit``, if that is the list's own, may be its last record's cut."""
         reason = Reason(path, kind, text)
         if reason not in self.numbers:
             self.reasons.append(reason)
             self.numbers[reason] = len(self.reasons)
-        return Fault(self.numbers[reason], limit == self.cutting)
+        return steps.Fault(self.numbers[reason], limit == self.cutting)
 
     def bound(self, size: int, path: str, limit: int) -> None:
         """So many bytes are needed."""
-        self.put(Need(size, limit, self.needs(size, path, limit)))
+        self.put(steps.Need(size, limit, self.needs(size, path, limit)))
 
-    def needs(self, size: int, path: str, limit: int) -> Fault:
+    def needs(self, size: int, path: str, limit: int) -> steps.Fault:
         """The fault for fewer bytes than that."""
         return self.fault(
             path, "short", f"needs {size} byte{'' if size == 1 else 's'}, more than there are", limit=limit
         )
 
-    def number(self, number: ir.Number, path: str, limit: int, *, checked: bool = False) -> Load | Varint:
+    def number(self, number: ir.Number, path: str, limit: int, *, checked: bool = False) -> steps.Load | steps.Varint:
         """Reads a number; the step has its register, and takes a column.
 
         Args:
             checked: whether its bytes were compared with the limit.
         """
-        step: Load | Varint
+        step: steps.Load | steps.Varint
         if number.groups:
             short = self.fault(path, "short", SHORT, limit=limit)
             wrong = self.fault(path, "wrong", f"expected a varint of at most {number.bits} bits")
-            step = Varint(number, self.fresh(), limit, short, wrong)
+            step = steps.Varint(number, self.fresh(), limit, short, wrong)
         else:
             if not checked:
                 self.bound(number.size, path, limit)
-            step = Load(number, self.fresh())
+            step = steps.Load(number, self.fresh())
         self.put(step)
         return step
 
     def fits(self, size: int, path: str, limit: int, least: int = 1) -> None:
         """So many bytes, or elements of ``least`` bytes, are left."""
-        self.put(Fit(size, least, limit, self.fault(path, "short", SHORT, limit=limit)))
+        self.put(steps.Fit(size, least, limit, self.fault(path, "short", SHORT, limit=limit)))
 
     def not_negative(self, register: int, path: str, noun: str = "length") -> None:
         """A length or count is at least 0."""
         fault = self.fault(path, "wrong", f"expected a {noun} of at least 0")
-        self.put(Refuse("<", register, self.constant(0), fault))
+        self.put(steps.Refuse("<", register, self.constant(0), fault))
 
     def column(
         self,
@@ -208,7 +193,7 @@ class Maker:
         """Adds a value to a column, or null where ``present`` is 0."""
         if present is not None:
             column.nullable = True
-        self.put(Emit(column, value, present))
+        self.put(steps.Emit(column, value, present))
 
     # Expressions.
 
@@ -219,7 +204,7 @@ class Maker:
         field = place.message, place.slot
         if field not in self.picked:
             self.picked[field] = self.fresh(), self.fresh()
-            self.put(Pick(*field, *self.picked[field]))
+            self.put(steps.Pick(*field, *self.picked[field]))
         value, there = self.picked[field]
         if place.aspect == "count":
             return self.let("*", value, there)
@@ -291,7 +276,7 @@ class Maker:
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:
                 fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
-                self.put(Refuse("==", self.all_of(value.present), self.constant(0), fault))
+                self.put(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
                 return self.operand(value.place), value.low, value.high
         return self.expression(tree, scope, path)
 

@@ -6,24 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from wirekit.program import steps
 from wirekit.program.columns import Column
 from wirekit.program.read import Program
-from wirekit.program.steps import (
-    Body,
-    Clear,
-    Copy,
-    Emit,
-    Let,
-    Load,
-    Loop,
-    Prefixed,
-    Split,
-    Step,
-    Switch,
-    Test,
-    Try,
-    Varint,
-)
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -32,7 +17,7 @@ def _always(column: Column) -> bool:
     return True
 
 
-def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> Body:
+def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> steps.Body:
     """The steps of a program in fewer; the program stays as it is.
 
     Args:
@@ -43,22 +28,22 @@ def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> B
     return _mapped(fewer, lambda step: _cleared(step, unset))
 
 
-def without_needless(body: Body, zero: int | None) -> Body:
+def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
     """Steps without those whose result nobody reads; ``zero`` is the register of 0."""
     body = _compared(body, zero)
-    steps, before = [*every(body)], 0
-    while len(steps) != before:
-        body = _needed(body, {register for step in steps for register in step.reads()})
-        steps, before = [*every(body)], len(steps)
+    left, before = [*every(body)], 0
+    while len(left) != before:
+        body = _needed(body, {register for step in left for register in step.reads()})
+        left, before = [*every(body)], len(left)
     return body
 
 
-def _needed(body: Body, needed: set[int]) -> Body:
+def _needed(body: steps.Body, needed: set[int]) -> steps.Body:
     """Steps without those whose result nobody reads."""
     return _mapped(body, lambda step: _useful(step, needed))
 
 
-def every(body: Body) -> Iterator[Step]:
+def every(body: steps.Body) -> Iterator[steps.Step]:
     """All steps, those inside others too."""
     for step in body:
         yield step
@@ -66,34 +51,34 @@ def every(body: Body) -> Iterator[Step]:
             yield from every(inner)
 
 
-def _mapped(body: Body, work: Callable[[Step], Step | None]) -> Body:
+def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -> steps.Body:
     """Steps with what a function makes of each, without those of which it makes nothing; inner ones first."""
 
-    def mapped(inner: Body) -> Body:
+    def mapped(inner: steps.Body) -> steps.Body:
         return _mapped(inner, work)
 
-    steps = (work(step.with_bodies(mapped)) for step in body)
-    return [step for step in steps if step is not None]
+    worked = (work(step.with_bodies(mapped)) for step in body)
+    return [step for step in worked if step is not None]
 
 
-def _selected(body: Body, wanted: Callable[[Column], bool]) -> Body:
+def _selected(body: steps.Body, wanted: Callable[[Column], bool]) -> steps.Body:
     """Steps that fill no other columns than those."""
 
-    def selected(step: Step) -> Step | None:
+    def selected(step: steps.Step) -> steps.Step | None:
         match step:
-            case Emit(column=column) | Copy(column=column) if not wanted(column):
+            case steps.Emit(column=column) | steps.Copy(column=column) if not wanted(column):
                 return None
-            case Load(column=column) | Prefixed(column=column) | Varint(column=column) if (
+            case steps.Load(column=column) | steps.Prefixed(column=column) | steps.Varint(column=column) if (
                 column is not None and not wanted(column)
             ):
                 return replace(step, column=None)
-            case Split():
+            case steps.Split():
                 parts = [
                     (shift, mask, to, column if column is not None and wanted(column) else None)
                     for shift, mask, to, column in step.parts
                 ]
                 return replace(step, parts=parts)
-            case Loop() | Try():
+            case steps.Loop() | steps.Try():
                 undo = [each for each in step.undo if not isinstance(each, Column) or wanted(each)]
                 return replace(step, undo=undo)
         return step
@@ -101,31 +86,31 @@ def _selected(body: Body, wanted: Callable[[Column], bool]) -> Body:
     return _mapped(body, selected)
 
 
-def _useful(step: Step, needed: set[int]) -> Step | None:
+def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:
     if step.PURE and needed.isdisjoint(step.writes()):
         return None
     match step:
-        case Test(then=[], otherwise=[]) | Switch(cases=[], otherwise=[]):
+        case steps.Test(then=[], otherwise=[]) | steps.Switch(cases=[], otherwise=[]):
             return None
-        case Switch() if not step.otherwise and not any(body for _, body in step.cases):
+        case steps.Switch() if not step.otherwise and not any(body for _, body in step.cases):
             return None
-        case Split():
+        case steps.Split():
             parts = [part for part in step.parts if part[3] is not None or part[2] in needed]
             return replace(step, parts=parts) if parts else None
     return step
 
 
-def _compared(body: Body, zero: int | None) -> Body:
+def _compared(body: steps.Body, zero: int | None) -> steps.Body:
     """Steps in which a branch compares by itself, instead of looking at a comparison in front of it."""
     times = Counter(register for step in every(body) for register in step.reads())
     comparisons = {
         step.to: step
         for step in every(body)
-        if isinstance(step, Let) and step.symbol in COMPARISONS and times[step.to] == 1
+        if isinstance(step, steps.Let) and step.symbol in COMPARISONS and times[step.to] == 1
     }
 
-    def compared(step: Step) -> Step:
-        if isinstance(step, Test) and step.symbol == "!=" and step.right == zero and step.left in comparisons:
+    def compared(step: steps.Step) -> steps.Step:
+        if isinstance(step, steps.Test) and step.symbol == "!=" and step.right == zero and step.left in comparisons:
             let = comparisons[step.left]
             return replace(step, symbol=let.symbol, left=let.left, right=let.right)
         return step
@@ -133,20 +118,20 @@ def _compared(body: Body, zero: int | None) -> Body:
     return _mapped(body, compared)
 
 
-def _cleared(step: Step, unset: set[int]) -> Step | None:
-    if not isinstance(step, Clear):
+def _cleared(step: steps.Step, unset: set[int]) -> steps.Step | None:
+    if not isinstance(step, steps.Clear):
         return step
     values = {register: value for register, value in step.values.items() if register in unset}
-    return Clear(values) if values else None
+    return steps.Clear(values) if values else None
 
 
-def _unset(body: Body) -> set[int]:
+def _unset(body: steps.Body) -> set[int]:
     """Registers that are read where nothing may have set them but a ``Clear``."""
     unset: set[int] = set()
 
-    def visit(steps: Body, known: set[int]) -> None:
+    def visit(inside: steps.Body, known: set[int]) -> None:
         added: list[int] = []
-        for step in steps:
+        for step in inside:
             unset.update(register for register in step.reads() if register not in known)
             for inner in step.bodies():
                 visit(inner, known)

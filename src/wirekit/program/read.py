@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from wirekit.checksums import checksum
 from wirekit.codings import Coding
 from wirekit.compiler import ir
+from wirekit.program import steps
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import (
     bit_column,
@@ -30,32 +31,6 @@ from wirekit.program.held import is_content
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.messages import Tables
 from wirekit.program.parts import parts
-from wirekit.program.steps import (
-    FRAME,
-    RANGE,
-    Body,
-    Bound,
-    Checksum,
-    Close,
-    Copy,
-    Emit,
-    Fault,
-    Find,
-    Gap,
-    IsText,
-    Keep,
-    Let,
-    Load,
-    Mark,
-    OneOf,
-    Prefixed,
-    Refuse,
-    Same,
-    Slice,
-    Split,
-    Test,
-    Varint,
-)
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value, value_of
 
@@ -79,7 +54,7 @@ class Program:
         may_be_empty: whether a record can take no bytes at all, which is wrong.
     """
 
-    steps: Body
+    steps: steps.Body
     columns: list[Column]
     reasons: list[Reason]
     packing: Packing | None
@@ -104,16 +79,16 @@ class _Reader(Lists):
     def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
         """Reads a record; gives the columns of the scan."""
         self.once = parts(whole)
-        self.node(node, "", RANGE, Scope({}, None))
+        self.node(node, "", steps.RANGE, Scope({}, None))
         self.written()
         hidden = {"offset": _hidden("offset", "int64"), "length": _hidden("length", "int64")}
         if self.gaps:
             hidden["gap"] = _hidden("gap", "int64")
         for name, register in self.content_registers.items():
             hidden[name] = _hidden(name, CONTENTS[name])
-            self.put(Emit(hidden[name], register))
+            self.put(steps.Emit(hidden[name], register))
         if self.walked:
-            self.put(Keep(self.walked))
+            self.put(steps.Keep(self.walked))
         return hidden
 
     def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
@@ -171,7 +146,7 @@ class _Reader(Lists):
             case ir.Boolean(number=ir.Number(real=False) as number):
                 load = self.number(number, path, limit, checked=checked)
                 flag = self.let("!=", load.to, self.constant(0))
-                self.put(Emit(self.column(path, "flag", "uint8"), flag))
+                self.put(steps.Emit(self.column(path, "flag", "uint8"), flag))
                 return Value(flag, 0, 1)
             case ir.Named(number=ir.Number(real=False) as number):
                 return self.named(node, self.number(number, path, limit, checked=checked), path)
@@ -179,18 +154,18 @@ class _Reader(Lists):
                 return self.bits(node, self.number(number, path, limit, checked=checked), path)
         raise unfit(self.key, path, node)
 
-    def named(self, node: ir.Named, load: Load | Varint, path: str) -> Value:
+    def named(self, node: ir.Named, load: steps.Load | steps.Varint, path: str) -> Value:
         register, number = load.to, load.number
         dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
             text, ranges = names_of(node.table)
-            self.put(OneOf(register, ranges, self.fault(path, "wrong", text)))
+            self.put(steps.OneOf(register, ranges, self.fault(path, "wrong", text)))
         load.column = self.column(path, "number", dtype, node.table)
         return value_of(number, register)
 
-    def bits(self, node: ir.BitFields, load: Load | Varint, path: str) -> Value:
+    def bits(self, node: ir.BitFields, load: steps.Load | steps.Varint, path: str) -> Value:
         register, number = load.to, load.number
-        split = Split(register, [])
+        split = steps.Split(register, [])
         self.put(split)
         inside = {}
         for bit in node.fields:
@@ -213,9 +188,9 @@ class _Reader(Lists):
             raise unfit(self.key, path, node, "of a field that is not a plain number")
         expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
         if node.fatal:
-            self.put(Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
+            self.put(steps.Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
         else:
-            self.put(Emit(self.verdict(path), self.let("==", register, expected)))
+            self.put(steps.Emit(self.verdict(path), self.let("==", register, expected)))
         return value
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, limit: int, scope: Scope) -> Value:
@@ -225,11 +200,11 @@ class _Reader(Lists):
         value, start, _ = self.blob(blob, path, limit, scope)
         same = self.fresh()
         assert value.length is not None
-        self.put(Same(same, start, self.operand(value.length), expected))
+        self.put(steps.Same(same, start, self.operand(value.length), expected))
         if node.fatal:
-            self.put(Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}")))
+            self.put(steps.Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}")))
         else:
-            self.put(Emit(self.verdict(path), same))
+            self.put(steps.Emit(self.verdict(path), same))
         return value
 
     # Byte strings.
@@ -240,9 +215,9 @@ class _Reader(Lists):
         """(value, register with where the bytes begin, register for whether they are there if they may be null)."""
         start, length = self.fresh(), self.fresh()
         present: int | None = None
-        prefixed: Prefixed | None = None
+        prefixed: steps.Prefixed | None = None
         if node.length is None:
-            self.put(Slice(start, length, limit))
+            self.put(steps.Slice(start, length, limit))
         elif isinstance(node.length, ir.Number) and node.length.groups:
             present = self.measured_by_varint(node, node.length, path, limit, start, length)
         elif isinstance(node.length, ir.Number):
@@ -251,14 +226,14 @@ class _Reader(Lists):
             self.put(prefixed)
         else:
             size, low, _ = self.amount(node.length, scope, path)
-            self.put(Let(length, "=", size))
+            self.put(steps.Let(length, "=", size))
             if low < 0:
                 self.not_negative(length, path)
             self.fits(length, path, limit)
-            self.put(Slice(start, length, None))
+            self.put(steps.Slice(start, length, None))
         if not node.explained:
             self.gaps = True
-            self.put(Gap(length))
+            self.put(steps.Gap(length))
         text = node.text if coding is None else coding.text
         column = self.column(path, "text" if text else "bytes", coding=coding)
         if present is not None:
@@ -266,7 +241,7 @@ class _Reader(Lists):
         if prefixed is not None:
             prefixed.column = column
         else:
-            self.put(Copy(column, start, length, present))
+            self.put(steps.Copy(column, start, length, present))
         if text:
             self.text(column.path, start, length, present, "utf-8" if coding is None else coding.name)
         elif coding is not None:
@@ -275,15 +250,17 @@ class _Reader(Lists):
             self.emit(verdict, self.constant(1), present)  # the functions are called when all is scanned
         return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
 
-    def prefixed(self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int) -> Prefixed:
+    def prefixed(
+        self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
+    ) -> steps.Prefixed:
         self.narrow(number, path, node, "length")
-        negative: Fault | None = None
+        negative: steps.Fault | None = None
         need = self.needs(number.size, path, limit)
         if number.signed and (node.null is None or node.null < -1):
             negative = self.fault(path, "wrong", "expected a length of at least 0")
         short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
         present = self.fresh() if node.null is not None else None
-        return Prefixed(number, limit, node.null, need, negative, short, start, length, present)
+        return steps.Prefixed(number, limit, node.null, need, negative, short, start, length, present)
 
     def measured_by_varint(
         self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
@@ -291,22 +268,22 @@ class _Reader(Lists):
         """Bytes with a varint in front; gives the register for whether they are there if they may be null."""
         self.narrow(number, path, node, "length")
         present, size = None, self.number(number, path, limit).to
-        self.put(Let(length, "=", size))
+        self.put(steps.Let(length, "=", size))
         if node.null is not None:
             null = self.constant(node.null)
             present = self.let(">", size, null)
-            self.put(Test("<=", size, null, [Let(length, "=", self.constant(0))]))
+            self.put(steps.Test("<=", size, null, [steps.Let(length, "=", self.constant(0))]))
         if number.signed and (node.null is None or node.null < -1):
             self.not_negative(length, path)
         self.fits(length, path, limit)
-        self.put(Slice(start, length, None))
+        self.put(steps.Slice(start, length, None))
         return present
 
     def text(self, path: str, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
         """The verdict on a text: null where the text is."""
         column = self.verdict(path)
         good = self.fresh()
-        self.put(IsText(good, start, length, encoding))
+        self.put(steps.IsText(good, start, length, encoding))
         self.emit(column, good, present)
 
     def delimited(self, node: ir.Delimited, path: str, limit: int) -> Value:
@@ -315,12 +292,12 @@ class _Reader(Lists):
         short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
         line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none") if node.lines else None
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
-        self.put(Find(node.end, node.decimal, limit, start, length, value, short, line, wrong))
+        self.put(steps.Find(node.end, node.decimal, limit, start, length, value, short, line, wrong))
         if node.decimal:
-            self.put(Emit(self.column(path, "number", "int64"), value))
+            self.put(steps.Emit(self.column(path, "number", "int64"), value))
             return Value(value, -(1 << 63), (1 << 63) - 1)
         column = self.column(path, "text")
-        self.put(Copy(column, start, length))
+        self.put(steps.Copy(column, start, length))
         self.text(column.path, start, length, None)
         return Value(length, 0, LONGEST, length=length, unfit="a text")
 
@@ -338,11 +315,11 @@ class _Reader(Lists):
         last = [int(values[-1]) for values, _ in node.codecs]
         codec = self.fresh()
         self.clear([(codec, 0)])
-        body: Body = [self.codec_of(node, codec, names, scope, path)]
+        body: steps.Body = [self.codec_of(node, codec, names, scope, path)]
         if present is not None:
-            body.append(Test("==", present, self.constant(0), [Let(codec, "=", self.constant(0))]))
-        most = Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
-        self.put(Test(">=", on[-1], self.constant(min(last)), [most]))
+            body.append(steps.Test("==", present, self.constant(0), [steps.Let(codec, "=", self.constant(0))]))
+        most = steps.Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
+        self.put(steps.Test(">=", on[-1], self.constant(min(last)), [most]))
         self.packing = Packing(slot, names, node.node.key)
         self.content_registers = {"codec": codec}
         return value
@@ -352,7 +329,7 @@ class _Reader(Lists):
     def structure(self, node: ir.Structure, path: str, limit: int, scope: Scope) -> Value:
         """Reads a structure."""
         inner = Scope({}, scope)
-        top = limit == RANGE and not path and not self.maybe and self.around is None
+        top = limit == steps.RANGE and not path and not self.maybe and self.around is None
         values: list[Value] = []
         begins: dict[int, int] = {}
         ends: dict[int, int] = {}
@@ -402,7 +379,7 @@ class _Reader(Lists):
 
     def mark(self) -> int:
         register = self.fresh()
-        self.put(Mark(register))
+        self.put(steps.Mark(register))
         return register
 
     def measured(self, node: ir.Structure, at: int, name: str, value: Value) -> None:
@@ -415,13 +392,13 @@ class _Reader(Lists):
             register = self.operand(value.place)
             if value.low < measure.least:
                 fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
-                refuse = Refuse("<", register, self.constant(measure.least), fault)
+                refuse = steps.Refuse("<", register, self.constant(measure.least), fault)
                 if measure.zero_is_rest:
-                    self.put(Test("!=", register, self.constant(0), [refuse]))
+                    self.put(steps.Test("!=", register, self.constant(0), [refuse]))
                 else:
                     self.put(refuse)
             if measure.frame:
-                self.put(Refuse(">", register, FRAME, self.fault(name, "limit", "exceeds the limit frame")))
+                self.put(steps.Refuse(">", register, steps.FRAME, self.fault(name, "limit", "exceeds the limit frame")))
 
     def bounding(
         self,
@@ -441,16 +418,16 @@ class _Reader(Lists):
         if not measure.clip:
             fault = self.fault(where, "short", "needs more bytes than there are", limit=limit)
         elif measure.exceeds:
-            self.put(Emit(self.verdict(where), self.constant(1)))
+            self.put(steps.Emit(self.verdict(where), self.constant(1)))
         else:
             at = self.mark()
             covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
             fits = self.let("<=", covered, self.let("-", limit, at))
             if measure.zero_is_rest:
                 fits = self.let("or", fits, self.let("==", size, self.constant(0)))
-            self.put(Emit(self.verdict(where), fits))
+            self.put(steps.Emit(self.verdict(where), fits))
         record = top and measure.last == len(node.members) - 1 and measure.first <= measure.last
-        self.put(Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
+        self.put(steps.Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
         limits.append((measure.last, inner, limit, size if measure.zero_is_rest else None))
         return inner
 
@@ -458,7 +435,7 @@ class _Reader(Lists):
         """A length's bytes are over; gives the limit around it."""
         _, limit, outer, unless = entry
         self.gaps = True
-        self.put(Close(limit, unless))
+        self.put(steps.Close(limit, unless))
         return outer
 
     def agreed(
@@ -482,7 +459,7 @@ class _Reader(Lists):
             if measure.add:
                 actual = self.let("+", actual, self.constant(measure.add))
             good = self.let(">=" if measure.exceeds else "==", self.operand(value.place), actual)
-            self.put(Emit(self.verdict(name), good))
+            self.put(steps.Emit(self.verdict(name), good))
             return Value()
 
         self.verify(value, verify)
@@ -522,8 +499,8 @@ class _Reader(Lists):
             hole = begins[total.at] if within else None
             good = self.fresh()
             mask = -1 if size == 8 else (1 << 8 * size) - 1
-            self.put(Checksum(good, total.algorithm, form, start, end, hole, self.operand(stored.place), mask))
-            self.put(Emit(self.verdict(name), good))
+            self.put(steps.Checksum(good, total.algorithm, form, start, end, hole, self.operand(stored.place), mask))
+            self.put(steps.Emit(self.verdict(name), good))
             return Value()
 
         self.verify(stored, verify)

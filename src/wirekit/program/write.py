@@ -14,6 +14,7 @@ from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
+from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import holds_records, is_verified_only, is_wide, marked
 from wirekit.program.held import message_values
@@ -26,23 +27,6 @@ from wirekit.program.values import Place as Source
 from wirekit.program.values import Scope, Value, value_of
 from wirekit.program.write_branches import UNREAD, Branches
 from wirekit.program.write_fields import Refusal
-from wirekit.program.write_steps import (
-    CHOOSING,
-    Ask,
-    Bytes,
-    Each,
-    Finish,
-    Insert,
-    Join,
-    Message,
-    Note,
-    Reserve,
-    Store,
-    Sum,
-    Take,
-    Tell,
-    Unread,
-)
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.message_fields import Derived
 from wirekit.wire.protobuf import Message as Type
@@ -183,7 +167,7 @@ class _Writer(Branches):
         verdict = self.column(f"{path}.ok" if path else "ok")
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
-        self.put(Message(number))
+        self.put(steps.Message(number))
         return Value(inside=message_values(self.built[number].tables, number, lambda slot: slot, required=True))
 
     def message(self, node: ir.Protobuf, path: str) -> int:
@@ -197,7 +181,7 @@ class _Writer(Branches):
     def ask(self, number: int, slot: int, aspect: str) -> int:
         """The register with something of a message."""
         to = self.register()
-        self.put(Ask(to, number, slot, aspect))
+        self.put(steps.Ask(to, number, slot, aspect))
         return to
 
     def operand(self, place: Source) -> int:
@@ -217,9 +201,9 @@ class _Writer(Branches):
             self.branch(node, path, scope, Contents(0))
             registers = (*(self.content_registers[name] for name in ("codec", "listed", "count")), self.opaque)
             for name, register in zip(CHOSEN, registers, strict=True):
-                self.put(Note(self.hidden[name], register))
-            self.put(Finish())
-        self.if_true(CHOOSING, body)
+                self.put(steps.Note(self.hidden[name], register))
+            self.put(steps.Finish())
+        self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
         return self.blob(plain, path, scope, null=True)
 
@@ -264,7 +248,7 @@ class _Writer(Branches):
         else:
             raise Unfit(self.key, of, covered.WORDS, f"whose {derived.what} a message holds")
         built.derived.add(slot)
-        self.put(Tell(number, slot, known, always, value))
+        self.put(steps.Tell(number, slot, known, always, value))
 
     # Structures.
 
@@ -319,7 +303,7 @@ class _Writer(Branches):
         """Leaves room for a length or checksum."""
         state.places[index] = self.mark()
         member = state.node.members[index].node
-        step = Reserve(self.constant(self.derived(state, index).least))
+        step = steps.Reserve(self.constant(self.derived(state, index).least))
         node = member.node if isinstance(member, ir.Optional) else member
         if isinstance(node, ir.When):
             condition = self.expression(node.condition, state.scope, state.name(index))[0]
@@ -390,9 +374,9 @@ class _Writer(Branches):
         if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
             start = self.let("+", start, self.constant(covered.length.size))
         value = self.register()
-        self.put(Sum(value, total.algorithm, form, start, end))
+        self.put(steps.Sum(value, total.algorithm, form, start, end))
         self.was(name, value, number)
-        self.put(Store(number, value, state.places[total.at]))
+        self.put(steps.Store(number, value, state.places[total.at]))
 
     def follows(self, name: str) -> None:
         """Notes that a number is computed, so that its column tells nothing."""
@@ -419,7 +403,7 @@ class _Writer(Branches):
             number = -1 if group is None else group.number
             found.setdefault(number, []).append((slot, self.stamps[slot], self.refusal(path, UNREAD).reason))
         self.around = None
-        unread = Unread(-1, [])
+        unread = steps.Unread(-1, [])
         self.put(unread)
         for number, step in [(-1, unread), *self.unread.items()]:
             step.stamps += [stamp for _, stamp, _ in found.get(number, ())]
@@ -539,11 +523,11 @@ def _fixed(body: Body) -> int:
     size = 0
     for step in body:
         match step:
-            case Take(number=ir.Number() as number) | Bytes(number=ir.Number() as number) | Join(number=number):
+            case steps.Take(number=ir.Number() as number) | steps.Bytes(number=ir.Number() as number):
                 size += number.groups or number.size
-            case Store(number=number) | Insert(number=number):
+            case steps.Join(number=number) | steps.Store(number=number) | steps.Insert(number=number):
                 size += number.groups or number.size
-            case Each():
+            case steps.Each():
                 continue
         size += sum(_fixed(inner) for inner in step.bodies())
     return size

@@ -14,26 +14,13 @@ import numpy as np
 from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
+from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, value_of
-from wirekit.program.write_steps import (
-    AnyOf,
-    Bytes,
-    CopyBytes,
-    Digits,
-    Join,
-    Look,
-    OneLine,
-    Reserve,
-    Store,
-    Take,
-    Text,
-    Was,
-)
 from wirekit.values import SymbolTable
 
 ABSENT = "the column is missing, and the field has no default"
@@ -141,13 +128,13 @@ class Fields(Choices):
     def look(self, column: Column) -> tuple[int, int]:
         """Registers with the value of a column, and whether it has one."""
         value, there = self.register(), self.register()
-        self.put(Look(column, self.index(column), value, there))
+        self.put(steps.Look(column, self.index(column), value, there))
         return value, there
 
     def there(self, *columns: Column, given: bool = False) -> int:
         """The register for whether one of some columns has a value, or is given at all."""
         to = self.register()
-        self.put(AnyOf(to, list(columns), self.index(columns[0]) if columns else ROW, given))
+        self.put(steps.AnyOf(to, list(columns), self.index(columns[0]) if columns else ROW, given))
         return to
 
     def bad(self, verdict: Column) -> int:
@@ -177,7 +164,7 @@ class Fields(Choices):
         elif isinstance(default, int):
             register = self.constant(int(default) - (2 * SIGN if default > HIGHEST else 0))
         absent, null = self.refusal(column.path, ABSENT), self.refusal(column.path, NULL)
-        self.put(Take(column, self.index(column), to, register, absent, null, **more))
+        self.put(steps.Take(column, self.index(column), to, register, absent, null, **more))
         return to
 
     def plain(self, node: ir.Node, path: str, default: Any) -> Value:
@@ -212,7 +199,7 @@ class Fields(Choices):
             return value_of(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
         value = self.take(column, default)
         self.put(OneOf(value, ranges, fault))
-        self.put(Store(number, value))
+        self.put(steps.Store(number, value))
         return value_of(number, value)
 
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
@@ -232,7 +219,7 @@ class Fields(Choices):
             value = self.take(column, usual, **self.bounds(column, 0, (1 << bit.width) - 1))
             parts.append((value, bit.shift))
             inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)
-        self.put(Join(number, parts))
+        self.put(steps.Join(number, parts))
         return Value(inside=inside)
 
     def constant_of(self, node: ir.Constant, path: str, scope: Scope) -> Value:
@@ -249,7 +236,7 @@ class Fields(Choices):
         value = self.let("=", self.expression(node.value, scope, path)[0])
         if not node.fatal:
             self.was(path, value)
-        self.put(Store(number, value))
+        self.put(steps.Store(number, value))
         return value_of(number, value)
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
@@ -257,8 +244,8 @@ class Fields(Choices):
 
         def usual() -> None:
             if isinstance(blob.length, ir.Number):
-                self.put(Store(blob.length, self.constant(len(expected))))
-            self.put(Text(expected))
+                self.put(steps.Store(blob.length, self.constant(len(expected))))
+            self.put(steps.Text(expected))
 
         verdict = self.known(f"{path}.ok")
         if node.fatal or verdict is None:
@@ -285,7 +272,7 @@ class Fields(Choices):
         stored, bounds = self.column(path) if number is None else self.number_column(number, path), {}
         if number is not None and not is_wide(number) and int(stored.dtype.lstrip("uint")) > number.bits:
             bounds = self.bounds(stored, number.low, number.high)
-        self.put(Was(value, verdict, stored, self.index(stored), **bounds))
+        self.put(steps.Was(value, verdict, stored, self.index(stored), **bounds))
 
     # Byte strings.
 
@@ -310,10 +297,10 @@ class Fields(Choices):
             self.put(Let(EXTRA, "+", EXTRA, length))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
-    def bytes(self, column: Column) -> Bytes:
+    def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""
         outside = self.refusal(column.path, OUTSIDE)
-        step = Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
+        step = steps.Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
         verdict = self.known(f"{column.path}.ok") if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
@@ -322,7 +309,7 @@ class Fields(Choices):
             step.lost = self.refusal(column.path, text)
         return step
 
-    def sized(self, node: ir.Blob, column: Column, step: Bytes, scope: Scope) -> int:
+    def sized(self, node: ir.Blob, column: Column, step: steps.Bytes, scope: Scope) -> int:
         """A byte string whose length an expression tells: zeros where there is no such column."""
         assert node.length is not None
         assert not isinstance(node.length, ir.Number)
@@ -333,25 +320,25 @@ class Fields(Choices):
             if not node.filler:
                 given = self.constant(1) if node.text else self.there(column, given=True)
                 self.fail("!=", given, 0, column.path, "its length differs from the one the layout requires")
-            self.put(Reserve(wanted))
-        self.put(Test("!=", step.length, wanted, other, [CopyBytes(column, step.start, step.length)]))
+            self.put(steps.Reserve(wanted))
+        self.put(Test("!=", step.length, wanted, other, [steps.CopyBytes(column, step.start, step.length)]))
         return wanted
 
     def delimited(self, node: ir.Delimited, path: str, default: Any) -> Value:
         """Text with a delimiter behind it, or an integer."""
         if node.decimal:
             value = self.take(self.column(path, "number", "int64"), default)
-            self.put(Digits(value))
-            self.put(Text(node.end))
+            self.put(steps.Digits(value))
+            self.put(steps.Text(node.end))
             return Value(value, -SIGN, HIGHEST)
         column = self.column(path, "text")
         step = self.bytes(column)
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
         self.put(step)
         text = f"expected text without {node.end!r}{' in one line' if node.lines else ''}"
-        self.put(OneLine(column, step.start, step.length, node.end, node.lines, self.refusal(path, text)))
-        self.put(CopyBytes(column, step.start, step.length))
-        self.put(Text(node.end))
+        self.put(steps.OneLine(column, step.start, step.length, node.end, node.lines, self.refusal(path, text)))
+        self.put(steps.CopyBytes(column, step.start, step.length))
+        self.put(steps.Text(node.end))
         return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")
 
 

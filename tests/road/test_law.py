@@ -26,6 +26,7 @@ from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
+from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
@@ -40,12 +41,13 @@ from wirekit.road import flows
 from wirekit.road import packets as road_packets
 from wirekit.road.flows import flow_batches
 from wirekit.road.index import index_frames
-from wirekit.road.packets import read_packets
+from wirekit.road.packets import Endpoints, PacketReader, Packets, read_packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.rows import packet_batches as rows_by_columns
 from wirekit.road.rows import splits
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
+from wirekit.road.windows import read_windows
 from wirekit.strategies import Script, Turn
 from wirekit.tables.columns import FROM_INPUTS
 
@@ -377,6 +379,24 @@ def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pyt
         found.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
     assert found[0] == found[1]
     assert read == [str(KAFKA)]
+
+
+def test_windows_end_where_reading_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a capture in the order of time each is what was read at once, so that no bytes are copied."""
+    found = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
+    path = write(tmp_path / "ordered.pcap", found)
+    reads: list[int] = []
+    segments_of = PacketReader.segments
+
+    def counted(reader: PacketReader, part: Records) -> Packets:
+        reads.append(part.rows.num_rows)
+        return segments_of(reader, part)
+
+    monkeypatch.setattr(PacketReader, "segments", counted)
+    with open_capture(path) as capture:
+        windows = list(read_windows([capture], Endpoints(), path.stat().st_size // 4) or ())
+    assert 4 <= len(windows) == len(reads) <= 6
+    assert sum(window.packets.time.size for window in windows) == sum(reads) == len(found)
 
 
 def test_flows_without_payload_fill_windows() -> None:

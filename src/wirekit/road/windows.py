@@ -28,7 +28,7 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 class _Part(NamedTuple):
     """Packets that stay together: the place of their file, how many, their bytes, first and last in time.
 
-    ``mixed`` says that one of them is older than one before it.
+    ``mixed`` says that one of them is older than one before it, ``read`` that they are the last that are read at once.
     """
 
     file: int
@@ -37,6 +37,7 @@ class _Part(NamedTuple):
     first: int
     last: int
     mixed: bool
+    read: bool
 
 
 @dataclass(slots=True)
@@ -98,12 +99,13 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
             if rows.size:
                 mine = times[rows]
                 size_of_all, mixed = int(lengths[rows].sum()), bool((np.diff(mine) < 0).any())
-                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed))
+                read = int(rows[-1]) + 1 == batch.num_rows
+                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
     return None if any(each.num_rows for each in errors) else parts
 
 
 def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:
-    """The parts of each window."""
+    """The parts of each window; where it may, one ends with what is read at once, so that no bytes are copied."""
     if not parts:
         return [[]]
     latest = np.maximum.accumulate([part.last for part in parts])
@@ -113,7 +115,8 @@ def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:
     for number, part in enumerate(parts):
         windows[-1].append(part)
         held += part.size
-        if held >= size and number + 1 < len(parts) and latest[number] <= earliest[number + 1]:
+        full = held >= size or (part.read and 2 * held >= size)
+        if full and number + 1 < len(parts) and latest[number] <= earliest[number + 1]:
             windows.append([])
             held = 0
     return windows

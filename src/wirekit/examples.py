@@ -103,7 +103,7 @@ class _Maker:
                 return self._several(node)
             case ir.When(condition=condition, node=inner):
                 return self.value(inner) if self._of(condition) else None
-            case ir.WhenNext() | ir.WhenMore():
+            case ir.Conditional():
                 return None
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
                 return self.value(then if self._of(condition) else otherwise)

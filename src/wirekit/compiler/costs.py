@@ -8,13 +8,14 @@ decompressed bytes, verdicts that are bad.
 from __future__ import annotations
 
 from wirekit.compiler import ir
-from wirekit.wire.costs import BYTES, LIST, NUMBER, RECORD, SLOT, SYMBOL, VERDICT
+from wirekit.wire.costs import RECORD, SLOT, SYMBOL, VERDICT
 
 
 def cost(node: ir.Node) -> int:
     """Bytes of memory that a value takes, without elements of lists, protobuf messages and other schemas inside.
 
     >>> from wirekit.registry import registry
+    >>> from wirekit.wire.costs import NUMBER
     >>> cost(registry["kafka.request_header"].layout) == RECORD + SLOT + SYMBOL + 3 * NUMBER + 4 * SLOT
     True
     """
@@ -29,31 +30,21 @@ def _cost(node: ir.Node, known: dict[int, int]) -> int:
 
 def _estimated(node: ir.Node, known: dict[int, int]) -> int:
     match node:
-        case ir.Number():
-            return NUMBER
-        case ir.Boolean():
-            return SLOT
-        case ir.Named():
-            return SYMBOL
         case ir.BitFields(fields=fields):
             return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
-        case ir.Blob() | ir.Coded() | ir.Delimited():
-            return BYTES
         case ir.Structure(members=members, measures=measures, sums=sums):
             verdicts = len(sums) + sum(not each.bounds or each.last < each.at for each in measures)
             inside = sum(SLOT + _cost(member.node, known) for member in members)
             return RECORD + SLOT + VERDICT * verdicts + inside
-        case ir.Several():
-            return LIST
         case ir.Alternatives(nodes=nodes):
             return max((_cost(inner, known) for inner in nodes), default=0)
         case ir.Packed(blob=blob, node=inner):
             return _cost(blob, known) + _cost(inner, known)
         case ir.Constant(node=inner, fatal=False):
             return VERDICT + _cost(inner, known)
-        case ir.Conditional() | ir.Qualified() | ir.Bounded() | ir.Fallback() | ir.Ahead():
-            return _cost(node.node, known)
-    return 0
+        case ir.Around(node=inner):
+            return _cost(inner, known)
+    return node.COST
 
 
 def grows(node: ir.Node) -> bool:

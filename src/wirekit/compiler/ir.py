@@ -14,6 +14,7 @@ from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.values import SymbolTable
 from wirekit.varints import VarintForm
+from wirekit.wire.costs import BYTES, LIST, NUMBER, SLOT, SYMBOL
 from wirekit.wire.message_fields import Derived
 
 
@@ -23,9 +24,11 @@ class Node:
 
     Attributes:
         WORDS: what it is, for a reader who does not know the IR.
+        COST: bytes of memory that a value takes, see ``wirekit.compiler.costs``; 0 where that depends on what is in it.
     """
 
     WORDS: ClassVar[str]
+    COST: ClassVar[int] = 0
 
 
 class Interpreted(Node):
@@ -35,18 +38,23 @@ class Interpreted(Node):
     number: Node
 
 
-class Conditional(Node):
+class Around(Node):
+    """The value is that of the node in it, if any."""
+
+    __slots__ = ()
+    node: Node
+
+
+class Conditional(Around):
     """The node in it is there, or not."""
 
     __slots__ = ()
-    node: Node
 
 
-class Qualified(Node):
+class Qualified(Around):
     """The node in it has the bytes; more is known of the value."""
 
     __slots__ = ()
-    node: Node
 
 
 class Alternatives(Node):
@@ -72,6 +80,7 @@ class Number(Node):
     """
 
     WORDS = "a number"
+    COST = NUMBER
     code: str
     size: int
     signed: bool
@@ -122,6 +131,7 @@ class Boolean(Interpreted):
     """0 or not 0 in a number."""
 
     WORDS = "a flag"
+    COST = SLOT
     number: Node
 
 
@@ -130,6 +140,7 @@ class Named(Interpreted):
     """A number whose values have names; ``closed`` when others are wrong."""
 
     WORDS = "a symbol"
+    COST = SYMBOL
     number: Node
     table: SymbolTable
     closed: bool
@@ -169,6 +180,7 @@ class Blob(Node):
     """
 
     WORDS = "a byte string"
+    COST = BYTES
     length: Number | Expression | None
     null: int | None
     text: bool
@@ -183,6 +195,7 @@ class Coded(Node):
     """Bytes that stand for something else: text in another encoding, values of a user's own functions."""
 
     WORDS = "text in another encoding, or a value of a function"
+    COST = BYTES
     blob: Blob
     coding: Coding
 
@@ -192,6 +205,7 @@ class Delimited(Node):
     """Text, or an integer in decimal, with ``end`` behind it; if ``lines``, none goes beyond its line."""
 
     WORDS = "text up to a delimiter"
+    COST = BYTES
     end: bytes
     decimal: bool
     lines: bool = True
@@ -269,6 +283,7 @@ class Several(Node):
     """
 
     WORDS = "a list"
+    COST = LIST
     element: Node
     count: Number | Expression | None
     null: int | None
@@ -324,7 +339,7 @@ class Choice(Alternatives):
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead(Node):
+class Ahead(Around):
     """A node read ``at`` bytes ahead; nothing is consumed."""
 
     WORDS = "a number further on"
@@ -333,7 +348,7 @@ class Ahead(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded(Node):
+class Bounded(Around):
     """A length in front, and a node that cannot read past it."""
 
     WORDS = "a value of a length of its own"
@@ -343,7 +358,7 @@ class Bounded(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Fallback(Node):
+class Fallback(Around):
     """A node, or all bytes up to the limit where they do not fit it."""
 
     WORDS = "a value or bytes"

@@ -174,12 +174,10 @@ def _string(node: ir.Node) -> str:
             return "" if length is None else "bytes"  # all bytes up to the limit are written as they stand in any case
         case ir.Delimited(decimal=False) | ir.Coded():
             return "text"
-        case ir.Packed(blob=inner) | ir.Fallback(node=inner):
+        case ir.Packed(blob=inner) | ir.Around(node=inner):
             return _string(inner)
         case ir.Alternatives(nodes=nodes):
             return next(filter(None, map(_string, nodes)), "")
-        case ir.Conditional() | ir.Bounded() | ir.Qualified():
-            return _string(node.node)
     return ""
 
 

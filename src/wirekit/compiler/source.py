@@ -278,7 +278,7 @@ def nullable(node: ir.Node) -> bool:
             return True
         case ir.Bounded(null=null, node=inner):
             return null is not None or nullable(inner)
-        case ir.Fallback(node=inner) | ir.Qualified(node=inner):
+        case ir.Around(node=inner):
             return nullable(inner)
         case ir.Packed(blob=blob) | ir.Coded(blob=blob):
             return nullable(blob)

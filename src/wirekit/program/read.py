@@ -17,16 +17,7 @@ from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
-from wirekit.program.facts import (
-    bit_column,
-    dtype_of,
-    is_verified_only,
-    is_wide,
-    marked,
-    named_dtype,
-    names_of,
-    run_of,
-)
+from wirekit.program.facts import bit_column, dtype_of, is_verified_only, is_wide, marked, named_dtype, names_of, run_of
 from wirekit.program.held import is_content
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.messages import Tables

@@ -18,17 +18,7 @@ from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.memory import (
-    emit_bytes,
-    emit_list,
-    emit_number,
-    get,
-    number,
-    put,
-    put_value,
-    undo,
-    word,
-)
+from wirekit.runtime.memory import emit_bytes, emit_list, emit_number, get, number, put, put_value, undo, word
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)

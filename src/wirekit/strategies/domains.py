@@ -87,8 +87,9 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
             return None if domain is None else Domain([*domain.values, None], domain.low, domain.high)
         case ir.Alternatives(nodes=nodes):
             return _domain_of_any([domain_of(inner, names) for inner in nodes])
-    within: ir.Node | None = getattr(node, "node", None)
-    return None if within is None or isinstance(node, ir.Packed) else domain_of(within, names)
+        case ir.Around(node=inner):
+            return domain_of(inner, names)
+    return None
 
 
 def _bits_domain(field: ir.BitField) -> Domain:

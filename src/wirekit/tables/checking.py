@@ -285,8 +285,8 @@ class _Checker:
     def _plain(self, node: Reached, seen: set[str]) -> Iterator[Reached]:
         """A node without what only says when and how it is there."""
         match node:
-            case ir.Conditional() | ir.Bounded() | ir.Fallback() | ir.Qualified():
-                yield from self._plain(node.node, seen)
+            case ir.Around(node=inner):
+                yield from self._plain(inner, seen)
             case ir.Alternatives(nodes=nodes):
                 for inner in nodes:
                     yield from self._plain(inner, seen)

@@ -8,15 +8,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.contexts import contexts_of
-from wirekit.compiler.expressions import (
-    BINARY,
-    UNARY,
-    Context,
-    Expression,
-    LengthOf,
-    Literal,
-    Operation,
-)
+from wirekit.compiler.expressions import BINARY, UNARY, Context, Expression, LengthOf, Literal, Operation
 from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit
 

@@ -72,7 +72,7 @@ class Builder(Structures):
                 code.fork(
                     (condition, lambda: self._branch(code, node.node, x, scope)), ("else:", lambda: code.put(absent))
                 )
-            case ir.WhenNext() | ir.WhenMore():
+            case ir.Conditional():
                 code.fork(
                     (f"if {x} is not None:", lambda: self._branch(code, node.node, x, scope)), ("else:", code.flush)
                 )

@@ -207,7 +207,7 @@ class Structures(Plain):
             case ir.When():
                 there = self._default(node.node, scope) or "missing()"
                 return f"{there} if {self._expression(node.condition, scope)} else None"
-            case ir.WhenMore() | ir.WhenNext():
+            case ir.Conditional():
                 return "None"
             case ir.Fallback() | ir.Packed():
                 return self._default(node.node if isinstance(node, ir.Fallback) else node.blob, scope)

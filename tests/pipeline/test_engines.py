@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -14,8 +15,10 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
 from wirekit.pipeline import serial
+from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.run import COMMITTING, READING, Result, Step
+from wirekit.pipeline.sink import Manifest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,13 +146,30 @@ def test_spark_makes_the_same_tables(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also if a capture dominates that is not the first one."""
+    """Also if a capture dominates that is not the first one, and with long connections of some packets."""
     from wirekit.spark import pipeline
 
     monkeypatch.setattr(pipeline, "dominating", lambda groups, road, cores: [groups[1], groups[3]])
+    monkeypatch.setattr(pipeline, "WINDOW", 10_000)
+    monkeypatch.setattr(pipeline, "AT_ONCE", 5000)
+    followed_again: list[int] = []
+
+    def all_but_one(attempts: str, flows: list[Outstanding], *decoded: Any) -> tuple[list[Manifest], list[int]]:
+        manifests, again = completed(attempts, [dataclasses.replace(flows[0], plain=False), *flows[1:]], *decoded)
+        followed_again.extend(again)
+        return manifests, again
+
+    monkeypatch.setattr(pipeline, "completed", all_but_one)
+    rows_at_once = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(rows_at_once)
+    spark.conf.set(rows_at_once, "20")
     told: list[Step] = []
     job = Job(find_inputs([captures]), road=road)
-    result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
+    try:
+        result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
+    finally:
+        spark.conf.set(rows_at_once, before)
+    assert bool(followed_again) == (shuffled is True and road == "columns")
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
     assert list(result.summary.files) == list(by_serial[1].summary.files)

@@ -6,7 +6,7 @@ A call is complete with its answer, or when the connection ends. Until then only
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,11 @@ class Calls:
         self.names: Names = {}
         self._facts: Row = {}
         self._number = self._errors = 0
+
+    @property
+    def known(self) -> Iterable[str]:
+        """The columns of the connection that are known so far."""
+        return self._facts.keys()
 
     def frame(self, frame: Frame) -> tuple[str, list[Emitted]]:
         """The id of the call that a frame belongs to, and the rows that it completes."""

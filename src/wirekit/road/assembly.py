@@ -6,7 +6,7 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -158,7 +158,7 @@ class Assembly:
 
     def followed(self) -> Iterator[Followed]:
         """The state that objects need of the frames of begun connections that are in the tables."""
-        calls, index, facts = self._calls[0], self.index, self.facts
+        calls, index = self._calls[0], self.index
         flows = np.array(sorted(self.begun), np.int64)
         told = self._declared_of_connections(flows)
         columns = {name: column.to_pylist() for name, column in told.items()}
@@ -168,36 +168,58 @@ class Assembly:
         clients = _whole(calls.column("client")).dictionary_encode()
         names_of = [*clients.dictionary.to_pylist(), None]
         client = np.asarray(clients.indices.fill_null(len(names_of) - 1))
-        reached, left_over = self._reached(), np.flatnonzero(~self.contents.kept)
-        lefts = np.searchsorted(left_over, [index.begins[flows], index.begins[flows + 1]])
         for number, flow in enumerate(flows.tolist()):
             rows = order[bounds[0, number] : bounds[1, number]]
-            first = self.first[rows]
-            pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
-            ends = np.maximum(reached[flow], self.begun[flow].places).tolist()
-            left = left_over[lefts[0, number] : lefts[1, number]]
-            columns_left = (index.side, index.position, index.start, index.stop, index.time)
-            waiting = zip(*(each[left].tolist() for each in columns_left), strict=True) if left.size else ()
-            skipped = Skipped(
-                [name for side, name in enumerate(SIDES) if ends[side] > self.begun[flow].places[side]],
-                [names_of[each] for each in sorted(set(client[rows].tolist()))],
-                [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
-                self.contents.names.get(flow, {}),
-                self.contents.most.get(flow, 0),
-            )
+            places, waiting, skipped = self._left_over(flow, rows)
             yield Followed(
                 flow,
-                (ends[0], ends[1]),
-                [
-                    Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
-                    for side, position, start, stop, time_us in waiting
-                ],
+                places,
+                waiting,
                 rows.size,
                 int(failed[rows].sum()),
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
-                skipped,
+                replace(skipped, clients=[names_of[each] for each in sorted(set(client[rows].tolist()))]),
             )
 
+    def undecoded(self, flow: int) -> Followed:
+        """The same of a begun connection whose frames are not decoded here: without what calls and facts say."""
+        rows = np.flatnonzero(self.index.connection[self.first] == flow)
+        places, waiting, skipped = self._left_over(flow, rows)
+        return Followed(flow, places, waiting, 0, 0, {}, skipped)
+
+    def _left_over(self, flow: int, calls: NDArray[Any]) -> tuple[tuple[int, int], list[Carried], Skipped]:
+        """Where the frames of a begun connection end that are in the tables, those that wait, and ``Skipped``.
+
+        Args:
+            flow: the connection.
+            calls: its calls.
+        """
+        index, facts, begun = self.index, self.facts, self.begun[flow]
+        ends = np.maximum(self._reached[flow], begun.places).tolist()
+        left = self._unkept[slice(*np.searchsorted(self._unkept, index.begins[flow : flow + 2]))]
+        columns = (index.side, index.position, index.start, index.stop, index.time)
+        waiting = zip(*(each[left].tolist() for each in columns), strict=True) if left.size else ()
+        first = self.first[calls]
+        pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
+        skipped = Skipped(
+            [name for side, name in enumerate(SIDES) if ends[side] > begun.places[side]],
+            [],
+            [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
+            self.contents.names.get(flow, {}),
+            self.contents.most.get(flow, 0),
+        )
+        carried = [
+            Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
+            for side, position, start, stop, time_us in waiting
+        ]
+        return (ends[0], ends[1]), carried, skipped
+
+    @cached_property
+    def _unkept(self) -> NDArray[Any]:
+        """The frames that are not in the tables."""
+        return np.flatnonzero(~self.contents.kept)
+
+    @cached_property
     def _reached(self) -> NDArray[Any]:
         """(flow, side) where the last frame ends that came in this window, or -1."""
         index = self.index

@@ -120,6 +120,18 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]
     return _Reader(stream, index, begun or {}).read()
 
 
+def outline(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> Contents | None:
+    """What can be said of begun connections before their frames are decoded: ``facts`` and ``kept``.
+
+    Args:
+        stream, index, begun: as of ``read_contents``.
+
+    Returns:
+        None where it depends on what the frames hold: they may give names, or agree on a size.
+    """
+    return _Reader(stream, index, begun).outline()
+
+
 class _Reader:
     def __init__(self, stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> None:
         self.stream, self.index, self.begun = stream, index, begun
@@ -157,6 +169,30 @@ class _Reader:
             if places.size:
                 contents.messages.append(Messages(frames.numbers[places], columns, group.key))
         return contents
+
+    def outline(self) -> Contents | None:
+        """See the function of this name."""
+        index = self.index
+        facts = _facts(index)
+        contents = Contents(facts, self.odd, np.zeros(index.kind.size, np.int64), np.ones(index.kind.size, bool))
+        for members in _alike(facts, index):
+            first = int(members[0])
+            kind, key = index.kinds[int(index.kind[first])], facts.schemas[int(facts.schema[first])]
+            plan = Plan(facts.protocols[int(facts.protocol[first])], key.partition(".")[2], kind.api)
+            if plan.declares_names or kind.most:
+                return None
+            alone = members[~np.isin(members, index.request)]
+            if kind.silent is not None and alone.size:
+                path, _ = kind.silent
+                batch, states = scan_ranges(key, self.stream, index.start[alone], index.stop[alone], fields=[path])
+                if (states == REFUSED).any():
+                    return None
+                frames = Frames(plan.protocol, batch, alone, self._asked, self._named, self._doubted)
+                self.groups.append(Group(plan, key, frames, kind.silent))
+        self._silence(facts)
+        self._stay_within()
+        self._cut(facts, contents.kept)
+        return None if self.odd.any() else contents
 
     def _doubt(self, frames: NDArray[Any]) -> None:
         self.odd[self.index.connection[frames]] = True

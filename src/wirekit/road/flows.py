@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from wirekit.pipeline.flows import Batch, Writer, packet_tuples
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.summary import Summary
+from wirekit.road.deferred import LongFlow
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.tables import CaptureTables
 from wirekit.road.windows import WINDOW, Window
@@ -41,6 +43,7 @@ def flow_batches(
     summary: Summary,
     tables: Mapping[str, Table] = FROM_INPUTS,
     window: int = WINDOW,
+    long_flow: Callable[[int], LongFlow] | None = None,
 ) -> Iterator[Batch]:
     """The tables of packets, as ``wirekit.pipeline.flows.flow_batches`` gives them, by columns.
 
@@ -50,22 +53,35 @@ def flow_batches(
         summary: is counted up.
         tables: those that are wanted, with the columns that are.
         window: bytes that are treated at once, about.
+        long_flow: gives what takes the rows of a flow that is longer than a window, and what is left to decode of it;
+            the flow is ended when it is left. By default they are given as the others.
     """
     writer = Writer(job, summary, tables)
     made: CaptureTables | None = None
-    for part in _parts(batches, job, window):
-        if isinstance(part, list):
-            yield from writer.flow(part)
-            continue
-        if made is None:
-            files = [each.number for each in job.inputs if each.capture == part.capture]
-            endpoints = Endpoints()
-            made = CaptureTables(job.capture_name(part.capture), files, endpoints, job, writer, tables)
-        packets = _packets(part.rows, part.capture, endpoints)
-        clock = int(packets.time.max()) if packets.time.size else 0
-        yield from made.window(Window(packets, clock, part.last, 0))
-        made = None if part.last else made
-    yield from writer.rest()
+    long: LongFlow | None = None
+    with ExitStack() as stack:
+        for part in _parts(batches, job, window):
+            if isinstance(part, list):
+                yield from writer.flow(part)
+                continue
+            if made is None:
+                if not part.last and long_flow is not None:
+                    long = stack.enter_context(long_flow(part.rows["flow"][0].as_py()))
+                files = [each.number for each in job.inputs if each.capture == part.capture]
+                endpoints = Endpoints()
+                taker = writer if long is None else Writer(job, long.summary, tables)
+                made = CaptureTables(job.capture_name(part.capture), files, endpoints, job, taker, tables, long=long)
+            packets = _packets(part.rows, part.capture, endpoints)
+            clock = int(packets.time.max()) if packets.time.size else 0
+            found = made.window(Window(packets, clock, part.last, 0))
+            if long is None:
+                yield from found
+            else:
+                for table, batch in chain(found, taker.rest() if part.last else ()):
+                    long.sink.write(table, batch)
+            if part.last:
+                made = long = None
+        yield from writer.rest()
 
 
 class _Run(NamedTuple):

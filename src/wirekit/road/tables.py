@@ -6,7 +6,7 @@ Plain connections that reach beyond a window are followed from their bytes, all 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,6 +29,7 @@ from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.connections import SIDES, Connections
 from wirekit.road.contents import Contents, read_contents
+from wirekit.road.deferred import LongFlow
 from wirekit.road.index import Begun, Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
@@ -123,6 +124,7 @@ class CaptureTables:
         writer: as above.
         tables: those that are wanted, with the columns that are.
         carried: the state of the capture, if other bundles have files of it.
+        long: takes what other tasks decode of a flow, if the windows have one flow.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class CaptureTables:
         writer: Writer,
         tables: Mapping[str, Table],
         carried: Carried | None = None,
+        long: LongFlow | None = None,
     ) -> None:
         self.writer = writer
+        self._long = long
         self._name = name
         self._job = job
         self._tables = tables
@@ -156,10 +160,10 @@ class CaptureTables:
                 self._ends.wait(clock, batch)
             else:
                 yield table, batch
-        yield from self.writer.items(name, connections.ended(clock))
+        yield from self._items(connections.ended(clock))
         yield from self._ends.ready(None if window.last else clock)
         if window.last:
-            yield from self.writer.items(name, connections.rest(streams))
+            yield from self._items(connections.rest(streams))
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that wait for what may come late."""
@@ -175,6 +179,9 @@ class CaptureTables:
         for pair, flow in connections.flows():
             yield from writer.leave(name, pair, flow, carried)
 
+    def _items(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
+        return self.writer.items(self._name, items if self._long is None else self._long.seen(items))
+
     def _read(self, window: Window, streams: Streams) -> Iterator[Batch]:
         """The tables of what connections carry in a window."""
         name, writer, job, connections = self._name, self.writer, self._job, self._connections
@@ -182,7 +189,7 @@ class CaptureTables:
         def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
             """Follows the first frames of a connection, as far as objects have to."""
             items, each = connections.begin(streams, flow, protocol, particular=particular)
-            yield from writer.items(name, items)
+            yield from self._items(items)
             if each is not None:
                 begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
 
@@ -196,6 +203,13 @@ class CaptureTables:
         for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
             yield from begin(flow, "" if others[flow] else protocols[flow], begun)
         index = index_frames(streams, job.choice, address, begun)
+        if self._long is not None and begun:
+            calls = writer.calls_of(name, connections.link(streams, 0))
+            frames = self._long.take(name, streams, index, begun, address, calls.known)
+            if frames is not None:
+                yield from self._items(connections.skip(0, streams, calls, frames))
+                yield from self._items(connections.followed(window, streams, 0))
+                return
         contents = read_contents(streams.stream, index, begun)
         if job.values:
             contents.odd[:] = True
@@ -206,7 +220,7 @@ class CaptureTables:
             assembly.count(writer.summary.file(name))
             for frames in assembly.followed():
                 calls = writer.calls_of(name, connections.link(streams, frames.flow))
-                yield from writer.items(name, connections.skip(frames.flow, streams, calls, frames))
+                yield from self._items(connections.skip(frames.flow, streams, calls, frames))
 
         yield from by_columns(index, contents, begun)
         late: dict[int, Begun] = {}
@@ -232,7 +246,7 @@ class CaptureTables:
                 items = connections.odd(window, streams, flow)
             else:
                 items = connections.followed(window, streams, flow)
-            yield from writer.items(name, items)
+            yield from self._items(items)
 
 
 def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:

@@ -23,13 +23,14 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
+from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
 from wirekit.pipeline.roads import by_columns
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
+    from wirekit.road.deferred import LongFlow
+
 MANIFEST_SCHEMA = "manifest string"
 PARTITION_BYTES = 64 << 20
 WAVES = 4
@@ -55,12 +58,21 @@ FILE_BYTES = 1 << 14
 POLL_SECONDS = 0.2
 SHUFFLING, FOLLOWING = "reading packets", "following connections"
 """Stages of captures that are shuffled; each counts as half of their bytes."""
+DECODING = "decoding long connections"
+WINDOW = 32 << 20
+"""Bytes of shuffled packets that a task follows at once."""
+AT_ONCE = 64 << 20
+"""Bytes of a long connection that are decoded by the task that follows it; the others are left to other tasks, of
+which each decodes as many at least."""
 
 LEAD = 4
 """How many times as much processor time a capture takes by columns if it is shuffled, about."""
 
 Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote."""
+
+Run = tuple[int, list[Unit]]
+"""A flow, and units of it that one task decodes."""
 
 Group = tuple[Input, ...]
 """The files of a capture, or a stored file."""
@@ -106,14 +118,14 @@ def run(
         if shuffled is None:
             split = [each for each in dominating(groups, part.road, cores) if each in whole]
         tasks = packed([each for each in groups if each not in split], cores * WAVES)
-        rows = []
+        manifests: list[Manifest] = []
         size = sum(map(_size, split))
         finished = spark.sparkContext.accumulator(0)
         if tasks:
             reader = functools.partial(read_whole, tasks, finished)
-            numbers = spark.range(0, len(tasks), 1, len(tasks))
             with _watched(spark, None if progress is None else lambda _: reached(READING, finished.value)):
-                rows += numbers.mapInArrow(_task(reader, part, attempts, around), MANIFEST_SCHEMA).collect()
+                rows = _by_number(spark, len(tasks), _task(reader, part, attempts, around))
+            manifests += map(Manifest.loads, rows)
             reached(READING, part.size - size)
         if split:
             register(spark)
@@ -121,16 +133,32 @@ def run(
             paths = json.dumps([[each.path for each in files] for files in split])
             # The packets have the numbers that these captures have without the others.
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
-            follow = functools.partial(follow_partition, len(tasks), max(map(_size, split)))
+            largest = max(map(_size, split))
 
             def told(shares: Sequence[float]) -> None:
                 stage = (SHUFFLING, FOLLOWING)[len(shares) > 1]
                 reached(stage, part.size - size + int(size * sum(shares) / 2))
 
+            follow = functools.partial(follow_partition, largest, (WINDOW, AT_ONCE))
             with _watched(spark, None if progress is None else told):
-                rows += _captures(spark, paths, count, _task(follow, alone, attempts, around))
+                rows = _captures(spark, paths, count, _task(follow, alone, attempts, around))
             reached(FOLLOWING, part.size)
-        return [Manifest.loads(row.manifest) for row in rows]
+            found = list(map(Outstanding.loads, rows))
+            manifests += [Manifest.loads(row) for row, each in zip(rows, found, strict=True) if each is None]
+            long = [each for each in found if each is not None]
+            if long:
+                reached(DECODING, part.size)
+                runs = _runs(long)
+                decode = functools.partial(decode_units, runs)
+                rows = _by_number(spark, len(runs), _task(decode, alone, attempts, around))
+                decoded = [DecodedUnits.loads(row) for row in rows]
+                more, again = completed(attempts, long, decoded)
+                manifests += more
+                if again:
+                    follow = functools.partial(follow_partition, largest, (WINDOW, None))
+                    rows = _captures(spark, paths, count, _task(follow, alone, attempts, around), again)
+                    manifests += map(Manifest.loads, rows)
+        return [dataclasses.replace(each, task=task) for task, each in enumerate(manifests)]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
     return publish(
@@ -153,11 +181,24 @@ def _captures(
     paths: str,
     count: int,
     function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-) -> list[Any]:
-    """The manifest rows of all captures, which are shuffled by flow into so many tasks."""
+    flows: Sequence[int] = (),
+) -> list[str]:
+    """What tasks say that have the packets of all captures, or of some flows, shuffled by flow into so many tasks."""
     packets = spark.read.format("wirekit").options(table=PACKETS.name, paths=paths).load()
+    if flows:
+        packets = packets.where(packets["flow"].isin(list(flows)))
     sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
-    return list(sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect())
+    return [row.manifest for row in sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect()]
+
+
+def _by_number(
+    spark: SparkSession, count: int, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[str]:
+    """What tasks say of which each gets its number."""
+    if not count:
+        return []
+    numbers = spark.range(0, count, 1, count)
+    return [row.manifest for row in numbers.mapInArrow(function, MANIFEST_SCHEMA).collect()]
 
 
 def _task(
@@ -243,29 +284,72 @@ def _attempt(what: str, number: int) -> str:
 
 
 def follow_partition(
-    first: int, size: int, job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+    size: int, most: tuple[int, int | None], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Follows the flows of one partition into files of this attempt; gives its manifest.
+    """Follows the flows of one partition into files of this attempt; gives its manifest, and those of long flows.
 
     Args:
-        first: the number of the first partition among the tasks of the bundle.
         size: bytes of the largest capture, which decide the road.
+        most: bytes that are followed at once, and those of a long flow that are decoded here; None for all.
         job: with the captures that are shuffled, and no others.
+        attempts: the folder of attempts.
+        batches: rows of the table ``packets``.
     """
     context = TaskContext.get()
-    number = first + (context.partitionId() if context else 0)
+    number = context.partitionId() if context else 0
     summary = Summary()
+    long: list[LongFlow] = []
+    window, before = most
     if by_columns(size, job.road):
-        from wirekit.road import flows
+        from wirekit.road import deferred, flows
 
-        found = flows.flow_batches(batches, job, summary)
+        def long_flow(flow: int) -> LongFlow:
+            long.append(deferred.LongFlow(attempts, number, _attempt("long", number), flow, before or 0))
+            return long[-1]
+
+        deferring = None if before is None else long_flow
+        found = flows.flow_batches(batches, job, summary, window=window, long_flow=deferring)
     else:
         found = flow_batches(batches, job, summary)
     with Sink(attempts, number, _attempt("task", number)) as sink:
         for table, batch in found:
             sink.write(table, batch)
         manifest = sink.finish(summary)
-    yield pa.record_batch({"manifest": [manifest.dumps()]})
+    yield pa.record_batch({"manifest": [manifest.dumps(), *(each.dumps() for each in long)]})
+
+
+def decode_units(
+    runs: Sequence[Run], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Decodes the units of the runs whose numbers come in.
+
+    Args:
+        runs: of each task, its units.
+        job: with the captures that are shuffled, and no others.
+        attempts: the folder of attempts.
+        batches: the numbers.
+    """
+    from wirekit.road import deferred
+
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            flow, units = runs[number]
+            done = deferred.decode_units(attempts, number, _attempt("units", number), flow, units, job)
+            yield pa.record_batch({"manifest": [done.dumps()]})
+
+
+def _runs(long: Sequence[Outstanding]) -> list[Run]:
+    """The units of flows in runs of about ``AT_ONCE`` bytes."""
+    runs: list[Run] = []
+    for each in long:
+        size = AT_ONCE
+        for unit in each.units if each.plain else ():
+            if size >= AT_ONCE:
+                runs.append((each.flow, []))
+                size = 0
+            runs[-1][1].append(unit)
+            size += unit.size
+    return runs
 
 
 @contextmanager

@@ -100,6 +100,11 @@ class Plan:
         return columns_for(key, [*paths, *_asked_anywhere(self._tables)], context)
 
     @property
+    def declares_names(self) -> bool:
+        """Whether such frames may say what a number or text stands for."""
+        return bool(self._names)
+
+    @property
     def judged(self) -> frozenset[str]:
         """The checks whose verdict its messages say, by path: frames in which one of them fails are like others."""
         told = self._messages

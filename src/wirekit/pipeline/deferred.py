@@ -1,0 +1,159 @@
+"""What is left of long connections when their flow has been followed: frames to decode, and their row to complete.
+
+``wirekit.road.deferred`` says how.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirekit.pipeline.folders import folder
+from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.summary import Summary
+from wirekit.tables.columns import CONNECTIONS
+from wirekit.values import json_text
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Frames of a connection that are found but not decoded.
+
+    Attributes:
+        name: of the file, in the folder of attempts.
+        size: bytes of the frames.
+        connection: the id of the connection.
+        known: columns of its row in ``connections`` that earlier frames gave.
+    """
+
+    name: str
+    size: int
+    connection: str
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What the row of a connection needs of a unit.
+
+    Attributes:
+        name: of the unit.
+        plain: whether all of its frames went by columns, as was foreseen; else its rows are of no use.
+        calls, errors: how many calls it has, and how many of these have an error.
+        facts: columns of ``connections``.
+    """
+
+    name: str
+    plain: bool
+    calls: int = 0
+    errors: int = 0
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedUnits:
+    """What a task made of some units of a flow."""
+
+    flow: int
+    manifest: Manifest
+    units: tuple[Decoded, ...]
+
+    def dumps(self) -> str:
+        """As one line of JSON, to travel in a row."""
+        units = [[each.name, each.plain, each.calls, each.errors, each.facts] for each in self.units]
+        return json_text({"flow": self.flow, "manifest": self.manifest.dumps(), "units": units})
+
+    @classmethod
+    def loads(cls, text: str) -> Self:
+        """The inverse of ``dumps``."""
+        obj = json.loads(text)
+        return cls(obj["flow"], Manifest.loads(obj["manifest"]), tuple(Decoded(*unit) for unit in obj["units"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Outstanding:
+    """A flow that has units.
+
+    Attributes:
+        flow: its number in the table ``packets``.
+        plain: False if something behind the first unit may depend on what the units hold.
+        manifest: of its other rows.
+        units: the units.
+    """
+
+    flow: int
+    plain: bool
+    manifest: Manifest
+    units: tuple[Unit, ...]
+
+    def dumps(self) -> str:
+        """As one line of JSON, to travel in a row."""
+        units = [[each.name, each.size, each.connection, each.known] for each in self.units]
+        about = {"flow": self.flow, "plain": self.plain, "units": units}
+        return json_text({**about, "manifest": self.manifest.dumps()})
+
+    @classmethod
+    def loads(cls, text: str) -> Self | None:
+        """The inverse of ``dumps``; None for what ``Manifest.dumps`` gives."""
+        obj = json.loads(text)
+        if "units" not in obj:
+            return None
+        units = tuple(Unit(name, size, connection, tuple(known)) for name, size, connection, known in obj["units"])
+        return cls(obj["flow"], obj["plain"], Manifest.loads(obj["manifest"]), units)
+
+
+def completed(
+    attempts: str, flows: Sequence[Outstanding], decoded: Iterable[DecodedUnits]
+) -> tuple[list[Manifest], list[int]]:
+    """The manifests of all rows of flows whose units are decoded, and the flows that have to be followed again.
+
+    Args:
+        attempts: the folder of all attempts.
+        flows: the flows.
+        decoded: what became of the units of those that are plain.
+    """
+    manifests: list[Manifest] = []
+    again: list[int] = []
+    found: dict[int, list[DecodedUnits]] = {}
+    for each in decoded:
+        found.setdefault(each.flow, []).append(each)
+    for flow in flows:
+        units = {unit.name: unit for each in found.get(flow.flow, ()) for unit in each.units}
+        if flow.plain and all(units[each.name].plain for each in flow.units):
+            manifests += [*_with_units(attempts, flow, units), *(each.manifest for each in found[flow.flow])]
+        else:
+            again.append(flow.flow)
+    return manifests, again
+
+
+def _with_units(attempts: str, flow: Outstanding, units: Mapping[str, Decoded]) -> list[Manifest]:
+    """The manifests of a flow's other rows; those of ``connections`` are written again, with what the units say."""
+    store, manifest = folder(attempts), flow.manifest
+    mine = [each for each in manifest.files if each.table == CONNECTIONS.name]
+    others = tuple(each for each in manifest.files if each.table != CONNECTIONS.name)
+    with Sink(attempts, manifest.task, f"completed-{manifest.attempt}") as sink:
+        for file in mine:
+            content = store.read(f"{manifest.attempt}/{file.name}")
+            rows = pq.read_table(io.BytesIO(content), schema=CONNECTIONS.schema).to_pylist()
+            for row in rows:
+                _complete(row, [(each, units[each.name]) for each in flow.units])
+            sink.write(CONNECTIONS.name, pa.RecordBatch.from_pylist(rows, CONNECTIONS.schema))
+        return [replace(manifest, files=others), sink.finish(Summary())]
+
+
+def _complete(row: dict[str, Any], units: Iterable[tuple[Unit, Decoded]]) -> None:
+    """Adds what units say to the row of a connection; of a column the first value counts."""
+    given: set[str] = set()
+    for unit, decoded in units:
+        if unit.connection == row["connection_id"]:
+            row["calls"] += decoded.calls
+            row["errors"] += decoded.errors
+            facts = {name: value for name, value in decoded.facts.items() if name not in {*unit.known, *given}}
+            row.update(facts)
+            given |= facts.keys()

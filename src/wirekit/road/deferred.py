@@ -1,0 +1,165 @@
+"""Long connections of shuffled captures: one task finds and pairs their frames, others decode them.
+
+Finding frames is cheap and needs them in order, decoding is neither. So of a connection that reaches over several
+windows, each window whose frames columns may take is stored as a unit: its bytes in order and what is known where they
+begin. A unit is plain if all of its frames go by columns, and the connection goes on behind it as was foreseen. The
+tables are right only if all units are plain, and if nothing behind the first of them depends on what they hold;
+otherwise one task has to follow the flow again, without units.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wirekit.conversation import ENDED_INSIDE, Frame, Quarantined
+from wirekit.pipeline.deferred import Decoded, DecodedUnits, Outstanding, Unit
+from wirekit.pipeline.flows import Batch
+from wirekit.pipeline.folders import folder
+from wirekit.pipeline.ids import connection_id
+from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.sink import Sink
+from wirekit.pipeline.summary import Summary, failure
+from wirekit.plain import restored, stored
+from wirekit.road.assembly import Assembly, Followed
+from wirekit.road.contents import outline, read_contents
+from wirekit.road.index import Begun, Carried, Index, index_frames
+from wirekit.road.packets import Endpoints
+from wirekit.road.streams import Streams
+
+if TYPE_CHECKING:
+    from wirekit.capture.follow import Item, Link
+
+_NAMED = {"Carried": Carried}
+
+
+class LongFlow:
+    """A flow that reaches over several windows: its rows, counts and units, in an attempt of its own.
+
+    To be used as a context manager: what it has written goes away when the block raises.
+
+    Attributes:
+        flow: its number in the table ``packets``.
+        sink, summary: its rows, and what was counted.
+        units: what is to be decoded.
+        plain: False if something behind the first unit may depend on what the units hold.
+
+    Args:
+        attempts: the folder of all attempts, a path or a URI.
+        task: number of the task.
+        attempt: a name that no other attempt has.
+        flow: as above.
+        before: bytes of the flow that are decoded at once, before the first unit.
+    """
+
+    def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, flow: int, before: int) -> None:
+        self.flow = flow
+        self.sink, self.summary = Sink(attempts, task, attempt), Summary()
+        self.units: list[Unit] = []
+        self.plain = True
+        self._folder, self._attempt, self._left = folder(attempts), attempt, before
+
+    def __enter__(self) -> LongFlow:
+        self.sink.__enter__()
+        return self
+
+    def __exit__(self, error: object, *more: object) -> None:
+        self.sink.__exit__(error, *more)
+
+    def take(
+        self, file: str, streams: Streams, index: Index, begun: Mapping[int, Begun], address: Any, known: Iterable[str]
+    ) -> Followed | None:
+        """Stores the frames of a window as a unit; None if they are to be decoded at once.
+
+        Args:
+            file: what the capture is called.
+            streams, index, begun, address: of the window, as ``Assembly`` takes them.
+            known: columns of ``connections`` that are known so far.
+        """
+        self._left -= streams.stream.size
+        if self._left >= 0 or streams.odd.size != 1 or 0 not in begun or index.odd[0]:
+            return None
+        contents = outline(streams.stream, index, begun)
+        if contents is None:
+            return None
+        followed = Assembly(file, streams, index, contents, address, begun, {}).undecoded(0)
+        ends = [address(int(number[0])) for number in (streams.client, streams.server)]
+        about = {
+            "file": file,
+            "ends": ends,
+            "begun": {each.name: getattr(begun[0], each.name) for each in fields(Begun)},
+            "places": followed.places,
+            "waiting": [each.position for each in followed.waiting],
+        }
+        buffer, size = io.BytesIO(), int(streams.stops.max())
+        arrays = {name: getattr(streams, name) for name in _ARRAYS}
+        arrays["stream"] = streams.stream[:size]  # without the frames that are carried
+        np.savez(buffer, about=np.frombuffer(json.dumps(stored(about, _NAMED)).encode(), np.uint8), **arrays)
+        name = f"{self._attempt}/unit-{len(self.units):05}.npz"
+        self._folder.write(name, buffer.getvalue())
+        self.units.append(Unit(name, size, connection_id(file, ends[0], ends[1], begun[0].ordinal), tuple(known)))
+        return followed
+
+    def seen(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[tuple[Link, Item | None]]:
+        """Looks at what objects give: to find frames where bytes are missing or wrong, they need those before."""
+        for link, item in items:
+            usual = item is None or (isinstance(item, Frame) and failure(item) is None)
+            ending = isinstance(item, Quarantined) and item.reason == ENDED_INSIDE
+            self.plain &= not self.units or usual or ending
+            yield link, item
+
+    def dumps(self) -> str:
+        """As a task says it: ``Outstanding.dumps``, or that of the manifest if there are no units."""
+        manifest = self.sink.finish(self.summary)
+        outstanding = Outstanding(self.flow, self.plain, manifest, tuple(self.units))
+        return outstanding.dumps() if self.units else manifest.dumps()
+
+
+def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Iterable[Unit], job: Job) -> DecodedUnits:
+    """Decodes units of a flow into files of an attempt.
+
+    Args:
+        attempts, task, attempt, flow: as of ``LongFlow``.
+        units: the units.
+        job: how protocols are chosen.
+    """
+    summary, decoded = Summary(), list[Decoded]()
+    with Sink(attempts, task, attempt) as sink:
+        for unit in units:
+            about, batches = _decode(folder(attempts).read(unit.name), unit, job, summary)
+            decoded.append(about)
+            for table, batch in batches:
+                sink.write(table, batch)
+        return DecodedUnits(flow, sink.finish(summary), tuple(decoded))
+
+
+def _decode(content: bytes, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+        about = restored(json.loads(found["about"].tobytes()), _NAMED)
+        arrays = {name: found[name] for name in (*_ARRAYS, "stream")}
+    none = np.zeros(0, np.int64)
+    streams = Streams(order=none, begins=none, **arrays)
+    endpoints = Endpoints()
+    streams.client, streams.server = (np.array([endpoints.number(text)]) for text in about["ends"])
+    begun = {0: Begun(**about["begun"])}
+    index = index_frames(streams, job.choice, endpoints.text, begun)
+    contents = read_contents(streams.stream, index, begun)
+    if contents.odd[0]:
+        return Decoded(unit.name, plain=False), iter(())
+    assembly = Assembly(about["file"], streams, index, contents, endpoints.text, begun)
+    (frames,) = assembly.followed()
+    foreseen = frames.places == about["places"] and [each.position for each in frames.waiting] == about["waiting"]
+    if not foreseen:
+        return Decoded(unit.name, plain=False), iter(())
+    assembly.count(summary.file(about["file"]))
+    return Decoded(unit.name, True, frames.calls, frames.errors, frames.facts), assembly.batches()
+
+
+_ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))
+"""The arrays of ``Streams`` that a unit has besides its bytes."""

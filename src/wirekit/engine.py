@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Buffer = bytes | bytearray | memoryview
 TIMES_BEFORE_COMPILING = 4
+WORTH_COMPILING = 1 << 16
+"""Bytes that take the reference engine as long, and as much memory, as generating code does."""
 LARGEST_HEADER = 1 << 17
 MOST_SHORT = 64
 """Frames in a row that are shorter than any of their layout can be; from the next one on no length is believed."""
@@ -518,7 +520,7 @@ def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
 
 def fits_unverified(data: bytes, key: str, limits: Limits | None = None) -> bool | None:
     """Whether ``decode`` finds no error and no gap in bytes, besides what is compressed; None if only it can tell."""
-    if not _is_generated(None, key, _decoded_times, DECODERS):
+    if not _is_generated(None, key, _decoded_times, DECODERS) and len(data) < WORTH_COMPILING:
         return None
     try:
         return _begins(_rows_module().Unverified, data, key, len(data), None, limits)

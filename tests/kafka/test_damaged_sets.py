@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,3 +139,50 @@ def test_an_error_in_a_set_hides_no_other_partition(side: str, place: int) -> No
     assert [each.path[-14:] for each in decoded.contained] == ["[1].record_set", "[2].record_set"]
     (check,) = (each for each in decoded.checks if each.kind == "layout")
     assert (check.status, "[2].record_set.messages[0]" in check.path) == ("bad", True)
+
+
+MEASURED = """
+import sys
+import wirekit
+conversation = wirekit.Conversation("kafka")
+data = [open(path, "rb").read() for path in sys.argv[1:]]
+events = [event for side, part in zip(("client", "server"), data) for event in conversation.receive(side, part)]
+assert len(events[-1].messages) > 100_000
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+SMALL = message_set(message(b"", magic=0))
+OVERSIZED = SMALL[:11] + bytes([SMALL[11] + 4]) + SMALL[12:] + bytes(4)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measured by Linux")
+@pytest.mark.parametrize(
+    "sets",
+    [
+        [OVERSIZED * (4_000_000 // len(OVERSIZED))],
+        [undecodable(SMALL, 16) + SMALL * (4_000_000 // len(SMALL))],
+        [undecodable(SMALL, 16) + SMALL * 20] * (4_000_000 // (21 * len(SMALL))),
+    ],
+    ids=["sizes", "one set", "many sets"],
+)
+def test_messages_that_are_searched_take_no_more_memory_than_others(sets: list[bytes], tmp_path: Path) -> None:
+    """300 MB and 20 times the input at most, with the frame's own value."""
+    paths = [tmp_path / side for side in ("client", "server")]
+    for path, (_, data) in zip(paths, call("server", *sets), strict=True):
+        path.write_bytes(data)
+    run = [sys.executable, "-c", MEASURED, *map(str, paths)]
+    kibibytes = int(subprocess.run(run, capture_output=True, check=True, text=True).stdout)
+    assert kibibytes * 1024 <= 300_000_000 + 20 * sum(map(len, sets))
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_messages_in_a_wrapper_up_to_a_limit_are_given(damaged: bool) -> None:
+    entry = message([message(b"v", offset=number) for number in range(400)], offset=399, codec="GZIP")
+    data = FIRST + (undecodable(SECOND, 16) if damaged else b"") + message_set(entry)
+    limits = wirekit.Limits(memory=200_000, memory_ratio=0)
+    conversation = Conversation("kafka", limits=limits)
+    events = [event for who, each in call("server", data) for event in conversation.receive(who, each)]
+    found = [event for event in events if isinstance(event, Frame)][-1]
+    if not damaged:
+        assert isinstance(found.decoded.error, wirekit.Limit)
+        assert 100 < len(found.messages) < 400
+    assert all(each.check == "ok" for each in found.messages)

@@ -27,6 +27,9 @@ from wirekit.wire.stream import Limits, Reader, Scope, Session
 
 ALLOWANCE = 16 * 1024  # bytes
 LEAST_MEMORY = 1024  # bytes
+SMALLEST = 3
+"""Times as much memory a byte as elsewhere: the smallest messages take that, and it is soon free again."""
+BATCH = 64 * 1024  # bytes
 SET, UNTIMED = "kafka.message_set", ".untimed"
 
 
@@ -77,13 +80,16 @@ class Sets:
         if number == len(entries):
             self._decoded.add(self._verdict(data, parts[0], path))
         yield from messages_of_set({"messages": entries[:number]}, self._statuses, path=path, **facts)
-        behind = decode(b"".join(self._bytes(data, part) for part in parts), self._key, limits=self._limits(data))
-        statuses = verdicts(behind.checks)
-        for index, part in enumerate(parts):
-            place = f"messages[{index}].message.crc"
-            if not part.named and place in statuses:
-                statuses[place] = replace(statuses[place], status="bad")
-        yield from messages_of_set(behind.value, statuses, first=number, **facts)
+        for batch in _batches(parts):
+            found = b"".join(self._bytes(data, part) for part in batch)
+            behind = decode(found, self._key, limits=self._limits(found))
+            statuses = verdicts(behind.checks)
+            for index, part in enumerate(batch):
+                place = f"messages[{index}].message.crc"
+                if not part.named and place in statuses:
+                    statuses[place] = replace(statuses[place], status="bad")
+            yield from messages_of_set(behind.value, statuses, first=number, **facts)
+            number += len(batch)
 
     def _damage(self, message_set: Any, entries: list[Record], path: str) -> tuple[int | None, bytes, int]:
         """The number of the first entry that is not as its size says, the set's bytes, and where in them it begins."""
@@ -162,10 +168,25 @@ class Sets:
         return head + size + data[part.start + ENTRY_HEAD : part.stop]
 
     def _limits(self, data: bytes) -> Limits:
-        """The set's share of a quarter of what the frame may ask for, as the frame's own value is there already."""
+        """The bytes' share of a quarter of what the frame may ask for, as the frame's own value is there already."""
         limits, share = self._decoded.limits, len(data) / len(self._decoded.data) / 4
         memory = LEAST_MEMORY + round(limits.memory * share)
-        return replace(limits, memory=memory, decompressed=round(limits.decompressed * share))
+        ratio = SMALLEST * limits.memory_ratio
+        return replace(limits, memory=memory, memory_ratio=ratio, decompressed=round(limits.decompressed * share))
+
+
+def _batches(parts: list[Part]) -> Iterator[list[Part]]:
+    """The entries in order, so many at once that what they decode to takes little memory beside the frame's value."""
+    batch: list[Part] = []
+    size = 0
+    for part in parts:
+        batch.append(part)
+        size += part.stop - part.start
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def is_oversized(partial: bytes, key: str = SET) -> bool:

@@ -31,6 +31,7 @@ from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
 from wirekit.stored import Piece
 from wirekit.values import Check, Record
+from wirekit.wire.compressed import Opened
 from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
@@ -369,8 +370,9 @@ class _Reader:
     def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
         value = message.value
         if isinstance(value, Record):
-            if value.get("content") is not None:
-                yield from self.read(value.content, f"{path}.value.content", own)
+            content = value.content if isinstance(value, Opened) else value  # so far as a limit let it be read
+            if content is not None:
+                yield from self.read(content, f"{path}.value.content", own)
                 return
             value = value.compressed
         unopened = self.statuses.get(f"{path}.value")

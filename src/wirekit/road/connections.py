@@ -11,6 +11,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -233,7 +234,8 @@ class Connections:
                 return items, Begun(protocol, known.link.ordinal, (places[0], places[1]), final=final)
         if known.follower is None and not particular:
             self._foresee(streams, flow, known)
-        for count, (_, event) in enumerate(_events(streams, flow)):
+        at_once = known.follower is not None and known.follower.quiet and not known.follower.unheard
+        for count, (_, event) in enumerate(() if at_once else _events(streams, flow)):
             if known.follower is not None and _may_leave(streams, flow, known.follower, event, particular=particular):
                 break
             if not isinstance(event, Data) or count >= MOST_BEGINNING:
@@ -568,8 +570,13 @@ def _events(streams: Streams, flow: int, places: tuple[int, int] | None = None) 
         places: of each side, where in ``Streams.stream`` what is wanted begins; by default where its bytes do.
     """
     begins = streams.starts[flow].tolist() if places is None else places
-    sides = [_events_of(streams, flow, side, begins[side]) for side in range(2)]
-    return heapq.merge(*sides, key=itemgetter(0))
+    stops, ended = streams.stops[flow].tolist(), streams.ended[flow, :, 0].tolist()
+    sides = [
+        _events_of(streams, flow, side, begins[side])
+        for side in range(2)
+        if begins[side] < stops[side] or ended[side] >= 0
+    ]
+    return heapq.merge(*sides, key=itemgetter(0)) if len(sides) > 1 else chain.from_iterable(sides)
 
 
 def _events_of(streams: Streams, flow: int, side: int, begin: int) -> Iterator[tuple[int, Event]]:

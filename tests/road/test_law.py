@@ -246,6 +246,18 @@ def test_windows_of_a_few_packets(path: Path) -> None:
     assert_same(path, windows=(1, 300, 4000))
 
 
+@pytest.mark.parametrize("damage", [None, "dropped", "joined_late"])
+def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> None:
+    """A connection after a long time is another one, and told even if nothing but its end was captured."""
+    found, path = packets(KAFKA), tmp_path / "again.pcap"
+    for again in range(1, 3):
+        part = found[: len(packets(KAFKA))]
+        part = part if damage is None else DAMAGES[damage](part, Random(again))
+        found = found + [each._replace(time_us=each.time_us + again * 700_000_000) for each in part]
+    write(path, found)
+    assert_same(path, windows=(1 << 26, path.stat().st_size // 3, path.stat().st_size // 20))
+
+
 def test_a_protocol_that_is_given(tmp_path: Path) -> None:
     assert_same(KAFKA, protocol="kafka")
     assert_same(KAFKA, protocol="pulsar")

@@ -383,7 +383,7 @@ class Connections:
         """The ends of the flows that the last window has no packets of."""
         seen = set(streams.pairs())
         for ends, known in self._flows.items():
-            if ends in seen or (known.link is None and known.count):
+            if ends in seen or (known.link is None and known.count and known.connection is None):
                 continue
             yield from self._finished(known, known.connection or self._connection(known))
 

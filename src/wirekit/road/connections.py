@@ -8,7 +8,7 @@ has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -117,6 +117,8 @@ class Connections:
         self._flows: dict[tuple[int, int], Flow] = {}
         self._here: dict[int, Flow] = {}  # of flows of a window
         self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
+        self._over: deque[tuple[int, tuple[int, int]]] = deque()  # when a flow can be forgotten that has ended
+        self._counts: dict[tuple[int, int], int] = {}  # connections of forgotten flows
         self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
     def _restore(self, one: int, other: int) -> None:
@@ -129,8 +131,7 @@ class Connections:
         connection = known.connection = flow.connection
         if connection is not None and connection.settled:
             self._give_back(known, connection)
-            if known.state is not None and known.state[STATE.index("over")] >= 0:
-                self._ending[one, other] = int(known.state[STATE.index("over")])
+            self._note_end((one, other), known)
 
     def flows(self) -> Iterator[tuple[tuple[str, str], AnyFlow]]:
         """The flows as the next bundle goes on with them, each with its addresses, the lower one first."""
@@ -139,6 +140,10 @@ class Connections:
             flow.link, flow.follower, flow.count = known.link, known.follower, known.count
             if known.connection is not None or known.state is not None:
                 flow.connection = known.connection or self._connection(known)
+            yield pair_of(self._endpoints.text(one), self._endpoints.text(other)), flow
+        for (one, other), count in self._counts.items():
+            flow = AnyFlow(self._choice, self._settings)
+            flow.count = count
             yield pair_of(self._endpoints.text(one), self._endpoints.text(other)), flow
 
     def recalled(self) -> Iterator[Followed]:
@@ -174,9 +179,12 @@ class Connections:
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
         self._here = {}
-        if not self._flows and self._earlier is None:
+        if not self._flows and not self._counts and self._earlier is None:
             return
         for flow, ends in enumerate(streams.pairs()):
+            if ends in self._counts:
+                streams.odd[flow] = True
+                continue
             if ends not in self._flows:
                 self._restore(*ends)
             known = self._flows.get(ends)
@@ -205,8 +213,7 @@ class Connections:
             yield from self._finished(known, connection)
         elif connection.settled:
             self._give_back(known, connection)
-            if known.state is not None and known.state[STATE.index("over")] >= 0:
-                self._ending[streams.between(flow)] = int(known.state[STATE.index("over")])
+            self._note_end(streams.between(flow), known)
 
     def begin(
         self, streams: Streams, flow: int, protocol: str = "", *, particular: bool = False
@@ -370,7 +377,10 @@ class Connections:
             self._keep(window, streams, flow, known)
 
     def ended(self, clock: int) -> Iterator[Followed]:
-        """The ends of connections to which nothing can come any more at a time."""
+        """The ends of connections to which nothing can come any more at a time.
+
+        A flow that was idle since its connection ended is forgotten: what comes later is another connection.
+        """
         for ends, time_us in list(self._ending.items()):
             if clock > time_us + self._settings.patience_us:
                 del self._ending[ends]
@@ -378,6 +388,16 @@ class Connections:
                 if known.link is not None and known.state is not None:
                     yield known.link, None
                     known.link = known.follower = None
+        while self._over and clock > self._over[0][0]:
+            _, ends = self._over.popleft()
+            over = self._flows.get(ends)
+            if over is None or over.state is None or over.link is not None or over.state[STATE.index("over")] < 0:
+                continue
+            due = int(over.state[STATE.index("last")]) + self._settings.idle_us
+            if clock > due:
+                self._counts[ends] = self._flows.pop(ends).count
+            else:
+                self._over.append((due, ends))
 
     def rest(self, streams: Streams) -> Iterator[Followed]:
         """The ends of the flows that the last window has no packets of."""
@@ -397,7 +417,8 @@ class Connections:
         if known is None:
             ends = streams.between(flow)
             if ends not in self._flows:
-                self._flows[ends] = Flow(int(streams.client[flow]), int(streams.server[flow]))
+                client, server = int(streams.client[flow]), int(streams.server[flow])
+                self._flows[ends] = Flow(client, server, count=self._counts.pop(ends, 0))
             known = self._here[flow] = self._flows[ends]
         return known
 
@@ -415,9 +436,16 @@ class Connections:
                 state[STATE.index("reset")] = -1
                 for side in range(2):
                     state[word(side, "ended")] = last
-            if known.link is not None:
-                self._ending[ends] = int(state[STATE.index("over")])
         known.state = state
+        self._note_end(ends, known)
+
+    def _note_end(self, ends: tuple[int, int], known: Flow) -> None:
+        """Takes note of when the latest connection of a flow ended, if it has."""
+        if known.state is None or known.state[STATE.index("over")] < 0:
+            return
+        if known.link is not None:
+            self._ending[ends] = int(known.state[STATE.index("over")])
+        self._over.append((int(known.state[STATE.index("last")]) + self._settings.idle_us, ends))
 
     def _link(self, known: Flow) -> Link:
         client, server = self._texts(known)

@@ -117,7 +117,11 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]
         index: the frames; those of odd connections are not looked at.
         begun: connections of which objects follow what comes before and after, by flow.
     """
-    return _Reader(stream, index, begun or {}).read()
+    reader = _Reader(stream, index, begun or {})
+    try:
+        return reader.read()
+    finally:
+        reader.release()
 
 
 def outline(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> Contents | None:
@@ -129,7 +133,11 @@ def outline(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> C
     Returns:
         None where it depends on what the frames hold: they may give names, or agree on a size.
     """
-    return _Reader(stream, index, begun).outline()
+    reader = _Reader(stream, index, begun)
+    try:
+        return reader.outline()
+    finally:
+        reader.release()
 
 
 class _Reader:
@@ -193,6 +201,11 @@ class _Reader:
         self._stay_within()
         self._cut(facts, contents.kept)
         return None if self.odd.any() else contents
+
+    def release(self) -> None:
+        """Lets go of the frames, which know the reader: a circle would hold their arrays long after the window."""
+        self.groups.clear()
+        self.names.clear()
 
     def _doubt(self, frames: NDArray[Any]) -> None:
         self.odd[self.index.connection[frames]] = True

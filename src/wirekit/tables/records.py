@@ -6,7 +6,7 @@ A field that was not reached is null, as one that is not there. What a column ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -327,16 +327,16 @@ def elements(value: Any, each: tuple[Step, ...]) -> Iterator[list[Any]]:
         if step == ALL:
             parts.append(each[begin:index])
             begin = index + 1
+    yield from _down([value], parts)
 
-    def inside(around: list[Any], depth: int) -> Iterator[list[Any]]:
-        if depth == len(parts):
-            yield around
-            return
-        items = _followed(around[-1], parts[depth])
-        for item in items if isinstance(items, list) else ():
-            yield from inside([*around, item], depth + 1)
 
-    yield from inside([value], 0)
+def _down(around: list[Any], parts: Sequence[tuple[Step, ...]]) -> Iterator[list[Any]]:
+    if not parts:
+        yield around
+        return
+    items = _followed(around[-1], parts[0])
+    for item in items if isinstance(items, list) else ():
+        yield from _down([*around, item], parts[1:])
 
 
 def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str]:

@@ -711,23 +711,6 @@ class _EncryptionKeys(Fields):
     value: bytes
     metadata: list[_KeyValue]
 
-class _SingleMessageMetadata(Fields):
-    properties: list[_KeyValue]
-    partition_key: str | None
-    payload_size: int
-    compacted_out: bool | None
-    event_time: int | None
-    partition_key_b64_encoded: bool | None
-    ordering_key: bytes | None
-    sequence_id: int | None
-    null_value: bool | None
-    null_partition_key: bool | None
-
-class _Frame_entry_payload(Fields):
-    metadata_size: int
-    metadata: _SingleMessageMetadata
-    payload: bytes
-
 class _ReplicatedSubscriptionsSnapshotRequest(Fields):
     snapshot_id: str
     source_cluster: str | None
@@ -752,6 +735,23 @@ class _ReplicatedSubscriptionsSnapshot(Fields):
 class _ReplicatedSubscriptionsUpdate(Fields):
     subscription_name: str
     clusters: list[_ClusterMessageId]
+
+class _SingleMessageMetadata(Fields):
+    properties: list[_KeyValue]
+    partition_key: str | None
+    payload_size: int
+    compacted_out: bool | None
+    event_time: int | None
+    partition_key_b64_encoded: bool | None
+    ordering_key: bytes | None
+    sequence_id: int | None
+    null_value: bool | None
+    null_partition_key: bool | None
+
+class _Frame_entry_payload(Fields):
+    metadata_size: int
+    metadata: _SingleMessageMetadata
+    payload: bytes
 
 class _Frame_entry(Fields):
     broker_entry_metadata: _Frame_entry_broker_entry_metadata | None

@@ -24,7 +24,7 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
-from tests.kafka.golden import Pdu
+from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, open_capture, segments
@@ -37,6 +37,7 @@ from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.registry import registry
 from wirekit.road import flows
 from wirekit.road import packets as road_packets
 from wirekit.road.flows import flow_batches
@@ -50,6 +51,7 @@ from wirekit.road.tables import captured
 from wirekit.road.windows import read_windows
 from wirekit.strategies import Script, Turn
 from wirekit.tables.columns import FROM_INPUTS
+from wirekit.wire.stream import Limits
 
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
@@ -160,6 +162,23 @@ def test_a_message_size_that_is_too_large(pdu: Pdu, tmp_path: Path) -> None:
         assert found is not None
         messages = [row for table, batch in found if table == "messages" for row in batch.to_pylist()]
         assert [row["crc_status"] for row in messages].count("bad") >= 1
+
+
+@pytest.mark.parametrize("side", ["server", "client"])
+@pytest.mark.parametrize("count", [40, 400])
+def test_more_messages_than_memory_allows(
+    side: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both roads keep to the limit, whether the messages are compressed or not."""
+    monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
+    limits = Limits(memory=200_000, memory_ratio=0)
+    plain = [message(b"v", offset=number) for number in range(count)]
+    for number, entries in enumerate((plain, [message(plain, offset=count - 1, codec="GZIP")])):
+        path = tmp_path / f"{number}.pcap"
+        turns = call(side, FIRST) + call(side, message_set(*entries)) + call(side, FIRST)
+        write(path, packets_of(Script("kafka", tuple(Turn(who, data, "", "") for who, data in turns)), Random(1)))
+        assert_same(path)
+        assert bool(by_objects(path)[0].get("quarantine")) == (count == 400)
 
 
 @pytest.mark.parametrize("side", ["server", "client"])

@@ -22,6 +22,16 @@ def cost(node: ir.Node) -> int:
     return _cost(node, {})
 
 
+def cost_of_elements(layout: ir.Node) -> int:
+    """The most bytes that an element of a list in a layout takes, as ``cost`` counts them.
+
+    >>> from wirekit.registry import registry
+    >>> cost_of_elements(registry["kafka.message_set"].layout) > 2 * RECORD + VERDICT
+    True
+    """
+    return max((cost(each.element) for _, each in ir.walk(layout) if isinstance(each, ir.Several)), default=0)
+
+
 def _cost(node: ir.Node, known: dict[int, int]) -> int:
     if id(node) not in known:
         known[id(node)] = _estimated(node, known)

@@ -6,7 +6,7 @@ as a wrapper's own offset and time must be known before those of what is in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from wirekit.compiler.columns import scan
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
+from wirekit.compiler.costs import cost_of_elements
 from wirekit.compression_quick import opener
 from wirekit.errors import WireError
 from wirekit.protocols.kafka.reading import (
@@ -35,6 +36,7 @@ from wirekit.storage import open_binary
 from wirekit.stored import Piece
 from wirekit.tables.batches import Frames, Scope
 from wirekit.tables.paths import parse
+from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import TOTAL, Allowance, Limits
 
 if TYPE_CHECKING:
@@ -118,6 +120,8 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     codec = _filled(held["message.attributes.codec"])
     if packed.size:
         held, codec = _unwrapped(frames, scope, held, packed)
+    else:
+        _within_limits(frames, scope.rows, {})
     magic, times = _filled(held["message.magic"]), _filled(held["message.timestamp"], NO_TIMESTAMP)
     kinds = held.get("@type")
     types = _filled(held["message.attributes.timestamp_type"])
@@ -191,6 +195,7 @@ def _unwrapped(
     nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)
     good[which[nested]] = False
     frames.doubted(frames, np.unique(rows[packed[~good]]))
+    _within_limits(frames, np.concatenate([rows, rows[packed][which]]), allowances)
     wrapper_magic = magics[packed]
     last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(packed.size, np.int64)
     base = np.where(wrapper_magic >= 1, np.maximum(above - last, 0), 0)
@@ -226,6 +231,21 @@ def _unwrapped(
         np.concatenate([np.zeros(size, np.int64), index])[order].astype(np.int32), mask=nothing[order]
     )
     return found, np.concatenate([codecs[outside], codecs[places]])[order]
+
+
+def _within_limits(frames: Frames, rows: NDArray[Any], opened: Mapping[int, Allowance]) -> None:
+    """Leaves frames to objects whose messages, of each the frame's row, may take more memory than there is room for.
+
+    Args:
+        opened: of frames with compressed messages, what is left when all are opened.
+    """
+    limits = registry.protocol("kafka").limits
+    lengths = np.asarray(frames.batch.column("@length")).astype(np.int64)
+    room = limits.memory + limits.memory_ratio * lengths
+    for row, allowance in opened.items():
+        room[row] = allowance.room
+    most = cost_of_elements(registry["kafka.message_set"].layout) + OPENED
+    frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) * most > room))
 
 
 def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:

@@ -6,7 +6,7 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -168,9 +168,12 @@ class Assembly:
         clients = _whole(calls.column("client")).dictionary_encode()
         names_of = [*clients.dictionary.to_pylist(), None]
         client = np.asarray(clients.indices.fill_null(len(names_of) - 1))
+        lefts = np.searchsorted(self._unkept, [index.begins[flows], index.begins[flows + 1]])
         for number, flow in enumerate(flows.tolist()):
             rows = order[bounds[0, number] : bounds[1, number]]
-            places, waiting, skipped = self._left_over(flow, rows)
+            left = self._unkept[lefts[0, number] : lefts[1, number]]
+            said = [names_of[each] for each in sorted(set(client[rows].tolist()))]
+            places, waiting, skipped = self._left_over(flow, rows, left, said)
             yield Followed(
                 flow,
                 places,
@@ -178,32 +181,35 @@ class Assembly:
                 rows.size,
                 int(failed[rows].sum()),
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
-                replace(skipped, clients=[names_of[each] for each in sorted(set(client[rows].tolist()))]),
+                skipped,
             )
 
     def undecoded(self, flow: int) -> Followed:
         """The same of a begun connection whose frames are not decoded here: without what calls and facts say."""
         rows = np.flatnonzero(self.index.connection[self.first] == flow)
-        places, waiting, skipped = self._left_over(flow, rows)
+        left = self._unkept[slice(*np.searchsorted(self._unkept, self.index.begins[flow : flow + 2]))]
+        places, waiting, skipped = self._left_over(flow, rows, left, [])
         return Followed(flow, places, waiting, 0, 0, {}, skipped)
 
-    def _left_over(self, flow: int, calls: NDArray[Any]) -> tuple[tuple[int, int], list[Carried], Skipped]:
+    def _left_over(
+        self, flow: int, calls: NDArray[Any], left: NDArray[Any], clients: list[str | None]
+    ) -> tuple[tuple[int, int], list[Carried], Skipped]:
         """Where the frames of a begun connection end that are in the tables, those that wait, and ``Skipped``.
 
         Args:
             flow: the connection.
-            calls: its calls.
+            calls, left: its calls, and those of its frames that wait.
+            clients: what its calls name as the client.
         """
         index, facts, begun = self.index, self.facts, self.begun[flow]
         ends = np.maximum(self._reached[flow], begun.places).tolist()
-        left = self._unkept[slice(*np.searchsorted(self._unkept, index.begins[flow : flow + 2]))]
         columns = (index.side, index.position, index.start, index.stop, index.time)
         waiting = zip(*(each[left].tolist() for each in columns), strict=True) if left.size else ()
         first = self.first[calls]
         pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
         skipped = Skipped(
             [name for side, name in enumerate(SIDES) if ends[side] > begun.places[side]],
-            [],
+            clients,
             [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
             self.contents.names.get(flow, {}),
             self.contents.most.get(flow, 0),

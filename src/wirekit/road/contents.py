@@ -153,9 +153,8 @@ class _Reader:
 
     def read(self) -> Contents:
         """All of them."""
-        index = self.index
-        facts = _facts(index)
-        contents = Contents(facts, self.odd, np.zeros(index.kind.size, np.int64), np.ones(index.kind.size, bool))
+        contents = self._undecoded()
+        facts, index = contents.facts, self.index
         for members in _alike(facts, index):
             self._scan(members, contents)
         self._silence(facts)
@@ -179,10 +178,9 @@ class _Reader:
         return contents
 
     def outline(self) -> Contents | None:
-        """See the function of this name."""
-        index = self.index
-        facts = _facts(index)
-        contents = Contents(facts, self.odd, np.zeros(index.kind.size, np.int64), np.ones(index.kind.size, bool))
+        """What is known before frames are decoded; None where it depends on what they hold."""
+        contents = self._undecoded()
+        facts, index = contents.facts, self.index
         for members in _alike(facts, index):
             first = int(members[0])
             kind, key = index.kinds[int(index.kind[first])], facts.schemas[int(facts.schema[first])]
@@ -201,6 +199,11 @@ class _Reader:
         self._stay_within()
         self._cut(facts, contents.kept)
         return None if self.odd.any() else contents
+
+    def _undecoded(self) -> Contents:
+        """Facts of the index alone."""
+        count = self.index.kind.size
+        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool))
 
     def release(self) -> None:
         """Lets go of the frames, which know the reader: a circle would hold their arrays long after the window."""

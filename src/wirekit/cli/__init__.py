@@ -23,7 +23,7 @@ from wirekit.cli.common import say
 from wirekit.cli.paging import no_pager_option, paging
 from wirekit.errors import Misuse, WirekitError
 
-COLLECT = 50_000
+COLLECT = 200_000
 """Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""

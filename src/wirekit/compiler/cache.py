@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import inspect
 import linecache
 import os
 import pickle
@@ -71,30 +70,45 @@ def module_text(source: str, offsets: str) -> str:
             for several types is not safe when several processes add to it.
     """
     import numba
-    from numba.core.registry import cpu_target
 
     from wirekit import __version__
     from wirekit.compiler.kernels import crc
 
     settings: Any = numba.config
-    processor = hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
     told = [
-        f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {processor}",
+        f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {_processor()}",
         f"called {_called()}, checksums {crc.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"offsets {offsets}",
     ]
     return "".join(f"# {line}\n" for line in told) + source
 
 
+CALLED = {
+    "compiler/kernels": "arrays protobuf reads text",
+    "runtime": "interpreter kernel memory opcodes write_messages write_opcodes writing",
+}
+"""Modules with functions that kernels call."""
+
+
+@functools.cache
+def _processor() -> str:
+    """Tells apart processors by what machine code may use."""
+    from numba.core.registry import cpu_target
+
+    return hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
+
+
 @functools.cache
 def _called() -> str:
     """Tells apart what kernels call, of which numba knows nothing: it looks at the text of their own module only."""
-    from wirekit.compiler.kernels import arrays, protobuf, reads, text
-    from wirekit.runtime import interpreter, kernel, memory, opcodes, write_messages, write_opcodes, writing
     from wirekit.values import CONTROLS
 
-    modules = (arrays, protobuf, reads, text, interpreter, kernel, memory, opcodes)
-    sources = map(inspect.getsource, (*modules, write_messages, write_opcodes, writing))
+    wirekit = Path(__file__).parents[1]
+    sources = (
+        wirekit.joinpath(folder, f"{name}.py").read_text(encoding="utf-8")
+        for folder, names in CALLED.items()
+        for name in names.split()
+    )
     return hashlib.sha256("".join([*sources, str(CONTROLS)]).encode()).hexdigest()[:12]
 
 

@@ -117,14 +117,37 @@ class Generator:
         raise NotImplementedError
 
     def compile(self) -> Callable[..., Any]:
-        """The function of the whole layout."""
-        name = f"<wirekit {self.purpose} {self.key}>"
-        linecache.cache[name] = (len(self.source), None, self.source.splitlines(keepends=True), name)
-        exec(compile(self.source, name, "exec"), self.names)  # the source is made here, of numbers and names
+        """The function of the whole layout; those that it calls are compiled when they are first called."""
+        file = f"<wirekit {self.purpose} {self.key}>"
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
+        line = 0
+        for lines in self._functions:
+            name = lines[0].split("(")[0].removeprefix("def ")
+            text = "\n" * line + "\n".join(lines)
+            if name == self.root:
+                self._execute(text, file)
+            else:
+                self.names[name] = self._uncompiled(name, text, file)
+            line += len(lines) + 2
         for table in self._tables:
             table.update({key: self.names[name] for key, name in table.items()})
         unit: Callable[..., Any] = self.names[self.root]
         return unit
+
+    def _execute(self, text: str, file: str) -> None:
+        exec(compile(text, file, "exec"), self.names)  # the text is made here, of numbers and names
+
+    def _uncompiled(self, name: str, text: str, file: str) -> Callable[..., Any]:
+        """A function that compiles the one of this name, puts it in its own place, and calls it."""
+
+        def first(*arguments: Any) -> Any:
+            if self.names[name] is first:
+                self._execute(text, file)
+                for table in self._tables:
+                    table.update({key: self.names[name] for key, unit in table.items() if unit is first})
+            return self.names[name](*arguments)
+
+        return first
 
     def _constant(self, value: Any, stem: str) -> str:
         """A name in the module for an object; the same object gets the same name."""

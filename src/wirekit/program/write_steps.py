@@ -331,6 +331,3 @@ class Ask(Step):
     message: int
     slot: int
     aspect: str
-
-
-ASPECTS = ("value", "there", "count", "stored", "filled")

@@ -8,6 +8,7 @@ be compiled once more with each of its callers.
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -124,4 +125,9 @@ def module_text(reader: str = "") -> str:
         name for name in scan.__code__.co_names if name in globals() and not (reader and name == "read_record")
     )
     head = f"from numba import njit\n\nfrom {__name__} import {', '.join(names)}\n\n\n"
-    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{inspect.getsource(scan)}"
+    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{_scan_text()}"
+
+
+@cache
+def _scan_text() -> str:
+    return inspect.getsource(scan)

@@ -13,9 +13,9 @@ from wirekit.compiler import ir
 from wirekit.crc import Crc
 from wirekit.program import steps
 from wirekit.program.columns import Column, Reason, Repeated
+from wirekit.program.messages import ASPECTS
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step
-from wirekit.program.write_steps import ASPECTS
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import ALL, Field, Run, folded
 from wirekit.runtime.memory import DIRECT

@@ -22,7 +22,6 @@ from wirekit.program.columns import Column, Repeated, field_metadata
 from wirekit.program.messages import chosen
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program, read
-from wirekit.program.show import shown
 from wirekit.program.steps import Body
 from wirekit.program.unfit import unfit
 from wirekit.wire.stream import Limits
@@ -240,6 +239,8 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         Misuse: for a schema that gives no columns.
         WireError: for what cannot stand in front of records.
     """
+    from wirekit.program.show import shown
+
     return shown(program_of(key, ahead, context).program)
 
 

@@ -18,7 +18,7 @@ from wirekit.pipeline.output import Output
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
-from wirekit.tables.columns import GAPS, MESSAGES, OUTPUTS
+from wirekit.tables.columns import FRAMES, GAPS, MESSAGES, OUTPUTS
 
 TABLES = sorted(OUTPUTS)
 
@@ -335,3 +335,19 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
         seen += [row["log_offset"] for row in found]
     assert sorted(seen) == list(range(1000))
     assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_columns_with_few_repeats_are_written_without_a_dictionary(tmp_path: Path) -> None:
+    rows = Rows(FRAMES.schema)
+    for number in range(100):
+        checks = [{"path": "crc", "kind": "crc32c", "stored": "1", "computed": "2"}]
+        rows.add({"frame_id": f"f{number}", "api": "fetch", "time": number, "checks": checks})
+    with Output(tmp_path) as output, Sink(output.attempts, 0, "a") as sink:
+        sink.write("frames", rows.flush())
+        sink.finish(Summary())
+        (file,) = tmp_path.rglob("frames-*.parquet")
+        group = pq.ParquetFile(file).metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    having = {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
+    assert {"api", "checks.list.element.kind"} <= having
+    assert not having & {"frame_id", "call_id", "time"}

@@ -25,6 +25,8 @@ from wirekit.errors import Misuse, WirekitError
 
 COLLECT = 200_000
 """Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
+MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
+"""Arrow's own allocator gives large arrays back at once, and pages that are new each time cost as much as a scan."""
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
@@ -86,6 +88,7 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
     gc.set_threshold(COLLECT)
+    os.environ.setdefault(*MEMORY)
     atexit.register(_leave)
     warnings.showwarning = _show_warning
     _prepare_streams()

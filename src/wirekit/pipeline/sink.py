@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 HELD_BYTES = 128 << 20
 ROW_GROUP = 100_000
+DIFFERENT = frozenset({"frame_id", "call_id"})
+"""Columns of which most values stand once in a file, or once in a row, as times do: no dictionary holds them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +175,7 @@ class Sink:
             rows,
             compression="zstd",
             row_group_size=ROW_GROUP,
+            use_dictionary=[path for each in rows.schema for path in _repeated(each.name, each.type)],
             write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
         )
@@ -180,6 +184,17 @@ class Sink:
 
 def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(key, "ascending") for key in keys]
+
+
+def _repeated(path: str, kind: pa.DataType) -> Iterator[str]:
+    """The paths in a Parquet file of a column's parts that are written with a dictionary."""
+    if pa.types.is_list(kind):
+        yield from _repeated(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for each in kind:
+            yield from _repeated(f"{path}.{each.name}", each.type)
+    elif not pa.types.is_timestamp(kind) and path not in DIFFERENT:
+        yield path
 
 
 def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:

@@ -6,8 +6,9 @@ node knows its least size in bytes (``minimum``), which bounds counts. ``str(nod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from wirekit.codings import Coding
@@ -337,6 +338,10 @@ class Choice(Alternatives):
     cases: tuple[tuple[tuple[Any, ...], Node], ...]
     otherwise: Node | None
 
+    def case(self, values: tuple[Any, ...]) -> Node | None:
+        """The node of the case for these values; None if there is none."""
+        return next((node for case, node in self.cases if case == values), None)
+
 
 @dataclass(frozen=True, slots=True)
 class Ahead(Around):
@@ -452,6 +457,33 @@ def walk(node: Node) -> Iterator[tuple[str, Node]]:
         yield path, at
         inside = [(f"{path}.{role}" if path else role, inner) for role, inner in parts(at)]
         waiting += reversed(inside)
+
+
+def mapped(
+    node: Node, inside: Callable[[str, Node], Node], tree: Callable[[Expression], Expression] = lambda tree: tree
+) -> Node:
+    """A node with others directly inside, made by a function of (role, node), and other expressions of its own.
+
+    Where all are the same, it is the same node. A structure's refusals stay.
+    """
+
+    def other(role: str, value: Any) -> Any:
+        if isinstance(value, Expression):
+            return tree(value)
+        match value:
+            case Node():
+                return inside(role, value)
+            case Member(name=name, node=inner):
+                made = inside(name, inner)
+                return value if made is inner else Member(name, made)
+            case tuple():
+                several = tuple(other(role, each) for each in value)
+                return value if all(map(operator.is_, several, value)) else several
+        return value
+
+    values = {each.name: getattr(node, each.name) for each in fields(node) if each.name != "refusals"}
+    changed = {role: made for role, value in values.items() if (made := other(role, value)) is not value}
+    return replace(node, **changed) if changed else node
 
 
 def expressions(node: Node) -> Iterator[tuple[str, Expression]]:

@@ -149,7 +149,7 @@ class Damage:
                 chosen: ir.Node | None = node.then if evaluate(node.condition, look, self.context) else node.otherwise
             else:
                 results = tuple(evaluate(tree, look, self.context) for tree in node.on)
-                chosen = next((case for values_, case in node.cases if values_ == results), node.otherwise)
+                chosen = node.case(results) or node.otherwise
         except Unknown:
             return
         if chosen is not None:

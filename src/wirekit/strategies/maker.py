@@ -283,7 +283,7 @@ class Maker(Fields, Settling, Messages):
             results = tuple(self._value(tree, scope) for tree in node.on)
         except Unknown:
             return None
-        return next((case for values, case in node.cases if values == results), node.otherwise)
+        return node.case(results) or node.otherwise
 
     def _reference(self, key: str, scope: Scope, forced: dict[Names, Any]) -> Any:
         if self.depth > max(self.deepest, self.dive):

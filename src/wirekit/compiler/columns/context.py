@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.contexts import contexts_of
-from wirekit.compiler.expressions import BINARY, UNARY, Context, Expression, LengthOf, Literal, Operation
+from wirekit.compiler.expressions import Context, Expression, LengthOf, Literal, Operation
+from wirekit.compiler.values import Unknown, evaluate
 from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit
-
-_BINARY = {symbol: function for function, symbol in BINARY.items()}
-_UNARY = {symbol: function for function, symbol in UNARY.items()}
 
 
 def said(layout: ir.Node, context: Mapping[str, Any]) -> str:
@@ -63,46 +60,20 @@ class _Settling:
     def made(self, node: ir.Node, path: str) -> ir.Node:
         match node:
             case ir.Choice(on=on) if (values := self.values(on, path)) is not None:
-                for case, inner in node.cases:
-                    if case == values:
-                        return self.node(inner, path)
-                if node.otherwise is None:
-                    names = " and ".join(map(str, on))
-                    raise unfit(
-                        self.key, path, node, f"the context {names} selects it, and no case is for {_shown(values)}"
-                    )
-                return self.node(node.otherwise, path)
+                chosen = node.case(values) or node.otherwise
+                if chosen is None:
+                    names, shown = " and ".join(map(str, on)), ", ".join(map(repr, values))
+                    raise unfit(self.key, path, node, f"the context {names} selects it, and no case is for {shown}")
+                return self.node(chosen, path)
             case ir.Either(condition=condition) if (value := self.values((condition,), path)) is not None:
                 return self.node(node.then if value[0] else node.otherwise, path)
             case ir.When(condition=condition) if (value := self.values((condition,), path)) is not None and value[0]:
                 return self.node(node.node, path)
-            case ir.Structure(members=members):
-                inside = tuple(
-                    replace(each, node=self.node(each.node, f"{path}.{each.name}" if path else each.name))
-                    for each in members
-                )
-                same = all(one.node is other.node for one, other in zip(inside, members, strict=True))
-                return node if same else replace(node, members=inside)
-            case ir.Choice():
-                cases = tuple((case, self.node(inner, path)) for case, inner in node.cases)
-                otherwise = None if node.otherwise is None else self.node(node.otherwise, path)
-                on = tuple(self.tree(tree, path) for tree in node.on)
-                same = otherwise is node.otherwise and on == node.on
-                same &= all(one[1] is other[1] for one, other in zip(cases, node.cases, strict=True))
-                return node if same else replace(node, on=on, cases=cases, otherwise=otherwise)
-        changed: dict[str, Any] = {}
-        for name in (each.name for each in fields(node)):
-            value = getattr(node, name)
-            made = value
-            if isinstance(value, Expression):
-                made = self.tree(value, path)
-            elif isinstance(value, ir.Node):
-                made = self.node(value, path)
-            elif isinstance(value, tuple) and value and all(isinstance(each, Expression) for each in value):
-                made = tuple(self.tree(each, path) for each in value)
-            if made is not value and made != value:
-                changed[name] = made
-        return replace(node, **changed) if changed else node
+
+        def inside(role: str, inner: ir.Node) -> ir.Node:
+            return self.node(inner, f"{path}.{role}".lstrip(".") if isinstance(node, ir.Structure) else path)
+
+        return ir.mapped(node, inside, lambda tree: self.tree(tree, path))
 
     def values(self, trees: tuple[Expression, ...], path: str) -> tuple[Any, ...] | None:
         """The values of expressions that depend only on context; None for others."""
@@ -118,25 +89,18 @@ class _Settling:
             case Context(name=name):
                 return Literal(_plain(self.context.get(name)))
             case LengthOf(of=inner):
-                return replace(tree, of=self.tree(inner, path))
+                of = self.tree(inner, path)
+                return tree if of is inner else LengthOf(of)
             case Operation(symbol=symbol, operands=operands):
-                made = tuple(self.tree(each, path) for each in operands)
-                if made == operands:
-                    return tree
-                literals = [each.value for each in made if isinstance(each, Literal)]
-                if len(literals) < len(made):
-                    return replace(tree, operands=made)
-                function = (_UNARY if len(made) == 1 else _BINARY)[symbol]
+                made = Operation(symbol, tuple(self.tree(each, path) for each in operands))
+                if made == tree or not all(isinstance(each, Literal) for each in made.operands):
+                    return tree if made == tree else made
                 try:
-                    return Literal(function(*literals))
-                except (TypeError, ValueError, ArithmeticError):
+                    return Literal(evaluate(made, lambda *_: None, {}))
+                except Unknown:
                     raise unfit(self.key, path, f"an expression, {tree}, that columns cannot compute") from None
         return tree
 
 
 def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, int) else value
-
-
-def _shown(values: tuple[Any, ...]) -> str:
-    return ", ".join(map(repr, values))

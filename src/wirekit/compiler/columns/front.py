@@ -7,7 +7,7 @@ that depends on it alone; so the program has nothing of the other cases.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from wirekit.compiler import ir
@@ -86,35 +86,31 @@ def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, l
         return Front("", None, path, "", reader.position, error)
     values = {name: scope[name] for name, _ in node.members[:-1]}
     made: list[str] = []
-    several = _chosen(last, values, 0, made)
+    several = _chosen(last, values, 0, made, {})
     assert isinstance(several, ir.Several)
     assert isinstance(records, RecordsToEnd)
     told = json.dumps({name: to_json(value) for name, value in values.items()})
-    key = tuple(_value(tree, values) for tree in last.on)
-    (whole,) = (inner.element for case, inner in last.cases if case == key and isinstance(inner, ir.Several))
-    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope, whole)
+    whole = last.case(tuple(_value(tree, values) for tree in last.on))
+    assert isinstance(whole, ir.Several)
+    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope, whole.element)
 
 
-def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str]) -> ir.Node:
-    """A node in which the choices by values in front, ``depth`` structures out, are made."""
-    match node:
-        case ir.Choice(on=on) if all(isinstance(tree, Field) and tree.up == depth for tree in on):
-            key = tuple(_value(tree, values) for tree in on)
-            for case, inner in node.cases:
-                if case == key:
-                    made.append(",".join(map(str, key)))
-                    return _chosen(inner, values, depth, made)
-            made.append("*")  # not the value: there are as many programs as cases, whatever bytes say
-            return node if node.otherwise is None else _chosen(node.otherwise, values, depth, made)
-        case ir.Structure(members=members):
-            inside = tuple(replace(each, node=_chosen(each.node, values, depth + 1, made)) for each in members)
-            same = all(one.node is other.node for one, other in zip(inside, members, strict=True))
-            return node if same else replace(node, members=inside)
-        case ir.Several(element=element):
-            return replace(node, element=_chosen(element, values, depth, made))
-        case ir.Fallback(node=inner):
-            return replace(node, node=_chosen(inner, values, depth, made))
-    return node
+def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str], known: dict[Any, ir.Node]) -> ir.Node:
+    """A node in which the choices by values in front, ``depth`` structures out, are made; shared nodes stay shared."""
+    if (id(node), depth) in known:
+        return known[id(node), depth]
+    chosen, deeper = node, depth + isinstance(node, ir.Structure)
+    if isinstance(node, ir.Choice) and all(isinstance(tree, Field) and tree.up == depth for tree in node.on):
+        key = tuple(_value(tree, values) for tree in node.on)
+        case = node.case(key)
+        # of others not the value: there are as many programs as cases, whatever bytes say
+        made.append("*" if case is None else ",".join(map(str, key)))
+        if (case := case or node.otherwise) is not None:
+            chosen = _chosen(case, values, depth, made, known)
+    else:
+        chosen = ir.mapped(node, lambda _, inner: _chosen(inner, values, deeper, made, known))
+    known[id(node), depth] = chosen
+    return chosen
 
 
 def _value(tree: Expression, values: dict[str, Any]) -> Any:

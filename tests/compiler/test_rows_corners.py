@@ -8,9 +8,10 @@ import pytest
 
 import wirekit
 from tests.agreement.law import agree
+from tests.agreement.walk import compare
 from tests.own import own
 from wirekit.values import SymbolTable
-from wirekit.wire import Bit, Bits, Flag, Struct, Symbols, int8, int16, uint8, uint16, uint16le, uint32
+from wirekit.wire import Bit, Bits, Bytes, Flag, Length, Struct, Symbols, int8, int16, uint8, uint16, uint16le, uint32
 
 KINDS = SymbolTable("kind", {1: "PUT", 2: "GET"})
 
@@ -57,3 +58,17 @@ def test_a_protobuf_field_that_stands_elsewhere_is_written_where_it_stood() -> N
     value = agree("pulsar.message_metadata", data, {}).value
     assert wirekit.encode("pulsar.message_metadata", value) == data
     assert wirekit.encode("pulsar.message_metadata", wirekit.to_json(value)) == data
+
+
+def test_a_length_behind_what_it_covers_has_a_least_number_too() -> None:
+    with own(Struct("a" / uint8, "size" / Length(uint8, "a", minimum=5))) as key:
+        assert "at least 5" in str(agree(key, bytes([2, 1]), {}).error)
+
+
+@pytest.mark.parametrize("data", ["0203 0109 0807", "0304 0109 0008 07", "0204 0109 0800 07", "0403 0109 0807 0101"])
+def test_lengths_may_be_declared_from_inside_out(data: str) -> None:
+    """Of two that begin to bound at the same field, the one that ends last is around the other."""
+    inner, outer = Length(uint8, "a"), Length(uint8, ("a", "b"))
+    with own(Struct("inner" / inner, "outer" / outer, "a" / Bytes(uint8), "b" / uint8, "c" / uint8)) as key:
+        agree(key, bytes.fromhex(data), {})
+        compare(key, bytes.fromhex(data))

@@ -43,7 +43,7 @@ def _estimated(node: ir.Node, known: dict[int, int]) -> int:
         case ir.BitFields(fields=fields):
             return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
         case ir.Structure(members=members, measures=measures, sums=sums):
-            verdicts = len(sums) + sum(not each.bounds or each.last < each.at for each in measures)
+            verdicts = len(sums) + sum(not each.is_limit for each in measures)
             inside = sum(SLOT + _cost(member.node, known) for member in members)
             return RECORD + SLOT + VERDICT * verdicts + inside
         case ir.Alternatives(nodes=nodes):

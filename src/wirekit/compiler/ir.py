@@ -7,7 +7,7 @@ node knows its least size in bytes (``minimum``), which bounds counts. ``str(nod
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -227,6 +227,11 @@ class Measure:
     frame: bool
     bounds: bool
 
+    @property
+    def is_limit(self) -> bool:
+        """Whether it bounds what it covers, which is behind it; others are only verified."""
+        return self.bounds and self.at < self.first
+
 
 @dataclass(frozen=True, slots=True)
 class Sum:
@@ -263,10 +268,21 @@ class Structure(Node):
     derived: tuple[Derived, ...] = ()
     refusals: tuple[Expression, ...] = ()
 
+    @property
+    def computed(self) -> set[int]:
+        """The members that are lengths or checksums."""
+        return {measure.at for measure in self.measures} | {total.at for total in self.sums}
+
+    def extents(self, measures: Iterable[Measure]) -> tuple[set[int], set[int]]:
+        """Members whose begin, and those whose end, these lengths, the checksums and sizes in messages depend on."""
+        rules: list[Measure | Sum] = [*measures, *self.sums]
+        sizes = {derived.of for derived in self.derived if derived.what == "size"}
+        return {rule.first for rule in rules} | sizes, {rule.last for rule in rules} | sizes
+
 
 def opening(node: Structure, index: int) -> list[Measure]:
     """The lengths that bound the members from one on: the one that ends last is around the others."""
-    found = [each for each in node.measures if each.bounds and each.first == index and each.at < index <= each.last]
+    found = [each for each in node.measures if each.is_limit and each.first == index]
     return sorted(found, key=lambda each: (-each.last, each.at))
 
 

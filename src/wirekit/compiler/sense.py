@@ -69,7 +69,7 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             yield f"the length {name} covers itself; name the fields after it, and add={_size(node, measure.at)}"
         elif measure.last < measure.at and ir.varying(bare(node.members[measure.at].node)):
             yield f"the length {name} is after the fields it covers; it must be an integer of fixed size"
-        elif measure.bounds and measure.at < measure.first:
+        elif measure.is_limit:
             windows.append(measure)
     for index, one in enumerate(windows):
         for other in windows[index + 1 :]:
@@ -131,7 +131,7 @@ def _unreachable(node: ir.Structure) -> Iterator[str]:
 
 def _windows(node: ir.Structure, at: int) -> list[int]:
     """The last members of the lengths that bound a member."""
-    return [each.last for each in node.measures if each.bounds and each.at < each.first <= at <= each.last]
+    return [each.last for each in node.measures if each.is_limit and each.first <= at <= each.last]
 
 
 def _takes_all(node: ir.Node) -> bool:

@@ -184,7 +184,7 @@ class _Writer:
         self._range(node, 0, len(node.members) - 1, kind, ())
         self._scopes = self._scopes[:-1]
         for each in node.measures:
-            if not each.bounds or each.last < each.at:
+            if not each.is_limit:
                 self.note("lengths that bound nothing are not verified")
         if node.sums:
             self.note(f"checksums ({', '.join(sorted({each.algorithm for each in node.sums}))}) are not verified")

@@ -274,7 +274,7 @@ class _Writer:
             for each in sorted(node.measures, key=lambda each: (-each.last, each.at))
         ]
         for each in node.measures:
-            if not each.bounds or each.last < each.at:
+            if not each.is_limit:
                 self.notes.add(f"{self.key}.{path}", "lengths that bound nothing are shown, not verified")
         sums = [self._sum(each, node, path) for each in node.sums]
         for _ in node.derived:

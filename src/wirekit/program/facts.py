@@ -100,22 +100,6 @@ def run_of(
     return count, size
 
 
-def is_verified_only(measure: ir.Measure) -> bool:
-    """Whether a length bounds nothing and is only verified."""
-    return measure.last < measure.at or (not measure.bounds and measure.last > measure.at)
-
-
-def marked(node: ir.Structure) -> set[int]:
-    """Members of which somebody needs to know where they begin or end."""
-    places: set[int] = set()
-    for measure in node.measures:
-        if is_verified_only(measure):
-            places |= {measure.first, measure.last}
-    for total in node.sums:
-        places |= {total.at, total.first, total.last}
-    return places
-
-
 def takes_all(node: ir.Node) -> bool:
     """Whether a node always takes all bytes to the limit."""
     match node:
@@ -123,7 +107,7 @@ def takes_all(node: ir.Node) -> bool:
             return True
         case ir.Structure(members=members, measures=measures) if members:
             last = len(members) - 1
-            return not any(each.bounds and each.last == last for each in measures) and takes_all(members[-1].node)
+            return not any(each.is_limit and each.last == last for each in measures) and takes_all(members[-1].node)
         case ir.Alternatives(nodes=nodes):
             return all(map(takes_all, nodes))
     return False

@@ -17,7 +17,7 @@ from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
-from wirekit.program.facts import bit_column, dtype_of, is_verified_only, is_wide, marked, named_dtype, names_of, run_of
+from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of, run_of
 from wirekit.program.held import is_content
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.messages import Tables
@@ -325,13 +325,12 @@ class _Reader(Lists):
         begins: dict[int, int] = {}
         ends: dict[int, int] = {}
         limits: list[tuple[int, int, int, int | None]] = []
-        places = marked(node)
+        verified = [measure for measure in node.measures if not measure.is_limit]
+        places = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
         run = 0
         for index, member in enumerate(node.members):
-            for measure in node.measures:
-                self.usual(node, measure, path)
-                if measure.bounds and measure.at < measure.first == index <= measure.last:
-                    limit = self.bounding(node, measure, path, limit, values, limits, top)
+            for measure in ir.opening(node, index):
+                limit = self.bounding(node, measure, path, limit, values, limits, top)
             name = f"{path}.{member.name}" if path else member.name
             if run == 0:
                 run, size = run_of(node, index, {last for last, *_ in limits})
@@ -350,23 +349,13 @@ class _Reader(Lists):
             self.measured(node, index, name, values[-1])
             while limits and limits[-1][0] == index:
                 limit = self.closing(limits.pop())
-        for measure in node.measures:
-            if measure.bounds and measure.first > measure.last:
-                self.bounding(node, measure, path, limit, values, limits, top)
-                self.closing(limits.pop())
-        for measure in node.measures:
-            if is_verified_only(measure):
-                self.agreed(node, measure, path, values, begins, ends)
+        for measure in verified:
+            self.agreed(node, measure, path, values, begins, ends)
         for total in node.sums:
             self.sum(node, total, path, values, begins, ends)
         for rule in node.derived:
             self.verify_derived(node, rule, path, values)
         return Value(inside=inner.fields)
-
-    def usual(self, node: ir.Structure, measure: ir.Measure, path: str) -> None:
-        if measure.bounds and measure.first <= measure.at <= measure.last:
-            name = node.members[measure.at].name
-            raise unfit(self.key, f"{path}.{name}" if path else name, "a length of a special kind", "it covers itself")
 
     def mark(self) -> int:
         register = self.fresh()
@@ -417,7 +406,7 @@ class _Reader(Lists):
             if measure.zero_is_rest:
                 fits = self.let("or", fits, self.let("==", size, self.constant(0)))
             self.put(steps.Emit(self.verdict(where), fits))
-        record = top and measure.last == len(node.members) - 1 and measure.first <= measure.last
+        record = top and measure.last == len(node.members) - 1
         self.put(steps.Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
         limits.append((measure.last, inner, limit, size if measure.zero_is_rest else None))
         return inner

@@ -16,7 +16,7 @@ from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Contents, Repeated
-from wirekit.program.facts import holds_records, is_verified_only, is_wide, marked
+from wirekit.program.facts import holds_records, is_wide
 from wirekit.program.held import message_values
 from wirekit.program.messages import Tables, tables
 from wirekit.program.parts import parts
@@ -253,16 +253,13 @@ class _Writer(Branches):
     # Structures.
 
     def written_structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
-        wanted = marked(node)
-        wanted |= {at for measure in node.measures for at in (measure.first, measure.last)}
-        state = _Open(node, path, Scope({}, scope), wanted)
+        state = _Open(node, path, Scope({}, scope), set[int]().union(*node.extents(node.measures)))
         self.members(state, 0)
         return Value(inside=state.scope.fields)
 
     def members(self, state: _Open, first: int) -> None:
         """Writes the members of a structure from one on, and what is computed of them."""
         node, inner = state.node, state.scope
-        computed = {measure.at for measure in node.measures} | {total.at for total in node.sums}
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
             if index in state.wanted:
@@ -270,7 +267,7 @@ class _Writer(Branches):
             for derived in node.derived:
                 if derived.at == index:
                     self.derive(state, derived)
-            if index in computed:
+            if index in node.computed:
                 self.reserve(state, index)
                 inner.fields[member.name] = Value(unfit="a number that is computed from later fields")
             else:
@@ -281,7 +278,7 @@ class _Writer(Branches):
                 return
             self.ended(state, index)
         for measure in node.measures:
-            if not _ends_behind(measure):
+            if measure.first < measure.at:
                 self.patching(state, measure.at, partial(self.measure, state, measure))
         for total in innermost_first(node.sums):
             self.patching(state, total.at, partial(self.sum, state, total))
@@ -296,7 +293,7 @@ class _Writer(Branches):
         if index in state.wanted:
             state.ends[index] = self.mark()
         for measure in state.node.measures:
-            if _ends_behind(measure) and measure.last == index:
+            if measure.at < measure.first and measure.last == index:
                 self.patching(state, measure.at, partial(self.measure, state, measure))
 
     def reserve(self, state: _Open, index: int) -> None:
@@ -334,12 +331,9 @@ class _Writer(Branches):
         """Writes a length."""
         name, number = state.name(measure.at), self.derived(state, measure.at)
         size, add = self.register(), self.constant(measure.add)
-        if measure.first > measure.last:
-            self.put(Let(size, "=", add))
-        else:
-            self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
-            if measure.add:
-                self.put(Let(size, "+", size, add))
+        self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
+        if measure.add:
+            self.put(Let(size, "+", size, add))
         self.follows(name)
         if measure.exceeds:
             value, there = self.look(self.number_column(number, name))
@@ -353,7 +347,7 @@ class _Writer(Branches):
             value, there = self.look(self.number_column(number, name))
             zero = self.constant(0)
             self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
-        if is_verified_only(measure) or measure.clip:
+        if not measure.is_limit or measure.clip:
             self.was(name, size, number)
         self.patch(number, size, state.places[measure.at])
         if measure.at not in state.present:
@@ -416,11 +410,6 @@ class _Writer(Branches):
             unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
             self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.opened, UNREAD)
         return found
-
-
-def _ends_behind(measure: ir.Measure) -> bool:
-    """Whether what a length is that of lies behind it."""
-    return measure.at < measure.first <= measure.last
 
 
 def levels(group: Repeated | None) -> Iterator[Repeated]:

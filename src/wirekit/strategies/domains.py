@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names
 from wirekit.registry import registry
-from wirekit.strategies.nodes import computed_members, core_of
+from wirekit.strategies.nodes import core_of
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import VARINT, Message
 from wirekit.wire.protobuf import Field as MessageField
@@ -61,7 +61,7 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
         case ir.Structure(members=members):
             for index, member in enumerate(members):
                 if names and member.name == names[0]:
-                    return None if index in computed_members(node) else domain_of(member.node, names[1:])
+                    return None if index in node.computed else domain_of(member.node, names[1:])
         case ir.BitFields(fields=fields):
             for field in fields:
                 if names == (field.name,):

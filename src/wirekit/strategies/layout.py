@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import expressions_of, read_by
 from wirekit.registry import registry
-from wirekit.strategies.nodes import branch_names, computed_members, kinds_of
+from wirekit.strategies.nodes import branch_names, kinds_of
 from wirekit.strategies.plan import Plan
 from wirekit.wire import derived
 from wirekit.wire.protobuf import Message
@@ -79,7 +79,7 @@ class Layout:
         messages: list[Message] = []
         for node in self.nodes:
             if isinstance(node, ir.Structure):
-                computed = computed_members(node)
+                computed = node.computed
                 names |= {member.name for index, member in enumerate(node.members) if index not in computed}
             elif isinstance(node, ir.Protobuf):
                 messages.append(Message._known[node.message])

@@ -15,7 +15,7 @@ from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
-from wirekit.strategies.nodes import computed_members, core_of
+from wirekit.strategies.nodes import core_of
 from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
 from wirekit.wire.message_fields import Derived, elements
@@ -118,7 +118,7 @@ class Maker(Fields, Settling, Messages):
         raise Rejected
 
     def _record(self, node: ir.Structure, inner: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
-        computed = computed_members(node)
+        computed = node.computed
         given: dict[str, Any] = {}
         if self.given:
             given = self._given(member.name for at, member in enumerate(node.members) if at not in computed)

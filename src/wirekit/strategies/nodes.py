@@ -36,11 +36,6 @@ def core_of(node: ir.Node) -> ir.Node:
     return node
 
 
-def computed_members(node: ir.Structure) -> set[int]:
-    """Indexes of the members that are computed from others."""
-    return {measure.at for measure in node.measures} | {checked.at for checked in node.sums}
-
-
 def branch_names(node: ir.Node) -> list[str]:
     match node:
         case ir.Choice():

@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown, found_in
 from wirekit.strategies.drawing import Drawing
-from wirekit.strategies.nodes import computed_members, core_of
+from wirekit.strategies.nodes import core_of
 from wirekit.strategies.packing import pack, unpack
 from wirekit.strategies.plan import Branch, Decision, not_known, outcomes
 from wirekit.wire.stream import Scope
@@ -182,7 +182,7 @@ class Settling(Drawing):
             case ir.Constant(value=Literal(value=int(value))):
                 return self._agree(node.node, value, offset)
             case ir.Structure(members=members):
-                computed = computed_members(node)
+                computed = node.computed
                 for index, member in enumerate(members):
                     size = ir.fixed_size(member.node)
                     if index in computed and self.overlaid(bytes(size or 1), offset) != bytes(size or 1):

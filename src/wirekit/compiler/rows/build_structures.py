@@ -30,10 +30,7 @@ class Structures(Plain):
             code.put("raise Unusual")
             return
         buffers: list[tuple[ir.Measure, str]] = []
-        computed, begin_at, end_at = ({getattr(rule, role) for rule in rules} for role in ("at", "first", "last"))
-        sizes = {derived.of for derived in node.derived if derived.what == "size"}
-        begin_at |= sizes
-        end_at |= sizes
+        begin_at, end_at = node.extents(node.measures)
         starts: dict[int, Place] = {}
         ends: dict[int, Place] = {}
         pieces: dict[int, tuple[Place, Piece, str]] = {}
@@ -44,7 +41,7 @@ class Structures(Plain):
                 self._leave_out(code, member, x)
                 inner.variables[member.name] = "0"
                 buffers.append((apart[index], code.begin_apart()))
-            elif index in computed:
+            elif index in node.computed:
                 summed = any(total.at == index for total in node.sums)
                 self._leave_out(code, member, x)
                 pieces[index] = self._derived(code, member, x, inner, summed)
@@ -73,8 +70,7 @@ class Structures(Plain):
             if measure.at in apart:
                 continue
             place, piece, present = pieces[measure.at]
-            covers = measure.last >= measure.first
-            number = distance(starts[measure.first], ends[measure.last], measure.add) if covers else str(measure.add)
+            number = distance(starts[measure.first], ends[measure.last], measure.add)
             self._fill(code, place, piece, present, number)
         for total in innermost_first(node.sums):
             self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])

@@ -60,11 +60,10 @@ class DirectBuilder(Builder):
         return super()._function(header, node, scope)
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
-        follows = {measure.at for measure in node.measures} | {total.at for total in node.sums}
         choosing = {
             name for member in node.members for up, name in self._read_outside(member.node, _choosing) if up == 0
         }
-        if choosing & {node.members[index].name for index in follows}:
+        if choosing & {node.members[index].name for index in node.computed}:
             code.put("raise Unusual")  # which layout it has is said by what the mapping has there, not by what follows
         code.put(f"if {x}.__class__ is not dict: raise Unusual")
         code.put(f"{_left(x)} = len({x})")

@@ -199,7 +199,7 @@ def _verdicts(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
 def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
     match node:
         case ir.Structure(measures=measures, sums=sums):
-            if any(not measure.bounds or measure.last < measure.at or measure.clip for measure in measures):
+            if any(measure.clip or not measure.is_limit for measure in measures):
                 return None
             found: Places = []
             for member in node.members:

@@ -216,8 +216,7 @@ class Loader(Generator):
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
         """The value that expressions read for a field that is left out."""
         member = node.members[index].node
-        follows = index in {measure.at for measure in node.measures} | {total.at for total in node.sums}
-        default = "None" if follows and isinstance(member, ir.Number) else self._default(member)
+        default = "None" if index in node.computed and isinstance(member, ir.Number) else self._default(member)
         return "raise Unusual" if default is None else f"{value} = {default}"
 
     def _default(self, node: ir.Node) -> str | None:

@@ -35,17 +35,10 @@ class Structures(Numbers):
     def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Place, e: str) -> str:
         inner, start = Scope({}, scope), code.here()
         values: list[str] = []
-        verified = [measure for measure in node.measures if not measure.bounds or measure.last < measure.at]
-        begin_at = {index for measure in verified for index in (measure.at, measure.first)}
-        begin_at |= {total.first for total in node.sums}
-        end_at = {index for measure in verified for index in (measure.at, measure.last)}
-        end_at |= {index for total in node.sums for index in (total.at, total.last)}
-        sizes = {derived.of for derived in node.derived if derived.what == "size"}
-        begin_at |= sizes
-        end_at |= sizes
-        open_ended = [measure for measure in node.measures if measure.zero_is_rest]
-        begin_at |= {measure.first for measure in open_ended}
-        end_at |= {measure.last for measure in open_ended}
+        begin_at, end_at = node.extents(each for each in node.measures if each.zero_is_rest or not each.is_limit)
+        places = {measure.at for measure in node.measures if not measure.is_limit}
+        begin_at |= places
+        end_at |= places | {total.at for total in node.sums}
         marks: dict[int, str] = {}
         ends: dict[int, str] = {}
         limits: list[Window] = []
@@ -192,7 +185,7 @@ class Structures(Numbers):
     def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
         """Verifies a length as soon as it is read."""
         for measure in node.measures:
-            if measure.at != at or not measure.bounds or measure.last < at:
+            if measure.at != at or not measure.bounds:
                 continue
             tests = [f"{value} < {measure.least}"]
             if measure.zero_is_rest:

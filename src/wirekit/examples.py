@@ -113,10 +113,8 @@ class _Maker:
                 return self.value(inner)
             case ir.Reference(key=key):
                 return self._reference(key)
-            case ir.Optional(node=ir.BitFields(fields=fields), default=Literal(value=int(bits))):
-                return {field.name: bits >> field.shift & (1 << field.width) - 1 for field in fields}
-            case ir.Optional(node=ir.BitFields(fields=fields), default=Literal(value=given)):
-                return {field.name: given.get(field.name, 0) for field in fields}
+            case ir.Optional(node=ir.BitFields() as bits, default=Literal(value=given)):
+                return bits.parted(given)
             case ir.Ahead(node=inner):
                 return self.value(inner)
             case ir.Optional(default=Literal(value=default)) | ir.Constant(value=Literal(value=default)):

@@ -7,13 +7,13 @@ node knows its least size in bytes (``minimum``), which bounds counts. ``str(nod
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from wirekit.codings import Coding
-from wirekit.compiler.expressions import Expression, Literal
-from wirekit.values import SymbolTable
+from wirekit.compiler.expressions import Expression, Literal, fields_of
+from wirekit.values import Record, SymbolTable, record_type
 from wirekit.varints import VarintForm
 from wirekit.wire.costs import BYTES, LIST, NUMBER, SLOT, SYMBOL
 from wirekit.wire.message_fields import Derived
@@ -156,6 +156,11 @@ class BitField:
     shift: int
     table: SymbolTable | None
 
+    @property
+    def most(self) -> int:
+        """The greatest value."""
+        return (1 << self.width) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class BitFields(Interpreted):
@@ -164,6 +169,21 @@ class BitFields(Interpreted):
     WORDS = "bit fields"
     number: Node
     fields: tuple[BitField, ...]
+
+    @property
+    def record(self) -> type[Record]:
+        """The class of its values."""
+        return record_type("Bits", tuple(bit.name for bit in self.fields))
+
+    def parted(self, given: int | Mapping[str, Any]) -> dict[str, Any]:
+        """The numbers of all fields, of the whole number or of some fields; others are 0."""
+        if isinstance(given, Mapping):
+            return {bit.name: given.get(bit.name, 0) for bit in self.fields}
+        return {bit.name: given >> bit.shift & bit.most for bit in self.fields}
+
+    def opened(self, given: int | Mapping[str, Any]) -> Record:
+        """The record of those."""
+        return self.record(**self.parted(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,6 +543,21 @@ def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
     yield from ((role, tree) for role, tree in found if tree is not None and not isinstance(tree, Number))
 
 
+def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:
+    """(how far outside the node, field) of what the expressions in it read of structures around it."""
+    seen: set[tuple[int, int]] = set()
+    waiting = [(node, 0)]
+    while waiting:
+        at, inside = waiting.pop()
+        if (id(at), inside) in seen:
+            continue
+        seen.add((id(at), inside))
+        read = (each for tree in trees(at) for each in fields_of(tree))
+        yield from ((each.up - inside, each.names[0]) for each in read if each.up >= inside)
+        deeper = inside + isinstance(at, Structure)
+        waiting += [(inner, deeper) for _, inner in parts(at)]
+
+
 def minimum(node: Node) -> int:
     """The least number of bytes that any value of a node takes."""
     return _minimum(node, {})
@@ -589,6 +624,13 @@ def fixed(node: Node) -> list[Number]:
         case Qualified(node=inner):
             return fixed(inner)
     return []
+
+
+def length_in_front(node: Node) -> int:
+    """The bytes of the length in front of a byte string, compressed or not, that may not be there; 0 for none."""
+    core = bare(node)
+    core = core.blob if isinstance(core, Packed) else core
+    return core.length.size if isinstance(core, Blob) and isinstance(core.length, Number) else 0
 
 
 def bare(node: Node) -> Node:

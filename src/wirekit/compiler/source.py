@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import keyword
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
 from wirekit.errors import Misuse
 from wirekit.wire.message_fields import Derived
+
+PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 class Unusual(Exception):
@@ -165,7 +167,7 @@ class Generator:
             self._held.append(node)
             name = f"unit{len(self._units)}"
             self._units[id(node)] = name
-            free = self._free[id(node)] = sorted(set(self._read_outside(node)))
+            free = self._free[id(node)] = sorted(set(ir.read_outside(node, self._trees)))
             above = "".join(f", {_above(level, variable)}" for level, variable in free)
             lines = self._function(f"def {name}({self.arguments}{above}):", node, self._outside(node))
             self._functions.append(lines)
@@ -218,6 +220,22 @@ class Generator:
         codecs = {(values[0] if len(values) == 1 else values): name for values, name in node.codecs}
         return self._constant(codecs, "codecs")
 
+    def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
+        """The value that a field has where none is given; None if there has to be one, or another engine decides."""
+        match node:
+            case ir.Optional(default=Literal(value=value)):
+                bits = ir.bare(node)
+                if isinstance(bits, ir.BitFields):
+                    return self._constant(bits.opened(value), "default") if isinstance(value, int | Mapping) else None
+                return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
+            case ir.BitFields():
+                return self._constant(node.opened({}), "default")
+            case ir.WhenMore() | ir.WhenNext():
+                return "None"
+            case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
+                return "None"
+        return None
+
     def _needs(self, node: ir.Node) -> list[tuple[int, str]]:
         self._unit(node)
         return self._free[id(node)]
@@ -254,23 +272,9 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _read_outside(
-        self, node: ir.Node, trees: Callable[[ir.Node], Iterator[Expression]] | None = None
-    ) -> Iterator[tuple[int, str]]:
-        """(how far outside the node, field) of what its expressions read of structures around it."""
-        seen: set[tuple[int, int]] = set()
-        waiting = [(node, 0)]
-        while waiting:
-            at, inside = waiting.pop()
-            if (id(at), inside) in seen:
-                continue
-            seen.add((id(at), inside))
-            for tree in (trees or self._trees)(at):
-                for each in fields_of(tree):
-                    if each.up >= inside:
-                        yield each.up - inside, each.names[0]
-            deeper = inside + isinstance(at, ir.Structure)
-            waiting += [(inner, deeper) for _, inner in ir.parts(at)]
+    def _used(self, node: ir.Structure) -> set[str]:
+        """The members that expressions of others read."""
+        return {name for each in node.members for up, name in ir.read_outside(each.node, self._trees) if up == 0}
 
 
 def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:

@@ -133,7 +133,7 @@ class _Writer:
     def _bits(self, each: ir.BitField) -> Schema:
         if each.table is None and each.width == 1:
             return {"type": "boolean"}
-        number: Schema = {"type": "integer", "minimum": 0, "maximum": (1 << each.width) - 1}
+        number: Schema = {"type": "integer", "minimum": 0, "maximum": each.most}
         return number if each.table is None else self._named(each.table, number, False)
 
     def _named(self, table: SymbolTable, number: Schema, closed: bool) -> Schema:

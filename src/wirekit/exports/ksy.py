@@ -362,7 +362,7 @@ class _Writer:
         instances: dict[str, Entry] = {}
         for each in node.fields:
             plain = identifier(each.name)
-            instances[plain] = {"value": f"(bits >> {each.shift}) & {(1 << each.width) - 1}"}
+            instances[plain] = {"value": f"(bits >> {each.shift}) & {each.most}"}
             if each.table is not None:
                 instances[f"{plain}_symbol"] = {"value": plain, "enum": self._table(each.table)}
         number = replace(node.number, signed=False)

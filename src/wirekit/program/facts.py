@@ -3,24 +3,9 @@
 from __future__ import annotations
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Field, fields_of
 from wirekit.values import SymbolTable
 
 NARROW = 32  # bits of a number with names, if it fits
-
-
-def reach(node: ir.Node, known: dict[int, int]) -> int:
-    """How many structures out of a node its expressions reach at most; below 0: they stay inside.
-
-    Args:
-        known: takes the results by a node's id; one for all calls about a layout.
-    """
-    if id(node) not in known:
-        fields: list[Field] = [field for _, tree in ir.expressions(node) for field in fields_of(tree)]
-        most = max((field.up for field in fields), default=-1)
-        most = max([most, *(reach(inner, known) for _, inner in ir.parts(node))])
-        known[id(node)] = most - isinstance(node, ir.Structure)
-    return known[id(node)]
 
 
 def named_dtype(bits: int) -> str:

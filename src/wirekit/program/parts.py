@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
 from wirekit.program.columns import Column
-from wirekit.program.facts import reach, takes_all
+from wirekit.program.facts import takes_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def parts(root: ir.Node) -> dict[int, Part]:
     chosen = [
         node
         for node in reversed(order.values())
-        if len(found.outer.get(id(node), ())) > 1 and id(node) not in found.unfit and reach(node, {}) < 0
+        if len(found.outer.get(id(node), ())) > 1 and id(node) not in found.unfit and not _reads_outside(node)
     ]
     names: dict[str, int] = {}
     made = {}
@@ -114,6 +114,10 @@ class _Search:
             self.sorted(inner, order)
         if isinstance(node, ir.Structure):
             order[id(node)] = node
+
+
+def _reads_outside(node: ir.Node) -> bool:
+    return any(True for _ in ir.read_outside(node, lambda each: (tree for _, tree in ir.expressions(each))))
 
 
 def _rest(node: ir.Node) -> bool:

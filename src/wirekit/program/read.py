@@ -162,11 +162,10 @@ class _Reader(Lists):
         for bit in node.fields:
             if is_wide(number) and bit.width > 63:
                 raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
-            mask = (1 << bit.width) - 1
             column = self.column(f"{path}.{bit.name}" if path else bit.name, *bit_column(bit))
             part = self.fresh()
-            split.parts.append((bit.shift, mask, part, column))
-            inside[bit.name] = Value(part, 0, mask)
+            split.parts.append((bit.shift, bit.most, part, column))
+            inside[bit.name] = Value(part, 0, bit.most)
         return Value(inside=inside)
 
     def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:

@@ -362,11 +362,8 @@ class _Writer(Branches):
             why = "columns compute CRCs, sums, and no other function"
             raise Unfit(self.key, name, f"a checksum {total.algorithm}", why)
         start, end = state.begins[total.first], state.ends[total.last]
-        covered = ir.bare(state.node.members[total.first].node)
-        if isinstance(covered, ir.Packed):
-            covered = covered.blob
-        if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
-            start = self.let("+", start, self.constant(covered.length.size))
+        if total.content and (size := ir.length_in_front(state.node.members[total.first].node)):
+            start = self.let("+", start, self.constant(size))
         value = self.register()
         self.put(steps.Sum(value, total.algorithm, form, start, end))
         self.was(name, value, number)

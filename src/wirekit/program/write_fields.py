@@ -205,9 +205,7 @@ class Fields(Choices):
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
         names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
         columns = [self.column(name, *bit_column(bit)) for name, bit in zip(names, node.fields, strict=True)]
-        known = dict(default) if isinstance(default, Mapping) else {}
-        if isinstance(default, int):
-            known = {bit.name: default >> bit.shift & (1 << bit.width) - 1 for bit in node.fields}
+        known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(known.values()):  # they hold when nothing is told about the field at all
             none = self.let("==", self.there(*columns, given=True), self.constant(0))
@@ -216,9 +214,9 @@ class Fields(Choices):
             usual: Any = int(known.get(bit.name, 0))
             if usual and none is not None:
                 usual = Computed(self.let("*", none, self.constant(usual)))
-            value = self.take(column, usual, **self.bounds(column, 0, (1 << bit.width) - 1))
+            value = self.take(column, usual, **self.bounds(column, 0, bit.most))
             parts.append((value, bit.shift))
-            inside[bit.name] = Value(value, 0, (1 << bit.width) - 1)
+            inside[bit.name] = Value(value, 0, bit.most)
         self.put(steps.Join(number, parts))
         return Value(inside=inside)
 

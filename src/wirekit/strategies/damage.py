@@ -176,7 +176,7 @@ class Damage:
         if field.name.startswith("reserved") and not value[field.name]:
             yield self._set("reserved bit", steps, 1)
         if field.table is not None:
-            unknown = without_name(field.table, 0, (1 << field.width) - 1)
+            unknown = without_name(field.table, 0, field.most)
             if unknown is not None:
                 yield self._set("unknown symbol", steps, unknown)
 

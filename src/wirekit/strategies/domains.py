@@ -93,7 +93,7 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
 
 
 def _bits_domain(field: ir.BitField) -> Domain:
-    high = (1 << field.width) - 1
+    high = field.most
     if field.table is not None:
         return _domain_of_table(field.table, 0, high, closed=False)
     return Domain([False, True]) if field.width == 1 else Domain(edges_of(0, high), 0, high)

@@ -50,7 +50,7 @@ class Fields(Drawing):
             elif field.table is not None and not self.chance(6):
                 value[field.name] = self.one_of([int(symbol) for symbol in field.table if symbol < 1 << field.width])
             else:
-                number = self.choices.integer(0, (1 << field.width) - 1)
+                number = self.choices.integer(0, field.most)
                 value[field.name] = bool(number) if field.width == 1 and field.table is None else number
         return self.number(node, value)
 

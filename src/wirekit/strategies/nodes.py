@@ -81,7 +81,7 @@ def kinds_of(node: ir.Node) -> set[str]:
         case ir.BitFields(fields=fields):
             found = {"reserved bit" for field in fields if field.name.startswith("reserved")}
             for field in fields:
-                if field.table is not None and without_name(field.table, 0, (1 << field.width) - 1) is not None:
+                if field.table is not None and without_name(field.table, 0, field.most) is not None:
                     found.add("unknown symbol")
             return found
         case ir.Number(groups=groups):

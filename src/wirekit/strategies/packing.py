@@ -44,7 +44,7 @@ def size_of(number: ir.Number, value: int) -> int:
 
 
 def taken_apart(node: ir.BitFields, number: int) -> dict[str, Any]:
-    bits = {field.name: number >> field.shift & (1 << field.width) - 1 for field in node.fields}
+    bits = node.parted(number)
     return {
         field.name: bool(bits[field.name]) if field.width == 1 and field.table is None else bits[field.name]
         for field in node.fields

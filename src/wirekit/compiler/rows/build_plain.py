@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wirekit.compiler import ir
@@ -12,7 +12,7 @@ from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
 from wirekit.compiler.rows.build_state import Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.source import Generator, Scope, Unusual, missing, trees_in, whole_number
-from wirekit.values import Record, Symbol, SymbolTable, record_type
+from wirekit.values import Symbol, SymbolTable
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
@@ -68,7 +68,7 @@ class Plain(Generator):
         code.put(f"if {x} not in {self._constant(table._by_value, 'T')}: raise Unusual")
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
-        kind = self._constant(record_type("Bits", tuple(bit.name for bit in node.fields)), "R")
+        kind = self._constant(node.record, "R")
         code.put(f"if {x}.__class__ is not {kind}: raise Unusual")
         values, fits, sum_of = [], [], []
         for bit in node.fields:
@@ -153,18 +153,3 @@ def field_of(x: str, name: str) -> str:
 
 def _octets(node: ir.Blob, x: str) -> str:
     return f"{x}.encode()" if node.text else f"{x} if {x}.__class__ is bytes else octets({x})"
-
-
-def opened_bits(node: ir.BitFields, given: Mapping[str, Any]) -> Record:
-    """The record of bit fields of which some are given."""
-    values = {bit.name: given.get(bit.name, 0) for bit in node.fields}
-    return record_type("Bits", tuple(values))(**values)
-
-
-def bits_opener(node: ir.BitFields) -> Callable[[int], Record]:
-    """A function that gives the record of a number."""
-
-    def opened(number: int) -> Record:
-        return opened_bits(node, {bit.name: number >> bit.shift & (1 << bit.width) - 1 for bit in node.fields})
-
-    return opened

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
-from wirekit.compiler.rows.build_plain import Plain, bits_opener, field_of, opened_bits
+from wirekit.compiler.rows.build_plain import Plain, field_of
 from wirekit.compiler.source import Scope, put_derived
 from wirekit.values import record_type
 from wirekit.wire.derived import innermost_first
-
-PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 class Structures(Plain):
@@ -23,7 +19,7 @@ class Structures(Plain):
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
         self._begin(code, node, x)
         inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
-        used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
+        used = self._used(node)
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
         if not all(_stands_alone(node, measure, rules) for measure in apart.values()):
@@ -152,11 +148,8 @@ class Structures(Plain):
         written: tuple[Place, Piece, str],
     ) -> None:
         place, piece, present = written
-        covered = bare(node.members[total.first].node)
-        if isinstance(covered, ir.Packed):
-            covered = covered.blob
-        if total.content and isinstance(covered, ir.Blob) and isinstance(covered.length, ir.Number):
-            start = start.moved(covered.length.size)
+        if total.content:
+            start = start.moved(ir.length_in_front(node.members[total.first].node))
         last = code.here() == end
         code.settle()
         algorithm, digest = checksum(total.algorithm), isinstance(bare(node.members[total.at].node), ir.Blob)
@@ -191,43 +184,29 @@ class Structures(Plain):
             code.put(f"except AttributeError: {value} = {default}")
         bits = bare(member.node)
         if isinstance(bits, ir.BitFields):
-            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits_opener(bits), 'open')}({value})")
+            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits.opened, 'open')}({value})")
 
-    def _default(self, node: ir.Node, scope: Scope) -> str | None:
+    def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
         """The default of a field that is not set; None if it must be set, or if the reference engine decides."""
         match node:
-            case ir.Optional():
-                return self._literal(node, scope)
+            case ir.Optional(default=default) if not isinstance(default, Literal):
+                return self._expression(default, scope)
             case ir.Constant():
                 return self._expression(node.value, scope)
             case ir.When():
                 there = self._default(node.node, scope) or "missing()"
                 return f"{there} if {self._expression(node.condition, scope)} else None"
-            case ir.Conditional():
-                return "None"
-            case ir.Fallback() | ir.Packed():
-                return self._default(node.node if isinstance(node, ir.Fallback) else node.blob, scope)
-            case ir.BitFields():
-                return self._constant(opened_bits(node, {}), "default")
-            case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
-                return "None"
+            case ir.Fallback(node=inner) | ir.Packed(blob=inner):
+                return self._default(inner, scope)
             case ir.Several(count=None):
                 return "[]"
             case ir.Blob(length=None, text=False):
                 return "b''"
-            case ir.Blob(text=False) if not isinstance(node.length, ir.Number) and node.length is not None:
-                return f"bytes({self._expression(node.length, scope)})"
-        return None
-
-    def _literal(self, node: ir.Optional, scope: Scope) -> str | None:
-        if not isinstance(node.default, Literal):
-            return self._expression(node.default, scope)
-        value, bits = node.default.value, bare(node)
-        if isinstance(bits, ir.BitFields) and isinstance(value, (int, Mapping)):
-            return self._constant(
-                bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value), "default"
-            )
-        return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
+            case ir.Blob(text=False, null=None, length=length) if (
+                not isinstance(length, ir.Number) and length is not None
+            ):
+                return f"bytes({self._expression(length, scope)})"
+        return super()._default(node, scope)
 
 
 def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:

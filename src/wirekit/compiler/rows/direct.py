@@ -60,9 +60,7 @@ class DirectBuilder(Builder):
         return super()._function(header, node, scope)
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
-        choosing = {
-            name for member in node.members for up, name in self._read_outside(member.node, _choosing) if up == 0
-        }
+        choosing = {name for member in node.members for up, name in ir.read_outside(member.node, _choosing) if up == 0}
         if choosing & {node.members[index].name for index in node.computed}:
             code.put("raise Unusual")  # which layout it has is said by what the mapping has there, not by what follows
         code.put(f"if {x}.__class__ is not dict: raise Unusual")
@@ -88,7 +86,7 @@ class DirectBuilder(Builder):
         if isinstance(member.node, ir.Ahead):
             code.put(f"ignored({value})")
 
-    def _default(self, node: ir.Node, scope: Scope) -> str | None:
+    def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
         match node:
             case ir.Optional(default=Literal(value=value)) if isinstance(bare(node), ir.BitFields):
                 return str(value) if type(value) is int else None

@@ -12,11 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
-from wirekit.compiler.ir import bare
-from wirekit.compiler.rows.build_plain import bits_opener, opened_bits
-from wirekit.compiler.rows.build_structures import PLAIN
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type
@@ -180,7 +177,7 @@ class Loader(Generator):
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
         record = record_type(node.name, tuple(member.name for member in node.members))
         inner = Scope({}, scope)
-        used = {name for member in node.members for up, name in self._read_outside(member.node) if up == 0}
+        used = self._used(node)
         made, left = code.fresh("r"), code.fresh("c")
         code.put(f"if {x}.__class__ is dict:")
         code.depth += 1
@@ -216,24 +213,8 @@ class Loader(Generator):
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
         """The value that expressions read for a field that is left out."""
         member = node.members[index].node
-        default = "None" if index in node.computed and isinstance(member, ir.Number) else self._default(member)
+        default = "None" if index in node.computed and isinstance(member, ir.Number) else self._default(member, None)
         return "raise Unusual" if default is None else f"{value} = {default}"
-
-    def _default(self, node: ir.Node) -> str | None:
-        match node:
-            case ir.Optional(default=Literal(value=value)):
-                bits = bare(node)
-                if isinstance(bits, ir.BitFields):
-                    given = bits_opener(bits)(value) if isinstance(value, int) else opened_bits(bits, value)
-                    return self._constant(given, "default")
-                return repr(value) if type(value) in PLAIN else None
-            case ir.BitFields():
-                return self._constant(opened_bits(node, {}), "default")
-            case ir.WhenMore() | ir.WhenNext():
-                return "None"
-            case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
-                return "None"
-        return None
 
     def _several(self, code: Code, node: ir.Several, x: str, scope: Scope | None) -> str:
         items, item = code.fresh("l"), code.fresh("x")
@@ -288,22 +269,22 @@ class Splitter:
     """
 
     def __init__(self, node: ir.BitFields) -> None:
-        self.fields = node.fields
-        self.record = record_type("Bits", tuple(bit.name for bit in node.fields))
+        self.node = node
+        self.record = node.record
         self.mask = (1 << 8 * ir.minimum(node.number)) - 1
         self.known: dict[int, tuple[Any, ...]] = {}
 
     def load(self, given: Any) -> Any:
         """The record, or what is a value already."""
         if isinstance(given, int):
-            whole = given & self.mask
-            parts = tuple(_part(bit, whole >> bit.shift & (1 << bit.width) - 1) for bit in self.fields)
-            if len(self.known) < REMEMBERED:
-                self.known[given] = parts
+            given_parts = self.node.parted(given & self.mask)
         elif plain_mapping(given):
-            parts = tuple(_part(bit, given.get(bit.name, 0)) for bit in self.fields)
+            given_parts = self.node.parted(given)
         else:
             return given
+        parts = tuple(_part(bit, given_parts[bit.name]) for bit in self.node.fields)
+        if isinstance(given, int) and len(self.known) < REMEMBERED:
+            self.known[given] = parts
         return self.record(**dict(zip(self.record._fields, parts, strict=True)))
 
 

@@ -9,7 +9,7 @@ from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Place, Writing
 from wirekit.compiler.source import Scope
 from wirekit.errors import Misuse
-from wirekit.values import SymbolTable, record_type
+from wirekit.values import SymbolTable
 from wirekit.varints import SHORT
 
 LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
@@ -146,11 +146,11 @@ class Numbers(Writing):
         return value
 
     def _bits(self, code: Decoding, node: ir.BitFields, number: str) -> str:
-        record = record_type("Bits", tuple(bit.name for bit in node.fields))
+        record = node.record
         base = bare(node.number)
         if not isinstance(base, ir.Number):
             raise Misuse(f"{self.key}: bit fields lie in a plain number")
-        values = [self._bit(bit, f"(x >> {bit.shift} & {(1 << bit.width) - 1})") for bit in node.fields]
+        values = [self._bit(bit, f"(x >> {bit.shift} & {bit.most})") for bit in node.fields]
         if id(node) not in self._splitters:
             self._held.append(node)
             self._splitters[id(node)] = f"bits{len(self._splitters)}"

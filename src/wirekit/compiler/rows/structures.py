@@ -292,8 +292,7 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
         return f"({value} or b'')"
     if isinstance(core, ir.Packed):
         return f"(({value}.compressed if {value}.__class__ is Opened else {value}) or b'')"
-    prefix = core.length.size if isinstance(core, ir.Blob) and isinstance(core.length, ir.Number) else 0
-    return f"b[{start} + {prefix}:{end}]"
+    return f"b[{start} + {ir.length_in_front(core)}:{end}]"
 
 
 def _keep(kept: str, name: str) -> str:

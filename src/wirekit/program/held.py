@@ -12,7 +12,7 @@ from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.shared import Sharing
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Picked, Scope, Value
+from wirekit.program.values import LONGEST, OpenStructure, Picked, Scope, Value
 from wirekit.wire.message_fields import Derived
 
 WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
@@ -56,14 +56,14 @@ class Held(Sharing):
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
 
-    def verify_derived(self, node: ir.Structure, rule: Derived, path: str, values: list[Value]) -> None:
+    def verify_derived(self, state: OpenStructure, rule: Derived) -> None:
         """The verdict on a size that a message holds of a member that is there as it stands."""
         if rule.what != "size":
             return
-        name, of = (f"{path}.{node.members[at].name}" if path else node.members[at].name for at in (rule.at, rule.of))
-        message, length = values[rule.at].inside, values[rule.of].length
-        if message is None or length is None or values[rule.at].present:
-            raise unfit(self.key, of, node.members[rule.of].node, "whose size a message holds")
+        name, of = state.name(rule.at), state.name(rule.of)
+        message, length = state.value(rule.at).inside, state.value(rule.of).length
+        if message is None or length is None or state.value(rule.at).present:
+            raise unfit(self.key, of, state.node.members[rule.of].node, "whose size a message holds")
         field = message[rule.field]
         wrong = self.let("!=", self.operand(field.place), self.operand(length))
         if field.present:

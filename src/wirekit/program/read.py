@@ -23,7 +23,7 @@ from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.messages import Tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value, value_of
+from wirekit.program.values import LONGEST, OpenStructure, Scope, Value, inside, value_of
 
 
 @dataclass(slots=True)
@@ -158,15 +158,15 @@ class _Reader(Lists):
         register, number = load.to, load.number
         split = steps.Split(register, [])
         self.put(split)
-        inside = {}
+        values = {}
         for bit in node.fields:
             if is_wide(number) and bit.width > 63:
                 raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
-            column = self.column(f"{path}.{bit.name}" if path else bit.name, *bit_column(bit))
+            column = self.column(inside(path, bit.name), *bit_column(bit))
             part = self.fresh()
             split.parts.append((bit.shift, bit.most, part, column))
-            inside[bit.name] = Value(part, 0, bit.most)
-        return Value(inside=inside)
+            values[bit.name] = Value(part, 0, bit.most)
+        return Value(inside=values)
 
     def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:
         if isinstance(node.node, ir.Blob):
@@ -318,57 +318,60 @@ class _Reader(Lists):
 
     def structure(self, node: ir.Structure, path: str, limit: int, scope: Scope) -> Value:
         """Reads a structure."""
-        inner = Scope({}, scope)
-        top = limit == steps.RANGE and not path and not self.maybe and self.around is None
-        values: list[Value] = []
-        begins: dict[int, int] = {}
-        ends: dict[int, int] = {}
-        limits: list[tuple[int, int, int, int | None]] = []
         verified = [measure for measure in node.measures if not measure.is_limit]
-        places = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
+        wanted = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
+        state = OpenStructure(node, path, Scope({}, scope), wanted)
+        top = limit == steps.RANGE and not path and not self.maybe and self.around is None
+        limits: list[tuple[int, int, int, int | None]] = []
         run = 0
         for index, member in enumerate(node.members):
             for measure in ir.opening(node, index):
-                limit = self.bounding(node, measure, path, limit, values, limits, top)
-            name = f"{path}.{member.name}" if path else member.name
+                limits.append(self.bounding(state, measure, limit, top))
+                limit = limits[-1][1]
+            name = state.name(index)
             if run == 0:
                 run, size = run_of(node, index, {last for last, *_ in limits})
                 if run:
                     self.bound(size, name, limit)
-            if index in places:
-                begins[index] = self.mark()
+            if index in wanted:
+                state.begins[index] = self.mark()
             if self.loose and index:
-                values.append(self.behind(member.node, name, limit, inner))
+                value = self.behind(member.node, name, limit, state.scope)
             else:
-                values.append(self.node(member.node, name, limit, inner, checked=run > 0))
-            inner.fields[member.name] = values[-1]
+                value = self.node(member.node, name, limit, state.scope, checked=run > 0)
+            state.scope.fields[member.name] = value
             run -= run > 0
-            if index in places:
-                ends[index] = self.mark()
-            self.measured(node, index, name, values[-1])
+            if index in wanted:
+                state.ends[index] = self.mark()
+            self.measured(state, index)
             while limits and limits[-1][0] == index:
                 limit = self.closing(limits.pop())
         for measure in verified:
-            self.agreed(node, measure, path, values, begins, ends)
+            self.agreed(state, measure)
         for total in node.sums:
-            self.sum(node, total, path, values, begins, ends)
+            self.sum(state, total)
         for rule in node.derived:
-            self.verify_derived(node, rule, path, values)
-        return Value(inside=inner.fields)
+            self.verify_derived(state, rule)
+        return Value(inside=state.scope.fields)
 
     def mark(self) -> int:
         register = self.fresh()
         self.put(steps.Mark(register))
         return register
 
-    def measured(self, node: ir.Structure, at: int, name: str, value: Value) -> None:
+    def length(self, state: OpenStructure, at: int) -> tuple[str, Value, int]:
+        """(path, value, register) of a length."""
+        name, value = state.name(at), state.value(at)
+        if value.unfit or value.inside is not None:
+            raise unfit(self.key, name, value.unfit or "a structure", "as a length")
+        return name, value, self.operand(value.place)
+
+    def measured(self, state: OpenStructure, at: int) -> None:
         """Verifies a length as soon as it is read."""
-        for measure in node.measures:
+        for measure in state.node.measures:
             if measure.at != at or not measure.bounds:
                 continue
-            if value.unfit or value.inside is not None:
-                raise unfit(self.key, name, value.unfit or "a structure", "as a length")
-            register = self.operand(value.place)
+            name, value, register = self.length(state, at)
             if value.low < measure.least:
                 fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
                 refuse = steps.Refuse("<", register, self.constant(measure.least), fault)
@@ -380,19 +383,11 @@ class _Reader(Lists):
                 self.put(steps.Refuse(">", register, steps.FRAME, self.fault(name, "limit", "exceeds the limit frame")))
 
     def bounding(
-        self,
-        node: ir.Structure,
-        measure: ir.Measure,
-        path: str,
-        limit: int,
-        values: list[Value],
-        limits: list[tuple[int, int, int, int | None]],
-        top: bool,
-    ) -> int:
-        """A length begins to bound; gives the register of the limit."""
-        name = node.members[measure.at].name
-        inner, size = self.fresh(), self.operand(values[measure.at].place)
-        where = f"{path}.{name}" if path else name
+        self, state: OpenStructure, measure: ir.Measure, limit: int, top: bool
+    ) -> tuple[int, int, int, int | None]:
+        """A length begins to bound: (member at its end, register of the limit, of the one around it, of the length)."""
+        where = state.name(measure.at)
+        inner, size = self.fresh(), self.operand(state.value(measure.at).place)
         fault = None
         if not measure.clip:
             fault = self.fault(where, "short", "needs more bytes than there are", limit=limit)
@@ -405,10 +400,9 @@ class _Reader(Lists):
             if measure.zero_is_rest:
                 fits = self.let("or", fits, self.let("==", size, self.constant(0)))
             self.put(steps.Emit(self.verdict(where), fits))
-        record = top and measure.last == len(node.members) - 1
+        record = top and measure.last == len(state.node.members) - 1
         self.put(steps.Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
-        limits.append((measure.last, inner, limit, size if measure.zero_is_rest else None))
-        return inner
+        return measure.last, inner, limit, size if measure.zero_is_rest else None
 
     def closing(self, entry: tuple[int, int, int, int | None]) -> int:
         """A length's bytes are over; gives the limit around it."""
@@ -417,45 +411,24 @@ class _Reader(Lists):
         self.put(steps.Close(limit, unless))
         return outer
 
-    def agreed(
-        self,
-        node: ir.Structure,
-        measure: ir.Measure,
-        path: str,
-        values: list[Value],
-        begins: dict[int, int],
-        ends: dict[int, int],
-    ) -> None:
+    def agreed(self, state: OpenStructure, measure: ir.Measure) -> None:
         """A length that is only verified."""
-        member = node.members[measure.at]
-        name = f"{path}.{member.name}" if path else member.name
-        value = values[measure.at]
-        if value.unfit or value.inside is not None:
-            raise unfit(self.key, name, value.unfit or "a structure", "as a length")
+        name, value, register = self.length(state, measure.at)
 
         def verify() -> Value:
-            actual = self.let("-", ends[measure.last], begins[measure.first])
+            actual = self.let("-", state.ends[measure.last], state.begins[measure.first])
             if measure.add:
                 actual = self.let("+", actual, self.constant(measure.add))
-            good = self.let(">=" if measure.exceeds else "==", self.operand(value.place), actual)
+            good = self.let(">=" if measure.exceeds else "==", register, actual)
             self.put(steps.Emit(self.verdict(name), good))
             return Value()
 
         self.verify(value, verify)
 
-    def sum(
-        self,
-        node: ir.Structure,
-        total: ir.Sum,
-        path: str,
-        values: list[Value],
-        begins: dict[int, int],
-        ends: dict[int, int],
-    ) -> None:
+    def sum(self, state: OpenStructure, total: ir.Sum) -> None:
         """A checksum."""
-        member = node.members[total.at]
-        name = f"{path}.{member.name}" if path else member.name
-        number = ir.bare(member.node)
+        name = state.name(total.at)
+        number = ir.bare(state.node.members[total.at].node)
         if not isinstance(number, ir.Number) or number.real:
             raise unfit(self.key, name, number, "as a checksum")
         form = checksum(total.algorithm).form
@@ -466,16 +439,16 @@ class _Reader(Lists):
         within = total.first <= total.at <= total.last
         if within and total.algorithm != "internet":
             raise unfit(self.key, name, f"a {total.algorithm} that covers itself")
-        length = values[total.first].length
+        length = state.value(total.first).length
         if total.content and (length is None or total.first != total.last):
             raise unfit(self.key, name, "a checksum of the content of a field that is not a byte string")
-        stored, size = values[total.at], number.size
+        stored, size = state.value(total.at), number.size
 
         def verify() -> Value:
-            start, end = begins[total.first], ends[total.last]
+            start, end = state.begins[total.first], state.ends[total.last]
             if total.content and length is not None:
                 start = self.let("-", end, self.operand(length))
-            hole = begins[total.at] if within else None
+            hole = state.begins[total.at] if within else None
             good = self.fresh()
             mask = -1 if size == 8 else (1 << 8 * size) - 1
             self.put(steps.Checksum(good, total.algorithm, form, start, end, hole, self.operand(stored.place), mask))

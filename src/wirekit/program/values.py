@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
@@ -79,6 +79,36 @@ class Scope:
         if value is None:
             raise unfit(key, path, f"an expression over {tree}", "the record has it later")
         return value
+
+
+@dataclass(slots=True)
+class OpenStructure:
+    """A structure that is being read or written.
+
+    Attributes:
+        scope: takes the values of its members.
+        begins, ends: registers with where members begin and end, of those in ``wanted``.
+    """
+
+    node: ir.Structure
+    path: str
+    scope: Scope
+    wanted: set[int]
+    begins: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+
+    def name(self, at: int) -> str:
+        """The path of a member."""
+        return inside(self.path, self.node.members[at].name)
+
+    def value(self, at: int) -> Value:
+        """The value of a member."""
+        return self.scope.fields[self.node.members[at].name]
+
+
+def inside(path: str, name: str) -> str:
+    """The path of something inside of a structure."""
+    return f"{path}.{name}" if path else name
 
 
 def bounds(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:

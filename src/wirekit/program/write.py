@@ -23,8 +23,8 @@ from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, Body, Let, Refuse, Test
 from wirekit.program.unfit import Unfit
+from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.values import Place as Source
-from wirekit.program.values import Scope, Value, value_of
 from wirekit.program.write_branches import UNREAD, Branches
 from wirekit.program.write_fields import Refusal
 from wirekit.wire.derived import innermost_first
@@ -81,26 +81,15 @@ class WriteProgram:
 
 
 @dataclass(slots=True)
-class _Open:
+class _Open(OpenStructure):
     """A structure that is being written.
 
     Attributes:
-        wanted: the members whose begin and end somebody needs.
-        begins, ends: registers of those; ``places`` of numbers that are computed, ``present`` whether they are there.
+        places: registers with where numbers that are computed stand; ``present`` with whether they are there.
     """
 
-    node: ir.Structure
-    path: str
-    scope: Scope
-    wanted: set[int]
-    begins: dict[int, int] = field(default_factory=dict)
-    ends: dict[int, int] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     present: dict[int, int] = field(default_factory=dict)
-
-    def name(self, at: int) -> str:
-        """The path of a member."""
-        return f"{self.path}.{self.node.members[at].name}" if self.path else self.node.members[at].name
 
 
 @dataclass(slots=True)
@@ -164,7 +153,7 @@ class _Writer(Branches):
             if number not in self.some:
                 self.some[number] = self.flag()
             self.put(Let(self.some[number], "=", self.constant(1)))
-        verdict = self.column(f"{path}.ok" if path else "ok")
+        verdict = self.column(inside(path, "ok"))
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
         self.put(steps.Message(number))

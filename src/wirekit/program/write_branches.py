@@ -20,7 +20,7 @@ from wirekit.program.facts import is_wide
 from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Let, Mark, Seek, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value
+from wirekit.program.values import LONGEST, Scope, Value, inside
 from wirekit.program.write_fields import ABSENT, NULL, Fields
 from wirekit.program.write_steps import Ask, Begins, Each, Elements, Insert, Reserve, Store, Unread
 
@@ -290,7 +290,7 @@ class Branches(Fields):
         if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
             return
         for behind in node.members[at + 1 :]:
-            group = self.group(f"{path}.{behind.name}" if path else behind.name)
+            group = self.group(inside(path, behind.name))
             if (behind.name,) == default.of.names and isinstance(behind.node, ir.Several) and group is not None:
                 own = self.reading(self.own[group.number])
                 begin, end, there = self.register(), self.register(), self.register()

@@ -20,7 +20,7 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, value_of
+from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, inside, value_of
 from wirekit.values import SymbolTable
 
 ABSENT = "the column is missing, and the field has no default"
@@ -203,22 +203,21 @@ class Fields(Choices):
         return value_of(number, value)
 
     def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
-        names = [f"{path}.{bit.name}" if path else bit.name for bit in node.fields]
-        columns = [self.column(name, *bit_column(bit)) for name, bit in zip(names, node.fields, strict=True)]
+        columns = [self.column(inside(path, bit.name), *bit_column(bit)) for bit in node.fields]
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(known.values()):  # they hold when nothing is told about the field at all
             none = self.let("==", self.there(*columns, given=True), self.constant(0))
-        parts, inside = [], {}
+        parts, values = [], {}
         for bit, column in zip(node.fields, columns, strict=True):
             usual: Any = int(known.get(bit.name, 0))
             if usual and none is not None:
                 usual = Computed(self.let("*", none, self.constant(usual)))
             value = self.take(column, usual, **self.bounds(column, 0, bit.most))
             parts.append((value, bit.shift))
-            inside[bit.name] = Value(value, 0, bit.most)
+            values[bit.name] = Value(value, 0, bit.most)
         self.put(steps.Join(number, parts))
-        return Value(inside=inside)
+        return Value(inside=values)
 
     def constant_of(self, node: ir.Constant, path: str, scope: Scope) -> Value:
         """Writes a constant, unless the batch has another value for it."""

@@ -289,6 +289,11 @@ class Structure(Node):
     refusals: tuple[Expression, ...] = ()
 
     @property
+    def record(self) -> type[Record]:
+        """The class of its values."""
+        return record_type(self.name, tuple(member.name for member in self.members))
+
+    @property
     def computed(self) -> set[int]:
         """The members that are lengths or checksums."""
         return {measure.at for measure in self.measures} | {total.at for total in self.sums}

@@ -9,7 +9,6 @@ from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
 from wirekit.compiler.rows.build_plain import Plain, field_of
 from wirekit.compiler.source import Scope, put_derived
-from wirekit.values import record_type
 from wirekit.wire.derived import innermost_first
 
 
@@ -79,7 +78,7 @@ class Structures(Plain):
     # What a structure's value is: here a record, and nothing is kept beside its fields.
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
-        kind = self._constant(record_type(node.name, tuple(member.name for member in node.members)), "R")
+        kind = self._constant(node.record, "R")
         code.put(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
 
     def _end(self, code: Building, x: str) -> None:

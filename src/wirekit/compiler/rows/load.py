@@ -16,7 +16,7 @@ from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
 from wirekit.errors import WirekitError
-from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type
+from wirekit.values import Record, Symbol, SymbolTable, plain_mapping
 from wirekit.wire.compressed import Opened
 from wirekit.wire.extras import load_extras
 from wirekit.wire.message_fields import counted
@@ -175,8 +175,7 @@ class Loader(Generator):
         code.depth -= 1
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
-        record = record_type(node.name, tuple(member.name for member in node.members))
-        inner = Scope({}, scope)
+        record, inner = node.record, Scope({}, scope)
         used = self._used(node)
         made, left = code.fresh("r"), code.fresh("c")
         code.put(f"if {x}.__class__ is dict:")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
@@ -11,7 +11,6 @@ from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import Scope, conditional, put_derived
 from wirekit.program.facts import run_of
-from wirekit.values import record_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,86 +28,112 @@ class Window:
     cut: str
 
 
+@dataclass(slots=True)
+class Open:
+    """A structure that is being read.
+
+    Attributes:
+        path: where it stands.
+        scope: takes the variables of its members; ``values`` has them in order.
+        begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
+        kept: the variable with the names of lengths that are not what they should be and may be so; "" if none can.
+    """
+
+    node: ir.Structure
+    path: Place
+    scope: Scope
+    begin_at: set[int]
+    end_at: set[int]
+    begins: dict[int, str] = field(default_factory=dict)
+    ends: dict[int, str] = field(default_factory=dict)
+    values: list[str] = field(default_factory=list)
+    kept: str = ""
+
+    def add(self, value: str) -> None:
+        """Takes the variable of the next member."""
+        self.scope.variables[self.node.members[len(self.values)].name] = value
+        self.values.append(value)
+
+    def number(self, rule: ir.Measure | ir.Sum) -> tuple[str, Place]:
+        """The variable of a length or checksum, and where it stands."""
+        return self.values[rule.at], self.path.to(self.node.members[rule.at].name)
+
+    def covered(self, rule: ir.Measure) -> str:
+        """The number that a length should be."""
+        return f"{self.ends[rule.last]} - {self.begins[rule.first]} + {rule.add}"
+
+    def keep(self, where: Place) -> str:
+        """Notes that a length is to be written as it stands."""
+        return f"{self.kept} = [*({self.kept} or ()), {where.parts[-1]!r}]"
+
+
 class Structures(Numbers):
     """Writes what reads structures."""
 
     def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Place, e: str) -> str:
-        inner, start = Scope({}, scope), code.here()
-        values: list[str] = []
+        start = code.here()
         begin_at, end_at = node.extents(each for each in node.measures if each.zero_is_rest or not each.is_limit)
-        places = {measure.at for measure in node.measures if not measure.is_limit}
-        begin_at |= places
-        end_at |= places | {total.at for total in node.sums}
-        marks: dict[int, str] = {}
-        ends: dict[int, str] = {}
+        verified = {measure.at for measure in node.measures if not measure.is_limit}
+        sums = {total.at for total in node.sums}
+        at = Open(node, path, Scope({}, scope), begin_at | verified, end_at | verified | sums)
+        if any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
+            at.kept = code.fresh("k")
+            code.put(f"{at.kept} = None")
         limits: list[Window] = []
-        kept = self._kept(code, node)
         index = 0
         while index < len(node.members):
             for measure in ir.opening(node, index):
-                absent = conditional(node.members[measure.at].node)
-                limits.append(self._window(code, measure, values[measure.at], e, absent=absent))
+                limits.append(self._window(code, at, measure, e))
                 e = limits[-1].inside
             closing = {limit.measure.last for limit in limits}
             run, _ = run_of(node, index, closing, alone=e == code.leave, at_once=True)
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
-                values += self._fixed_run(code, members, inner, path, e)
-                for offset, (name, _) in enumerate(members):
-                    value = inner.variables[name] = values[index + offset]
-                    inner.plain[name] = code.plain.get(value, value)
-                    self._measured(code, node, index + offset, values[index + offset])
-                self._positions(code, node, index, run, begin_at, end_at, marks, ends)
+                for value in self._fixed_run(code, members, at.scope, path, e):
+                    at.scope.plain[node.members[len(at.values)].name] = code.plain.get(value, value)
+                    at.add(value)
+                    self._measured(code, at)
+                self._positions(code, at, index, run)
                 index += run
             else:
                 member = node.members[index]
-                if index in begin_at:
-                    marks[index] = code.fresh("s")
-                    code.put(f"{marks[index]} = p")
-                value = self._node(code, member.node, inner, path.to(member.name), e)
-                values.append(value)
-                inner.variables[member.name] = value
-                self._measured(code, node, index, value)
-                if index in end_at:
-                    ends[index] = code.fresh("f")
-                    code.put(f"{ends[index]} = p")
+                if index in at.begin_at:
+                    at.begins[index] = code.fresh("s")
+                    code.put(f"{at.begins[index]} = p")
+                at.add(self._node(code, member.node, at.scope, path.to(member.name), e))
+                self._measured(code, at)
+                if index in at.end_at:
+                    at.ends[index] = code.fresh("f")
+                    code.put(f"{at.ends[index]} = p")
                 index += 1
             for measure in node.measures:
                 if measure.at == index - 1 and measure.last < measure.at:
-                    self._agree(code, node, measure, values, marks, ends, kept, path)
+                    self._agree(code, at, measure)
             while limits and limits[-1].measure.last == index - 1:
                 closed = limits.pop()
-                self._closed(code, node, closed, values[closed.measure.at], kept, path)
+                self._closed(code, at, closed)
                 e = closed.outside
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
-                self._agree(code, node, measure, values, marks, ends, kept, path)
+                self._agree(code, at, measure)
             elif measure.zero_is_rest:
-                covered = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
-                code.put(f"if {values[measure.at]} == 0 and {covered}:")
-                code.put(f"    {_keep(kept, node.members[measure.at].name)}")
+                number, where = at.number(measure)
+                code.put(f"if {number} == 0 and {at.covered(measure)}:")
+                code.put(f"    {at.keep(where)}")
         for total in node.sums:
-            self._sum(code, node, total, values, marks, ends, kept, path)
+            self._sum(code, at, total)
         code.lies(path, start, code.here(), '"record"')
         for derived in node.derived:
-            extent = f"{ends[derived.of]} - {marks[derived.of]}" if derived.what == "size" else ""
-            put_derived(code, derived, values[derived.at], values[derived.of], extent, "{} is None")
+            extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.what == "size" else ""
+            put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
-            code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
-        return self._made(code, record_type(node.name, tuple(member.name for member in node.members)), values, kept)
+            code.put(f"if {self._expression(refusal, at.scope)}: raise Unusual")
+        return self._made(code, node.record, at.values, at.kept)
 
     @staticmethod
-    def _kept(code: Decoding, node: ir.Structure) -> str:
-        """The variable with the names of lengths that are not what they should be and may be so; "" if none can."""
-        if not any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
-            return ""
-        kept = code.fresh("k")
-        code.put(f"{kept} = None")
-        return kept
-
-    @staticmethod
-    def _window(code: Decoding, measure: ir.Measure, number: str, e: str, *, absent: bool) -> Window:
+    def _window(code: Decoding, at: Open, measure: ir.Measure, e: str) -> Window:
         """Begins the bytes that a length bounds, which bounds none where it is absent."""
+        number, absent = at.values[measure.at], conditional(at.node.members[measure.at].node)
         window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
         limit = window.inside
         if absent:
@@ -125,46 +150,28 @@ class Structures(Numbers):
             code.short(f"{limit} > {e}", e)
         return window
 
-    def _closed(self, code: Decoding, node: ir.Structure, window: Window, number: str, kept: str, path: Place) -> None:
+    def _closed(self, code: Decoding, at: Open, window: Window) -> None:
         """Ends the bytes that a length bounds."""
         measure, limit, cut = window.measure, window.inside, window.cut
+        number, where = at.number(measure)
         unless = ""
         if measure.zero_is_rest:
             unless = f" and {number}"
-        elif conditional(node.members[measure.at].node):
+        elif conditional(at.node.members[measure.at].node):
             unless = f" and {number} is not None"
         code.put(f"if p != {limit}{unless}: raise Unusual")
         if measure.clip:
-            name = node.members[measure.at].name
             code.put(f"if {cut} is not None:")
             code.depth += 1
             announced = f"{number} - {measure.add}" if measure.add else number
-            status = "ok" if measure.exceeds else "bad"
-            numbers = f"({announced}, {limit} - {cut})"
-            self._verdict(
-                code,
-                path.to(name),
-                "length",
-                numbers,
-                cut,
-                status=status,
-                differs=True,
-                note="cut by the end of the data",
-            )
-            code.put(_keep(kept, name))
+            status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
+            pair = f"({announced}, {limit} - {cut})"
+            self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)
+            code.put(at.keep(where))
             code.depth -= 1
 
     @staticmethod
-    def _positions(
-        code: Decoding,
-        node: ir.Structure,
-        index: int,
-        run: int,
-        begin_at: set[int],
-        end_at: set[int],
-        marks: dict[int, str],
-        ends: dict[int, str],
-    ) -> None:
+    def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
         """Where the members of a run begin and end, where somebody asks; the position is behind the run."""
         left = 0
         known: dict[int, str] = {}
@@ -175,42 +182,33 @@ class Structures(Numbers):
                 code.put(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
             return known[left]
 
-        for at in range(index + run - 1, index - 1, -1):
-            if at in end_at:
-                ends[at] = place()
-            left += sum(number.size for number in fixed(node.members[at].node))
-            if at in begin_at:
-                marks[at] = place()
+        for number in range(index + run - 1, index - 1, -1):
+            if number in at.end_at:
+                at.ends[number] = place()
+            left += sum(each.size for each in fixed(at.node.members[number].node))
+            if number in at.begin_at:
+                at.begins[number] = place()
 
-    def _measured(self, code: Decoding, node: ir.Structure, at: int, value: str) -> None:
-        """Verifies a length as soon as it is read."""
-        for measure in node.measures:
-            if measure.at != at or not measure.bounds:
+    @staticmethod
+    def _measured(code: Decoding, at: Open) -> None:
+        """Verifies a length as soon as it is read: the member that was read last."""
+        value, index = at.values[-1], len(at.values) - 1
+        for measure in at.node.measures:
+            if measure.at != index or not measure.bounds:
                 continue
             tests = [f"{value} < {measure.least}"]
             if measure.zero_is_rest:
                 tests = [f"({value} < {measure.least} and {value} != 0)"]
             if measure.frame:
                 tests.append(f"{value} > S.frame")
-            absent = conditional(node.members[at].node)
+            absent = conditional(at.node.members[index].node)
             refused = " or ".join(tests)
             code.put(f"if {f'{value} is not None and ({refused})' if absent else refused}: raise Unusual")
 
-    def _agree(
-        self,
-        code: Decoding,
-        node: ir.Structure,
-        measure: ir.Measure,
-        values: list[str],
-        marks: dict[int, str],
-        ends: dict[int, str],
-        kept: str,
-        path: Place,
-    ) -> None:
+    def _agree(self, code: Decoding, at: Open, measure: ir.Measure) -> None:
         """A length that is only verified."""
-        value, where = values[measure.at], path.to(node.members[measure.at].name)
-        actual = f"{ends[measure.last]} - {marks[measure.first]} + {measure.add}"
-        position = marks[measure.at]
+        value, where = at.number(measure)
+        actual, position = at.covered(measure), at.begins[measure.at]
         code.put(f"if {value} is not None:")
         code.depth += 1
         if measure.exceeds:
@@ -219,7 +217,7 @@ class Structures(Numbers):
             code.put(f"if {value} > {number}:")
             code.depth += 1
             self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
-            code.put(_keep(kept, where.parts[-1]))
+            code.put(at.keep(where))
             code.depth -= 1
             code.put(f"elif {value} != {number}: raise Unusual")
             code.put("else:")
@@ -229,59 +227,48 @@ class Structures(Numbers):
             self._verdict(code, where, "length", value, position)
         code.depth -= 1
 
-    def _sum(
-        self,
-        code: Decoding,
-        node: ir.Structure,
-        total: ir.Sum,
-        values: list[str],
-        marks: dict[int, str],
-        ends: dict[int, str],
-        kept: str,
-        path: Place,
-    ) -> None:
-        value, name = values[total.at], node.members[total.at].name
-        number = bare(node.members[total.at].node)
+    def _sum(self, code: Decoding, at: Open, total: ir.Sum) -> None:
+        (value, where), node = at.number(total), at.node.members[total.at].node
+        number, behind = bare(node), at.ends[total.at]
         size, algorithm = ir.minimum(number), checksum(total.algorithm)
         function = self._constant(algorithm.digest if isinstance(number, ir.Blob) else algorithm.function, "sum")
-        start, end = marks[total.first], ends[total.last]
-        conditional = bare(node.members[total.at].node) is not node.members[total.at].node
-        if conditional:
-            after = ends[total.at]
+        start, end = at.begins[total.first], at.ends[total.last]
+        absent = number is not node
+        if absent:
             code.put(f"if {value} is None:")
-            self._verdict(code, path.to(name), total.algorithm, "None", after, status="absent", deeper=True)
+            self._verdict(code, where, total.algorithm, "None", behind, status="absent", deeper=True)
             code.put("else:")
             code.depth += 1
         if total.content:
-            data = _content(node.members[total.first].node, values[total.first], start, end)
+            data = _content(at.node.members[total.first].node, at.values[total.first], start, end)
         else:
             data = f"b[{start}:{end}]"
         if total.first <= total.at <= total.last:
-            at = f"{ends[total.at]} - {size} - {start}"
-            data = f"{data}[:{at}] + bytes({size}) + {data}[{at} + {size}:]"
+            hole = f"{behind} - {size} - {start}"
+            data = f"{data}[:{hole}] + bytes({size}) + {data}[{hole} + {size}:]"
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * size) - 1}" if isinstance(number, ir.Number) and number.signed else ""
-        if kept and not mask and code.together is None:
+        if at.kept and not mask and code.together is None:
             # Where a length may be wrong, a sum may be too: network cards fill in those of packets that they send.
-            actual, position = code.fresh("n"), f"{ends[total.at]} - {size}"
+            actual, position = code.fresh("n"), f"{behind} - {size}"
             code.put(f"{actual} = {computed}")
             code.put(f"if {value} != {actual}:")
             code.depth += 1
             pair = f"({value}, {actual})"
-            self._verdict(code, path.to(name), total.algorithm, pair, position, status="bad", differs=True)
-            code.put(_keep(kept, name))
+            self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
+            code.put(at.keep(where))
             code.depth -= 1
             code.put("else:")
-            self._verdict(code, path.to(name), total.algorithm, value, position, deeper=True)
-            code.depth -= conditional
+            self._verdict(code, where, total.algorithm, value, position, deeper=True)
+            code.depth -= absent
             return
         code.put(f"if {value}{mask} != {computed}: S.differ()")
         if code.together is not None:
             code.judged = code.records = True
-            code.put(f"{code.together.ends}.append({ends[total.at]})")
+            code.put(f"{code.together.ends}.append({behind})")
         else:
-            self._verdict(code, path.to(name), total.algorithm, value, f"{ends[total.at]} - {size}")
-        if conditional:
+            self._verdict(code, where, total.algorithm, value, f"{behind} - {size}")
+        if absent:
             code.depth -= 1
 
 
@@ -293,8 +280,3 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
     if isinstance(core, ir.Packed):
         return f"(({value}.compressed if {value}.__class__ is Opened else {value}) or b'')"
     return f"b[{start} + {ir.length_in_front(core)}:{end}]"
-
-
-def _keep(kept: str, name: str) -> str:
-    """Notes that a length is to be written as it stands."""
-    return f"{kept} = [*({kept} or ()), {name!r}]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
@@ -23,14 +23,22 @@ class Place:
     Attributes:
         base: the variable with the path of what is around it: ``q`` in a function, or that of a list's element.
         parts: from there: names, and variables that hold an index, written ``{i}``.
+        scope: what expressions can read there.
+        limit: the variable with the end of what may be read, "" where that is known to suffice.
     """
 
     base: str = "q"
     parts: tuple[str, ...] = ()
+    scope: Scope | None = None
+    limit: str = "e"
 
     def to(self, part: str) -> Place:
         """The place of something inside."""
-        return Place(self.base, (*self.parts, part))
+        return replace(self, parts=(*self.parts, part))
+
+    def within(self, limit: str) -> Place:
+        """The same place before another limit."""
+        return replace(self, limit=limit)
 
     @property
     def indexes(self) -> str:
@@ -183,7 +191,7 @@ class Writing(Generator):
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Decoding([header], tracing=self.tracing)
-        value = self._node(code, node, scope, Place(), "e")
+        value = self._node(code, node, Place(scope=scope))
         code.flush()
         code.put(f"return {value}, p")
         if code.inner:
@@ -199,7 +207,7 @@ class Writing(Generator):
     def _trees(node: ir.Node) -> Iterator[Expression]:
         return trees_in(node, ("condition", "length", "count", "announced", "size", "value"))
 
-    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
+    def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
         """Writes a node of any kind."""
         raise NotImplementedError
 

@@ -27,7 +27,7 @@ from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Scope, Unusual, is_large, nullable
+from wirekit.compiler.source import Unusual, is_large, nullable
 from wirekit.errors import Misuse
 from wirekit.wire.references import referred
 
@@ -37,154 +37,152 @@ __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_u
 class Writer(Structures, Lists, Blobs):
     """Writes the decoder of one schema, whatever is in it."""
 
-    def _node(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
+    def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
         match node:
             case ir.Structure():
-                return self._structure(code, node, scope, path, e)
+                return self._structure(code, node, path)
             case ir.Several():
-                return self._several(code, node, scope, path, e)
+                return self._several(code, node, path)
             case ir.Blob():
                 if node.sealed:
                     self._verdict(code, path, "decryption", "None", "p", status="absent")
-                value = self._blob(code, node, scope, path, e)
+                value = self._blob(code, node, path)
                 code.lies(path, *code.extent)
                 return value
             case ir.Delimited():
-                return self._delimited(code, node, path, e)
+                return self._delimited(code, node, path)
             case ir.Coded():
-                value = self._blob(code, node.blob, scope, path, e, "text" if node.coding.text else "bytes")
+                value = self._blob(code, node.blob, path, "text" if node.coding.text else "bytes")
                 code.lies(path, *code.extent)
                 read = self._constant(functools.partial(read_plainly, node.coding), "read")
                 code.put(f"if {value} is not None: {value} = {read}({value})")
                 return value
             case ir.When():
-                return self._maybe(code, self._expression(node.condition, scope), node.node, scope, path, e)
+                return self._maybe(code, self._expression(node.condition, path.scope), node.node, path)
             case ir.WhenMore():
-                return self._there(code, f"p < {e}", node.node, scope, path, e)
+                return self._there(code, f"p < {path.limit}", node.node, path)
             case ir.WhenNext():
                 size = len(node.magic)
                 return self._there(
-                    code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {e}", node.node, scope, path, e
+                    code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {path.limit}", node.node, path
                 )
             case ir.Either():
                 value = code.fresh("v")
-                with code.block(f"if {self._expression(node.condition, scope)}:"):
-                    self._branch(code, value, node.then, scope, path, e)
+                with code.block(f"if {self._expression(node.condition, path.scope)}:"):
+                    self._branch(code, value, node.then, path)
                 with code.block("else:"):
-                    self._branch(code, value, node.otherwise, scope, path, e)
+                    self._branch(code, value, node.otherwise, path)
                 return value
             case ir.Choice():
-                return self._choice(code, node, scope, path, e)
+                return self._choice(code, node, path)
             case ir.Ahead():
-                return self._ahead(code, node, path, e)
+                return self._ahead(code, node, path)
             case ir.Bounded():
-                return self._bounded(code, node, scope, path, e)
+                return self._bounded(code, node, path)
             case ir.Fallback() | ir.Optional():
-                return self._node(code, node.node, scope, path, e)
+                return self._node(code, node.node, path)
             case ir.Reference():
-                value = code.fresh("v")
-                code.records = True
-                code.flush()
-                code.move(f"{value}, p = S.refer({node.key!r}, resolve({node.key!r}), b, p, {e}, {code.path(path)})")
-                return value
+                return self._called(code, f"S.refer({node.key!r}, resolve({node.key!r}), ", path)
             case ir.Packed():
-                return self._packed(code, node, scope, path, e)
+                return self._packed(code, node, path)
             case ir.Protobuf():
-                return self._protobuf(code, node, path, e)
+                return self._protobuf(code, node, path)
             case ir.Constant() if not fixed(node):
                 start = "p" if node.fatal else code.fresh("s")
                 if not node.fatal:
                     code.put(f"{start} = p")
-                return self._constant_of(code, node, self._node(code, node.node, scope, path, e), scope, path, start)
+                return self._constant_of(code, node, self._node(code, node.node, path), path, start)
             case _:
-                return self._fixed_run(code, [("", node)], scope, path, e)[0]
+                return self._fixed_run(code, [("", node)], path)[0]
 
-    def _branch(self, code: Decoding, value: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> None:
+    def _branch(self, code: Decoding, value: str, node: ir.Node, path: Place) -> None:
         if is_large(node):
-            name, above = self._call(node, scope)
-            code.records = True
-            code.flush()
-            code.move(f"{value}, p = {name}(S, b, p, {e}, {code.path(path)}{above})")
+            name, above = self._call(node, path.scope)
+            self._called(code, f"{name}(S, ", path, above, value)
         else:
-            code.put(f"{value} = {self._node(code, node, scope, path, e)}")
+            code.put(f"{value} = {self._node(code, node, path)}")
 
-    def _maybe(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
+    @staticmethod
+    def _called(code: Decoding, call: str, path: Place, above: str = "", value: str = "") -> str:
+        """Has a function, of which the first arguments are written, read a value; gives its variable."""
+        value = value or code.fresh("v")
+        code.records = True
+        code.flush()
+        code.move(f"{value}, p = {call}b, p, {path.limit}, {code.path(path)}{above})")
+        return value
+
+    def _maybe(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
         value = code.fresh("v")
         with code.block(f"if {condition}:"):
-            self._branch(code, value, node, scope, path, e)
+            self._branch(code, value, node, path)
         with code.block("else:"):
             self._absent(code, value, path)
         return value
 
-    def _there(self, code: Decoding, condition: str, node: ir.Node, scope: Scope | None, path: Place, e: str) -> str:
+    def _there(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
         """Reads a node whose presence its own bytes decide; a null that is present is not an absence."""
         if not nullable(node):
-            return self._maybe(code, condition, node, scope, path, e)
+            return self._maybe(code, condition, node, path)
         there = code.fresh("t")
         code.put(f"{there} = {condition}")
-        value = self._maybe(code, there, node, scope, path, e)
+        value = self._maybe(code, there, node, path)
         code.put(f"if {there} and {value} is None: raise Unusual")
         return value
 
-    def _choice(self, code: Decoding, node: ir.Choice, scope: Scope | None, path: Place, e: str) -> str:
+    def _choice(self, code: Decoding, node: ir.Choice, path: Place) -> str:
         value = code.fresh("v")
-        unit, above = self._chosen(code, node, scope)
-        code.records = True
-        code.flush()
-        code.move(f"{value}, p = {unit}(S, b, p, {e}, {code.path(path)}{above})")
-        return value
+        unit, above = self._chosen(code, node, path.scope)
+        return self._called(code, f"{unit}(S, ", path, above, value)
 
-    def _ahead(self, code: Decoding, node: ir.Ahead, path: Place, e: str) -> str:
+    def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
         numbers = fixed(node.node)
         if not numbers:
             raise Misuse(f"{self.key}: Lookahead needs a node of fixed size")
         size = sum(number.size for number in numbers)
-        code.short(f"p + {node.at + size} > {e}", e)
+        code.short(f"p + {node.at + size} > {path.limit}", path.limit)
         code.move(f"p += {node.at}")
-        (value,) = self._fixed_run(code, [("", node.node)], None, path, e, kind="")
+        (value,) = self._fixed_run(code, [("", node.node)], path, kind="")
         code.move(f"p -= {node.at + size}")
         code.lies(path, code.here(), code.here(), '"ahead"')
         return value
 
-    def _bounded(self, code: Decoding, node: ir.Bounded, scope: Scope | None, path: Place, e: str) -> str:
-        (size,) = self._fixed_run(code, [("$length", node.length)], scope, path, e, kind="length")
+    def _bounded(self, code: Decoding, node: ir.Bounded, path: Place) -> str:
+        (size,) = self._fixed_run(code, [("$length", node.length)], path, kind="length")
         value = code.fresh("v")
         if node.null is None:
-            self._within(code, node, value, size, scope, path, e)
+            self._within(code, node, value, size, path)
             return value
         with code.block(f"if {size} <= {node.null}:"):
             code.put(f"if {size} != {node.null}: S.differ()")
             self._absent(code, value, path)
         with code.block("else:"):
-            self._within(code, node, value, size, scope, path, e)
+            self._within(code, node, value, size, path)
             if nullable(node.node):
                 code.put(f"if {value} is None: raise Unusual")
         return value
 
-    def _within(
-        self, code: Decoding, node: ir.Bounded, value: str, size: str, scope: Scope | None, path: Place, e: str
-    ) -> None:
+    def _within(self, code: Decoding, node: ir.Bounded, value: str, size: str, path: Place) -> None:
         limit = code.fresh("e")
         code.put(f"{limit} = p + {size}")
         code.put(f"if {size} < 0: raise Unusual")
-        code.short(f"{limit} > {e}", e)
-        code.put(f"{value} = {self._node(code, node.node, scope, path, limit)}")
+        code.short(f"{limit} > {path.limit}", path.limit)
+        code.put(f"{value} = {self._node(code, node.node, path.within(limit))}")
         code.put(f"if p != {limit}: raise Unusual")
 
-    def _packed(self, code: Decoding, node: ir.Packed, scope: Scope | None, path: Place, e: str) -> str:
-        value, codec = self._blob(code, node.blob, scope, path, e), code.fresh("c")
+    def _packed(self, code: Decoding, node: ir.Packed, path: Place) -> str:
+        value, codec = self._blob(code, node.blob, path), code.fresh("c")
         start, end, kind = code.extent
         table = self._codecs(node)
         parts = []
         for part in node.on:
             parts.append(code.fresh("c"))
-            code.put(f"{parts[-1]} = {self._expression(part, scope)}")
+            code.put(f"{parts[-1]} = {self._expression(part, path.scope)}")
         key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
         code.unless_same(parts, lambda: code.put(f"{codec} = {table}.get({key})"))
         with code.block(f"if {codec} is not None and {value} is not None:"):
-            name, above = self._call(node.node, scope)
+            name, above = self._call(node.node, path.scope)
             code.records = True
-            size = "None" if node.size is None else self._expression(node.size, scope)
+            size = "None" if node.size is None else self._expression(node.size, path.scope)
             arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {code.path(path)}{above}"
             if code.together is not None:  # the verdicts inside stand between those before and after
                 at = f"{code.together.index} + 1" if code.judged else code.together.index
@@ -199,14 +197,14 @@ class Writer(Structures, Lists, Blobs):
                 code.lies(path, start, end, kind)
         return value
 
-    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Place, e: str) -> str:
+    def _protobuf(self, code: Decoding, node: ir.Protobuf, path: Place) -> str:
         kind = self._message(node)
         value = code.fresh("v")
         from wirekit.compiler.rows.messages import message
 
         code.flush()
-        code.put(f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {e}, {code.path(path)})")
-        code.move(f"p = {e}")
+        code.put(f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {path.limit}, {code.path(path)})")
+        code.move(f"p = {path.limit}")
         return value
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 from wirekit.compiler import ir
 from wirekit.compiler.costs import cost, grows
 from wirekit.compiler.rows.code import Decoding, Place, Together
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.rows.state import Site
-from wirekit.compiler.source import Scope, whole_number
+from wirekit.compiler.source import whole_number
 
 Places = list[tuple[tuple[str, ...], str, ir.Number]]
 
@@ -17,37 +18,35 @@ Places = list[tuple[tuple[str, ...], str, ir.Number]]
 class Lists(Numbers):
     """Writes what reads lists."""
 
-    def _several(self, code: Decoding, node: ir.Several, scope: Scope | None, path: Place, e: str) -> str:
+    def _several(self, code: Decoding, node: ir.Several, path: Place) -> str:
         items = code.fresh("l")
         if node.count is None:
             start = code.here()
-            self._to_the_end(code, node, items, scope, path, e)
+            self._to_the_end(code, node, items, path)
             code.lies(path, start, code.here(), '"list"')
             return items
         if isinstance(node.count, ir.Number):
-            (count,) = self._fixed_run(code, [("$count", node.count)], scope, path, e, kind="count")
+            (count,) = self._fixed_run(code, [("$count", node.count)], path, kind="count")
         else:
             count = code.fresh("n")
-            code.put(f"{count} = {self._expression(node.count, scope)}")
+            code.put(f"{count} = {self._expression(node.count, path.scope)}")
             whole_number(code, count)
         if node.null is None:
-            self._counted(code, node, items, count, scope, path, e)
+            self._counted(code, node, items, count, path)
             return items
         with code.block(f"if {count} <= {node.null} and {count} < 0:"):
             code.put(f"if {count} != {node.null}: S.differ()")
             self._absent(code, items, path)
         with code.block("else:"):
-            self._counted(code, node, items, count, scope, path, e)
+            self._counted(code, node, items, count, path)
         return items
 
-    def _counted(
-        self, code: Decoding, node: ir.Several, items: str, count: str, scope: Scope | None, path: Place, e: str
-    ) -> None:
+    def _counted(self, code: Decoding, node: ir.Several, items: str, count: str, path: Place) -> None:
         """So many elements."""
         start = code.here()
         least = max(ir.minimum(node.element), 1)
         code.put(f"if {count} < 0: raise Unusual")
-        code.short(f"{count} * {least} > {e} - p", e)
+        code.short(f"{count} * {least} > {path.limit} - p", path.limit)
         code.put(f"S.charge({count} * {cost(node.element)})")
         if isinstance(node.element, ir.Number) and not node.element.real and node.element.is_packed:
             number = node.element
@@ -63,30 +62,26 @@ class Lists(Numbers):
             outer = self._begun(code, node, index, path)
             code.put(f"{items} = []")
             with code.block(f"for {index} in range({count}):"):
-                self._element(code, node, items, index, scope, path, e)
-                code.rewinds |= e == code.leave and code.records  # by the element before
+                self._element(code, node, items, index, path)
+                code.rewinds |= path.limit == code.leave and code.records  # by the element before
             self._ended(code, outer)
         code.lies(path, start, code.here(), '"list"')
 
-    def _element(
-        self, code: Decoding, node: ir.Several, items: str, index: str, scope: Scope | None, path: Place, e: str
-    ) -> None:
+    def _element(self, code: Decoding, node: ir.Several, items: str, index: str, path: Place) -> None:
         code.loops += 1
         code.spot = ""
         element = path.to(f"{{{index}}}")
         if code.tracing:
-            whole, element = code.path(element), Place(code.fresh("q"))
+            whole, element = code.path(element), replace(element, base=code.fresh("q"), parts=())
             code.put(f"{element.base} = {whole}")
-        value = self._node(code, node.element, scope, element, e)
+        value = self._node(code, node.element, element)
         code.loops -= 1
         code.put(f"{items}.append({value})")
         if code.tracing:
             code.flush()
             code.put(f"S.charge_spans({element.base})")
 
-    def _to_the_end(
-        self, code: Decoding, node: ir.Several, items: str, scope: Scope | None, path: Place, e: str
-    ) -> None:
+    def _to_the_end(self, code: Decoding, node: ir.Several, items: str, path: Place) -> None:
         index, start = f"len({items})", code.fresh("s")
         outer_list = self._begun(code, node, index, path)
         each, most = cost(node.element), code.fresh("m")
@@ -94,16 +89,16 @@ class Lists(Numbers):
         code.put(f"{most} = S.room // {max(each, 1)}")
         # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
         with code.block("while True:"):
-            code.put(f"if p >= {e}: break")
+            code.put(f"if p >= {path.limit}: break")
             if node.until:
                 code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
             code.put(f"if len({items}) > {most}: raise Unusual")
             code.put(f"{start} = p")
             if node.stop:
-                self._may_be_cut(code, node, items, index, start, scope, path, e)
+                self._may_be_cut(code, node, items, index, start, path)
             else:
                 outer, code.leave = code.leave, ""
-                self._element(code, node, items, index, scope, path, e)
+                self._element(code, node, items, index, path)
                 code.leave = outer
             if not ir.minimum(node.element):
                 code.put(f"if p == {start}: raise Unusual")
@@ -114,24 +109,14 @@ class Lists(Numbers):
             code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")
-            code.put(f"{number} = {self._expression(node.announced, scope, plain=False)}")
+            code.put(f"{number} = {self._expression(node.announced, path.scope, plain=False)}")
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
-    def _may_be_cut(
-        self,
-        code: Decoding,
-        node: ir.Several,
-        items: str,
-        index: str,
-        start: str,
-        scope: Scope | None,
-        path: Place,
-        e: str,
-    ) -> None:
+    def _may_be_cut(self, code: Decoding, node: ir.Several, items: str, index: str, start: str, path: Place) -> None:
         """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
         outer = code.leave, code.records, code.rewinds
-        code.leave, code.records, code.rewinds = e, False, False
+        code.leave, code.records, code.rewinds = path.limit, False, False
         known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
         room = code.fresh("r") if grows(node.element) else ""
         counted = f"S.room{', S.charged, len(spans)' if code.tracing else ''}"
@@ -139,7 +124,7 @@ class Lists(Numbers):
             room = room or code.fresh("r")
             code.put(f"{room} = {counted}")
         with code.block("try:"):
-            self._element(code, node, items, index, scope, path, e)
+            self._element(code, node, items, index, path)
         code.put("except Cut:")
         code.put(f"    p = {start}")
         if code.tracing:

@@ -7,7 +7,6 @@ import struct
 from wirekit.compiler import ir
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, Place, Writing
-from wirekit.compiler.source import Scope
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
 from wirekit.varints import SHORT
@@ -22,18 +21,16 @@ class Numbers(Writing):
         self,
         code: Decoding,
         members: list[tuple[str, ir.Node]],
-        scope: Scope | None,
         path: Place,
-        e: str,
         kind: str = "number",
     ) -> list[str]:
         """Members of fixed size, read by one struct call; ``kind`` is that of their spans, "" for none."""
         numbers = [number for _, node in members for number in fixed(node)]
         if not numbers:
-            return [self._varint(code, node, scope, path.to(name) if name else path, e, kind) for name, node in members]
+            return [self._varint(code, node, path.to(name) if name else path, kind) for name, node in members]
         size = sum(number.size for number in numbers)
         variables = [code.fresh("n") for _ in numbers]
-        end = self._unpacked(code, numbers, variables, e)
+        end = self._unpacked(code, numbers, variables, path.limit)
         start = "p"
         if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
             start = code.fresh("s")
@@ -47,7 +44,7 @@ class Numbers(Writing):
             width = sum(number.size for number in numbers_here)
             if kind:
                 self._lies(code, node, where, size - offset, size - offset - width, kind)
-            values.append(self._meaning(code, node, variables[index], scope, where, place))
+            values.append(self._meaning(code, node, variables[index], where, place))
             offset += width
             index += len(numbers_here)
         return values
@@ -64,19 +61,19 @@ class Numbers(Writing):
             code.lies(path.to(bit.name), code.here(start), code.here(end), '"bit"', f"{bit.shift}, {bit.width}")
         code.lies(path, code.here(start), code.here(end), '"bits"')
 
-    def _varint(self, code: Decoding, node: ir.Node, scope: Scope | None, path: Place, e: str, kind: str) -> str:
+    def _varint(self, code: Decoding, node: ir.Node, path: Place, kind: str) -> str:
         """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
         number = ir.varying(node)
         if number is None or number.form is None:
             raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
         value, after, start = code.fresh("n"), code.fresh("p"), code.here()
         form = self._constant(number.form, number.form.kind)
-        code.put(f"{value}, {after} = {form}.read(b, p, {e})")
-        code.short(f"{after} == {SHORT}", e)
+        code.put(f"{value}, {after} = {form}.read(b, p, {path.limit})")
+        code.short(f"{after} == {SHORT}", path.limit)
         code.put(f"if {after} - p != {form}.size({value}): raise Unusual")
         code.move(f"p = {after}")
         code.lies(path, start, code.here(), f'"{kind}"')
-        return self._meaning(code, node, value, scope, path, "p")
+        return self._meaning(code, node, value, path, "p")
 
     def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> str:
         """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let.
@@ -100,7 +97,7 @@ class Numbers(Writing):
                 code.put(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
         return end
 
-    def _meaning(self, code: Decoding, node: ir.Node, number: str, scope: Scope | None, path: Place, place: str) -> str:
+    def _meaning(self, code: Decoding, node: ir.Node, number: str, path: Place, place: str) -> str:
         """The value that a number stands for."""
         match node:
             case ir.Number(real=True):
@@ -116,10 +113,10 @@ class Numbers(Writing):
             case ir.BitFields():
                 return self._bits(code, node, number)
             case ir.Optional():
-                return self._meaning(code, node.node, number, scope, path, place)
+                return self._meaning(code, node.node, number, path, place)
             case ir.Constant():
-                value = self._meaning(code, node.node, number, scope, path, place)
-                return self._constant_of(code, node, value, scope, path, place)
+                value = self._meaning(code, node.node, number, path, place)
+                return self._constant_of(code, node, value, path, place)
         raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
 
     def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
@@ -137,10 +134,8 @@ class Numbers(Writing):
         code.plain[value] = number
         return value
 
-    def _constant_of(
-        self, code: Decoding, node: ir.Constant, value: str, scope: Scope | None, path: Place, place: str
-    ) -> str:
-        code.put(f"if {value} != {self._expression(node.value, scope)}: raise Unusual")
+    def _constant_of(self, code: Decoding, node: ir.Constant, value: str, path: Place, place: str) -> str:
+        code.put(f"if {value} != {self._expression(node.value, path.scope)}: raise Unusual")
         if not node.fatal:
             self._verdict(code, path, "constant", value, place)
         return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
@@ -18,13 +18,13 @@ class Window:
     """The bytes that a length bounds.
 
     Attributes:
-        inside, outside: the variables with their limit, and with that around them.
+        inside: the variable with their limit; ``outside`` is the place of the structure with that around them.
         cut: the variable with their begin if the limit around cuts them, None if not; "" if it may not.
     """
 
     measure: ir.Measure
     inside: str
-    outside: str
+    outside: Place
     cut: str
 
 
@@ -33,15 +33,14 @@ class Open:
     """A structure that is being read.
 
     Attributes:
-        path: where it stands.
-        scope: takes the variables of its members; ``values`` has them in order.
+        path: where it stands, with the limit at hand; its scope takes the variables of members.
+        values: those, in order.
         begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
         kept: the variable with the names of lengths that are not what they should be and may be so; "" if none can.
     """
 
     node: ir.Structure
     path: Place
-    scope: Scope
     begin_at: set[int]
     end_at: set[int]
     begins: dict[int, str] = field(default_factory=dict)
@@ -51,7 +50,8 @@ class Open:
 
     def add(self, value: str) -> None:
         """Takes the variable of the next member."""
-        self.scope.variables[self.node.members[len(self.values)].name] = value
+        assert self.path.scope is not None
+        self.path.scope.variables[self.node.members[len(self.values)].name] = value
         self.values.append(value)
 
     def number(self, rule: ir.Measure | ir.Sum) -> tuple[str, Place]:
@@ -70,12 +70,13 @@ class Open:
 class Structures(Numbers):
     """Writes what reads structures."""
 
-    def _structure(self, code: Decoding, node: ir.Structure, scope: Scope | None, path: Place, e: str) -> str:
-        start = code.here()
+    def _structure(self, code: Decoding, node: ir.Structure, path: Place) -> str:
+        start, inner = code.here(), Scope({}, path.scope)
+        path = replace(path, scope=inner)
         begin_at, end_at = node.extents(each for each in node.measures if each.zero_is_rest or not each.is_limit)
         verified = {measure.at for measure in node.measures if not measure.is_limit}
         sums = {total.at for total in node.sums}
-        at = Open(node, path, Scope({}, scope), begin_at | verified, end_at | verified | sums)
+        at = Open(node, path, begin_at | verified, end_at | verified | sums)
         if any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
             at.kept = code.fresh("k")
             code.put(f"{at.kept} = None")
@@ -83,14 +84,14 @@ class Structures(Numbers):
         index = 0
         while index < len(node.members):
             for measure in ir.opening(node, index):
-                limits.append(self._window(code, at, measure, e))
-                e = limits[-1].inside
+                limits.append(self._window(code, at, measure))
+                at.path = path.within(limits[-1].inside)
             closing = {limit.measure.last for limit in limits}
-            run, _ = run_of(node, index, closing, alone=e == code.leave, at_once=True)
+            run, _ = run_of(node, index, closing, alone=at.path.limit == code.leave, at_once=True)
             if run:
                 members = [(member.name, member.node) for member in node.members[index : index + run]]
-                for value in self._fixed_run(code, members, at.scope, path, e):
-                    at.scope.plain[node.members[len(at.values)].name] = code.plain.get(value, value)
+                for value in self._fixed_run(code, members, at.path):
+                    inner.plain[node.members[len(at.values)].name] = code.plain.get(value, value)
                     at.add(value)
                     self._measured(code, at)
                 self._positions(code, at, index, run)
@@ -100,7 +101,7 @@ class Structures(Numbers):
                 if index in at.begin_at:
                     at.begins[index] = code.fresh("s")
                     code.put(f"{at.begins[index]} = p")
-                at.add(self._node(code, member.node, at.scope, path.to(member.name), e))
+                at.add(self._node(code, member.node, at.path.to(member.name)))
                 self._measured(code, at)
                 if index in at.end_at:
                     at.ends[index] = code.fresh("f")
@@ -112,7 +113,7 @@ class Structures(Numbers):
             while limits and limits[-1].measure.last == index - 1:
                 closed = limits.pop()
                 self._closed(code, at, closed)
-                e = closed.outside
+                at.path = closed.outside
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
                 self._agree(code, at, measure)
@@ -127,14 +128,15 @@ class Structures(Numbers):
             extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.what == "size" else ""
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
-            code.put(f"if {self._expression(refusal, at.scope)}: raise Unusual")
+            code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
         return self._made(code, node.record, at.values, at.kept)
 
     @staticmethod
-    def _window(code: Decoding, at: Open, measure: ir.Measure, e: str) -> Window:
+    def _window(code: Decoding, at: Open, measure: ir.Measure) -> Window:
         """Begins the bytes that a length bounds, which bounds none where it is absent."""
         number, absent = at.values[measure.at], conditional(at.node.members[measure.at].node)
-        window = Window(measure, code.fresh("e"), e, code.fresh("s") if measure.clip else "")
+        e = at.path.limit
+        window = Window(measure, code.fresh("e"), at.path, code.fresh("s") if measure.clip else "")
         limit = window.inside
         if absent:
             code.put(f"if {number} is None: {limit} = {e}")

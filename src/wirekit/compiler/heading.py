@@ -118,7 +118,8 @@ def heading(key: str, most: int) -> Heading:
         numbers = list(_numbers(layout, most))
         size = sum(number.groups or number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
-        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), tuple(_parts(layout)), most)
+        parts = tuple((at, each, at + each.size - measure.add) for at, each, measure in _lengths(layout))
+        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), parts, most)
     return known[most]
 
 
@@ -150,24 +151,16 @@ def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
 
 def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, bool]:
     """The heading's ``length``, ``after``, ``number``, ``low``, ``path`` and ``framed``."""
-    if not isinstance(layout, ir.Structure):
-        return 0, 0, None, 0, "", False
-    offset = 0
-    for at, member in enumerate(layout.members):
-        if not isinstance(member.node, ir.Number) or not member.node.is_packed:
-            break
-        for measure in layout.measures:
-            covers = (measure.at, measure.first, measure.last) == (at, at + 1, len(layout.members) - 1)
-            if covers and measure.bounds and not measure.zero_is_rest and not measure.clip:
-                number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
-                after = offset + number.size - measure.add
-                return offset, after, number, max(measure.least, 0), member.name, measure.frame
-        offset += member.node.size
+    members = layout.members if isinstance(layout, ir.Structure) else ()
+    for offset, number, measure in _lengths(layout):
+        if measure.last == len(members) - 1:
+            after = offset + number.size - measure.add
+            return offset, after, number, max(measure.least, 0), members[measure.at].name, measure.frame
     return 0, 0, None, 0, "", False
 
 
-def _parts(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, int]]:
-    """The heading's ``parts``."""
+def _lengths(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, ir.Measure]]:
+    """(offset, how it is read, the length) of those among the first numbers that count what follows them."""
     if not isinstance(layout, ir.Structure):
         return
     offset = 0
@@ -175,10 +168,9 @@ def _parts(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, int]]:
         if not isinstance(member.node, ir.Number) or not member.node.is_packed:
             return
         number = struct.Struct(("<" if member.node.little else ">") + member.node.code)
-        for measure in layout.measures:
-            follows = measure.at == at and measure.first == at + 1 and measure.last > at
-            if follows and measure.bounds and not measure.zero_is_rest and not measure.clip:
-                yield offset, number, offset + number.size - measure.add
+        for measure in ir.opening(layout, at + 1):
+            if measure.at == at and not measure.zero_is_rest and not measure.clip:
+                yield offset, number, measure
         offset += member.node.size
 
 
@@ -213,7 +205,7 @@ def _is_fixed(node: ir.Structure) -> bool:
 def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:
     """The bounds of a length: the covered fields need their least size."""
     for measure in node.measures:
-        if measure.at == at and measure.bounds and at < measure.first <= measure.last and not measure.zero_is_rest:
+        if measure.at == at and measure.is_limit and not measure.zero_is_rest:
             covered = node.members[measure.first : measure.last + 1]
             least = sum(ir.minimum(member.node) for member in covered) + measure.add
             number = bare(node.members[at].node)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal, fields_of
 from wirekit.values import Record, SymbolTable, record_type
-from wirekit.varints import VarintForm
+from wirekit.varints import SHORT, VarintForm
 from wirekit.wire.costs import BYTES, LIST, NUMBER, SLOT, SYMBOL
 from wirekit.wire.message_fields import Derived
 
@@ -120,6 +120,15 @@ class Number(Node):
         if self.form is not None:
             return self.form.write(value)
         return value.to_bytes(self.size, "little" if self.little else "big", signed=self.signed)
+
+    def read(self, data: Any, position: int, limit: int) -> tuple[int, int]:
+        """(integer, position behind it) of bytes before a limit; ``SHORT`` or ``LONG`` where there is none."""
+        if self.form is not None:
+            return self.form.read(data, position, limit)
+        if position + self.size > limit:
+            return 0, SHORT
+        end = position + self.size
+        return int.from_bytes(data[position:end], "little" if self.little else "big", signed=self.signed), end
 
     @property
     def is_packed(self) -> bool:

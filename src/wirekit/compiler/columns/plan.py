@@ -23,7 +23,6 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse, Short
 from wirekit.program.unfit import unfit
-from wirekit.varints import LONG, SHORT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,60 +182,37 @@ def _leads(key: str, layout: ir.Structure, at: int) -> Iterator[Lead]:
 
 
 def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -> Start:
-    """Reads what stands in front of the records in ``buffer[begin:end]``.
+    """Reads what stands in front of the records in ``buffer[begin:end]``; what is wrong, the reference engine tells.
 
     Args:
         frame: the limit of what a frame's own length may announce, in bytes.
     """
     position, limit, count = begin, end, -1
     cut: tuple[str, str, int, int, str] | None = None
-
-    def wrong(lead: Lead, kind: str, reason: str) -> Start:
-        return Start(position, position, 0, (lead.path, kind, position, end - position, reason))
-
     for lead in plan.lead:
-        if lead.role == "instead":
+        refused = Start(position, position, 0, (lead.path, "wrong", position, end - position, ""))
+        if lead.number is None:
             if bytes(buffer[position : min(position + len(lead.value), limit)]) == lead.value:
                 return Start(limit, limit, 0)
             continue
-        number = lead.number
-        assert number is not None
-        if number.form is not None:
-            value, behind = number.form.read(buffer, position, limit)
-            if behind == SHORT:
-                return wrong(lead, "short", f"needs {limit - position + 1} bytes, {limit - position} available")
-            if behind == LONG:
-                found = bytes(buffer[position : min(position + number.groups, limit)]).hex()
-                wanted = f"a varint of at most {number.bits} bits in {number.groups} bytes"
-                return wrong(lead, "wrong", f"expected {wanted}, found {found}")
-            width = behind - position
-        elif limit - position < number.size:
-            return wrong(lead, "short", f"needs {number.size} bytes, {limit - position} available")
-        else:
-            order = "little" if number.little else "big"
-            data, width = buffer[position : position + number.size], number.size
-            value = int.from_bytes(data, order, signed=number.signed)  # type: ignore[arg-type]
+        value, position = lead.number.read(buffer, position, limit)
+        if position < 0:
+            return refused
         if lead.role == "constant":
             if value != lead.value:
-                return wrong(lead, "wrong", f"expected {lead.value}, found {value}")
+                return refused
         elif lead.role == "count":
             if value < 0 and lead.value is not None and value <= lead.value:
                 return Start(limit, limit, 0)
-            if value < 0:
-                return wrong(lead, "wrong", f"expected a count of at least 0, found {value}")
+            if value < 0 or value * max(ir.minimum(plan.element), 1) > limit - position:
+                return refused
             count = value
-            if count * max(ir.minimum(plan.element), 1) > limit - position - width:
-                return wrong(lead, "short", f"{count} records do not fit into {limit - position - width} bytes")
         elif lead.measure is not None:
             measure = lead.measure
-            if value < measure.least:
-                return wrong(lead, "wrong", f"expected a length of at least {measure.least}, found {value}")
-            if measure.frame and value > frame:
-                return wrong(lead, "limit", f"{value} exceeds the limit frame of {frame}")
-            after = position + width
-            size, left = value - measure.add, limit - after
+            if value < measure.least or (measure.frame and value > frame):
+                return refused
+            size, left = value - measure.add, limit - position
             if size > left:
-                cut = cut or (lead.path, "short", after, left, Short(size, left).reason)
-            limit = min(after + size, limit)
-        position += width
+                cut = cut or (lead.path, "short", position, left, Short(size, left).reason)
+            limit = min(position + size, limit)
     return Start(position, limit, count, cut)

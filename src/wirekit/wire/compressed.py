@@ -17,6 +17,14 @@ NEED_SIZE = ("lz4-block",)
 Opened = record_type("Opened", ("compressed", "content"))
 
 
+def load_opened(given: Mapping[str, Any], content: Any) -> Record:
+    """The record of compressed data, of its JSON form and what was loaded of that as the content."""
+    record = Opened(content=content)
+    record.compressed = load_bytes(given.get("compressed"))
+    record._extra = load_extras(given, Opened._fields)
+    return record
+
+
 class Compressed(Wrapping):
     """A byte string that is compressed by the codec in another field.
 
@@ -175,10 +183,7 @@ class Compressed(Wrapping):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if plain_mapping(obj):
-            record = Opened(content=load_part("content", self.content, obj.get("content"), context))
-            record.compressed = load_bytes(obj.get("compressed"))
-            record._extra = load_extras(obj, Opened._fields)
-            return record
+            return load_opened(obj, load_part("content", self.content, obj.get("content"), context))
         return self.inner.load(obj, context)
 
     def default(self, context: Scope) -> Any:

@@ -113,11 +113,7 @@ class Integer(construct.FormatField, Node):
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if self.real and isinstance(obj, str):
-            return load_float(obj)
-        if plain_mapping(obj) and "value" in obj:
-            return obj["value"]
-        return obj
+        return load_real(obj) if self.real else load_integer(obj)
 
     def minimum(self) -> int:
         return int(self.length)
@@ -301,11 +297,7 @@ class Symbols(Wrapping):
         return f"{self.table.name}: {names}"
 
     def load(self, obj: Any, context: Scope) -> Any:
-        if plain_mapping(obj):
-            obj = load_number(obj)
-        elif isinstance(obj, str):
-            return self.table[obj]
-        return self.table(obj) if isinstance(obj, int) else obj
+        return load_symbol(self.table, obj)
 
 
 class Bit(Node):
@@ -404,15 +396,9 @@ class Bits(Wrapping):
         if isinstance(obj, int):
             return self.unpack(obj)
         if plain_mapping(obj):
-            values = {}
-            for name, bit, _ in self.fields:
-                value = obj.get(name, 0)
-                if plain_mapping(value):
-                    value = load_number(value)
-                if isinstance(value, str) and bit.table is not None:
-                    value = bit.table[value]
-                values[name] = bit.value(value) if bit.table is None or isinstance(value, int) else value
-            return self.record(**values)
+            return self.record(
+                **{name: load_bit(bit.width, bit.table, obj.get(name, 0)) for name, bit, _ in self.fields}
+            )
         return obj
 
     def default(self, context: Scope) -> Any:
@@ -431,3 +417,30 @@ def load_float(text: str) -> float:
         return float(text)
     except ValueError:
         raise Misfit(f"a float must be a number, nan, inf or -inf, not {shown(text)}") from None
+
+
+def load_real(value: Any) -> Any:
+    """A float, of its JSON form or of that of a symbol; what is a value already passes through."""
+    return load_float(value) if isinstance(value, str) else load_integer(value)
+
+
+def load_integer(value: Any) -> Any:
+    """An integer, of its JSON form or of that of a symbol; what is a value already passes through."""
+    return value["value"] if plain_mapping(value) and "value" in value else value
+
+
+def load_symbol(table: SymbolTable, value: Any) -> Any:
+    """The symbol of a number, a name or the JSON form; what is a value already passes through."""
+    if plain_mapping(value):
+        value = load_number(value)
+    elif isinstance(value, str):
+        return table[value]
+    return table(value) if isinstance(value, int) else value
+
+
+def load_bit(width: int, table: SymbolTable | None, value: Any) -> Any:
+    """The value of a bit field, of a number, a name or the JSON form."""
+    if table is not None:
+        return load_symbol(table, value)
+    value = load_number(value) if plain_mapping(value) else value
+    return bool(value) if width == 1 else value

@@ -16,10 +16,11 @@ from wirekit.compiler.expressions import Expression
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
 from wirekit.errors import WirekitError
-from wirekit.values import Record, Symbol, SymbolTable, plain_mapping
-from wirekit.wire.compressed import Opened
-from wirekit.wire.extras import load_extras
+from wirekit.values import Record, Symbol, plain_mapping
+from wirekit.wire.compressed import load_opened
+from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
+from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
 from wirekit.wire.references import referred
 
 Unit = Callable[..., Any]
@@ -41,30 +42,6 @@ class State:
 # What generated code calls for a value that is not of the usual class.
 
 
-def number(value: Any) -> Any:
-    """The number of a symbol in the JSON form, or what is a value already."""
-    return value["value"] if plain_mapping(value) and "value" in value else value
-
-
-def real(value: Any) -> Any:
-    """The same for a float, which stands in a string where JSON has no number for it."""
-    return float(value) if isinstance(value, str) else number(value)
-
-
-def symbol(table: SymbolTable, value: Any) -> Any:
-    """The symbol of a number, a name or the JSON form."""
-    if plain_mapping(value):
-        value = value["value"]
-    elif isinstance(value, str):
-        return table[value]
-    return table(value) if isinstance(value, int) else value
-
-
-def octets(value: Any) -> Any:
-    """The bytes of hex, or what is a value already."""
-    return bytes.fromhex(value) if isinstance(value, str) else value
-
-
 def other(value: Any) -> Any:
     """Lets through what is a value already."""
     if plain_mapping(value) or isinstance(value, list):
@@ -77,14 +54,6 @@ def extras(record: Record, given: Mapping[str, Any]) -> None:
     if any(name not in record._fields for name in given if not name.startswith("$")):
         raise Unusual
     record._extra = load_extras(given, record._fields)
-
-
-def opened(given: Mapping[str, Any], content: Any) -> Record:
-    """The record of compressed data."""
-    record = Opened(content=content)
-    record.compressed = octets(given.get("compressed"))
-    record._extra = load_extras(given, Opened._fields)
-    return record
 
 
 class Loader(Generator):
@@ -100,8 +69,9 @@ class Loader(Generator):
     arguments = "S, x"
 
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        helpers = (number, real, symbol, octets, other, extras, opened, counted, missing, plain_mapping)
-        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve}
+        helpers = (other, extras, counted, missing, plain_mapping)
+        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve, "opened": load_opened}
+        names |= {"number": load_integer, "real": load_real, "symbol": load_symbol, "octets": load_bytes}
         super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
@@ -281,23 +251,10 @@ class Splitter:
             given_parts = self.node.parted(given)
         else:
             return given
-        parts = tuple(_part(bit, given_parts[bit.name]) for bit in self.node.fields)
+        parts = tuple(load_bit(bit.width, bit.table, given_parts[bit.name]) for bit in self.node.fields)
         if isinstance(given, int) and len(self.known) < REMEMBERED:
             self.known[given] = parts
         return self.record(**dict(zip(self.record._fields, parts, strict=True)))
-
-
-def _part(bit: ir.BitField, given: Any) -> Any:
-    """The value of one bit field."""
-    if plain_mapping(given):
-        given = given["value"]
-    if bit.table is None:
-        return bool(given) if bit.width == 1 else given
-    if isinstance(given, str):
-        return bit.table[given]
-    if not isinstance(given, int):
-        raise Unusual
-    return bit.table(given)
 
 
 @by_key

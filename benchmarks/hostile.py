@@ -18,6 +18,8 @@ HEADERS = 70
 CLIENT, SERVER = "10.0.0.1:40000", "10.0.0.2:9092"
 MSS = 1448
 
+PING = bytes.fromhex("00000009000000050812920100")
+
 Work = Callable[[], object]
 
 
@@ -98,7 +100,6 @@ def _in_conversation(size: int) -> dict[str, Work]:
     junk = times(request() + b"\xff" * 3, size)
     answers = times(bytes.fromhex("000000040000002a"), size)
     small = times(bytes.fromhex("0000001000000001000200000003"), size)
-    ping = bytes.fromhex("00000009000000050812920100")
     asked = _requests(size // 32)
     answered = b"".join(b"\0\0\0\x0a" + number.to_bytes(4, "big") + bytes(6) for number in range(size // 32))
     cases: dict[str, Work] = {
@@ -117,7 +118,7 @@ def _in_conversation(size: int) -> dict[str, Work]:
             conversation, "kafka", [("client", overlapping(size // HEADERS))], started=False, step=1
         ),
         "pulsar: pings with junk between them": partial(
-            conversation, "pulsar", [("client", times(ping + b"\xff" * 3, size))]
+            conversation, "pulsar", [("client", times(PING + b"\xff" * 3, size))]
         ),
         "pulsar: chunks of one message": partial(conversation, "pulsar", [("client", _chunks(size // 75))]),
         "pulsar: first chunks that never go on": partial(conversation, "pulsar", [("client", _unfinished(size // 75))]),
@@ -209,6 +210,10 @@ def with_errors(size: int) -> dict[str, Work]:
     packed = _entry("1f8b00", codec=1)
     send = _chunks(1)
     frames = {
+        "kafka: frames that are too short between others": bytes.fromhex("0000000400000007") * 63 + request(),
+        "kafka: requests that end in the client's name": bytes.fromhex("0000000a0010000000000007000a"),
+        "pulsar: frames that are too short between others": bytes.fromhex("0000000400000000") * 63 + PING,
+        "pulsar: messages that lack what they require": bytes.fromhex("000000090000000508129a0100"),
         "kafka: requests that end inside a field": _resized(metadata[:-3]),
         "kafka: requests with a byte too many": _resized(request() + b"x"),
         "kafka: a message that does not decode": _produced([[undecodable]]),
@@ -232,7 +237,9 @@ def with_errors(size: int) -> dict[str, Work]:
     count = size // 32
     requests = _requests(count)
     cut = b"".join(_resized(bytes(4) + number.to_bytes(4, "big") + bytes(3)) for number in range(count))
+    empty = b"".join(_resized(bytes(4) + number.to_bytes(4, "big")) for number in range(count))
     return cases | {
+        "kafka: answers without a body": partial(conversation, "kafka", [("client", requests), ("server", empty)]),
         "kafka: answers that end inside a field": partial(
             conversation, "kafka", [("client", requests), ("server", cut)]
         ),

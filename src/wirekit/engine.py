@@ -32,9 +32,16 @@ Buffer = bytes | bytearray | memoryview
 TIMES_BEFORE_COMPILING = 4
 WORTH_COMPILING = 1 << 16
 """Bytes that take the reference engine as long, and as much memory, as generating code does."""
+TIMES_BEFORE_REFERENCE = 8
+"""Values of a key in a row on which generated code gave up, before the reference engine reads small ones at once."""
+TIMES_BEFORE_RETRY = 16
+"""One of so many is still tried."""
+SMALL = 256
 LARGEST_HEADER = 1 << 17
-MOST_SHORT = 64
-"""Frames in a row that are shorter than any of their layout can be; from the next one on no length is believed."""
+PER_SHORT = 64
+MOST_SHORT = 64 * PER_SHORT
+"""Frames that are shorter than any of their layout can be, as ``shortness`` counts them; beyond that no length is
+believed."""
 UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)  # of a value, in building
 
 
@@ -145,7 +152,7 @@ class Decoded:
     def clean(self) -> bool:
         """Whether there is no error, no unexplained byte, and no failed check."""
         if self._state is not None:
-            return self._state.clean  # generated code gives up on everything else
+            return self._state.clean  # generated code gives up on errors
         return self.error is None and not self.gaps and all(check.status != "bad" for check in self.checks)
 
     def to_json(self, *, spans: bool = False) -> dict[str, Any]:
@@ -234,11 +241,12 @@ def _forget_origin(error: WireError) -> None:
 def _rows(
     schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits, *, spans: bool = False
 ) -> Decoded | None:
-    """The result of the generated code; None if the bytes are not valid: the reference engine reports why."""
+    """The result of the generated code; None if it gives up: the reference engine reports why."""
     rows, key, size = _rows_module(), schema.key, len(data)
     state = rows.State(key, Params(context) if context else _NO_PARAMS, limits, size)
     if spans:
         state.trace(offset)
+    state.gaps = []
     try:
         value, consumed = (rows.tracing_unit if spans else rows.unit)(key)(state, data, 0, size, "")
     except rows.REASONS:
@@ -247,7 +255,9 @@ def _rows(
     decoded.value, decoded.consumed = value, consumed
     decoded.sources = state.sources or ()
     decoded._spans = state.spans
-    decoded._state = state if state.checks else rows.NOTHING_FOUND
+    if state.gaps:
+        decoded._gaps = [Gap(offset + start, end - start, path, 0) for start, end, path in state.gaps]
+    decoded._state = state if state.checks else rows.LEFT_OVER if state.gaps else rows.NOTHING_FOUND
     return decoded
 
 
@@ -278,6 +288,7 @@ def _traced(
 
 
 _decoded_times: Counter[str] = Counter()
+_given_up: Counter[str] = Counter()
 _encoded_times: Counter[str] = Counter()
 _loaded_times: Counter[str] = Counter()
 _traced_times: Counter[str] = Counter()
@@ -352,14 +363,26 @@ def decode_bytes(
     decoded = None
     if engine == "trace":
         decoded = _traced(schema.key, data, offset, context, limits, decrypt=decrypt)
-    elif generated and decrypt is None:
+    elif generated and decrypt is None and (engine is not None or _is_worth_a_try(schema.key, data)):
         decoded = _rows(schema, data, offset, context, limits)
+        if decoded is not None and schema.key in _given_up:
+            del _given_up[schema.key]
     if decoded is None:
         decoded = _run(schema, data, offset, context, limits, decrypt=decrypt)
+        if generated and engine is None:
+            _given_up[schema.key] += 1
     decoded._asked = engine
-    if decoded.error is not None and _is_stream(schema):
-        decoded.error.hint = foreign(data) or decoded.error.hint
+    if decoded.error is not None:
+        hint = foreign(data)
+        if hint and _is_stream(schema):
+            decoded.error.hint = hint
     return decoded
+
+
+def _is_worth_a_try(key: str, data: bytes) -> bool:
+    """Whether generated code may read a value; not where it gave up on those before, and this one is small."""
+    times = _given_up[key]
+    return times < TIMES_BEFORE_REFERENCE or times % TIMES_BEFORE_RETRY == 0 or len(data) > SMALL
 
 
 def value_of(data: bytes, key: str) -> Any:
@@ -629,10 +652,10 @@ def _walk(
     while position < len(data):
         key = name if "." in name else _key_here(name, data, context or {}, limits, position)
         size = _size_here(data, key, limits, position)
-        short = short + 1 if size is not None and size < least else 0
+        short = 0 if size is None else shortness(short, size, least)
         if position and least < 0:
             least = _least(name)
-        if short > MOST_SHORT:
+        if size is not None and size < least and short > MOST_SHORT:
             size = None
         end = len(data) if size is None else position + size
         said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
@@ -646,6 +669,15 @@ def _walk(
         if decoded.error is not None and (size is None or end > len(data)):
             return
         position = max(end if size is not None else position + decoded.consumed, position + 1)
+
+
+def shortness(short: int, size: int, least: int) -> int:
+    """The count of frames that are too short, behind another one of ``size`` bytes, where ``least`` can be one.
+
+    Such a frame counts ``PER_SHORT``. Other frames make up for it by their bytes, so that short ones between them do
+    not take longer than their bytes allow.
+    """
+    return short + PER_SHORT if size < least else max(short - size, 0)
 
 
 def _least(name: str) -> int:

@@ -82,21 +82,25 @@ def test_unknown_engine_is_misuse() -> None:
 
 SMALL = """\
 def unit0(S, b, p, e, q):
-    p2 = p + 4
-    if p2 > e: raise Unusual
-    n1, = unpack_be_l(b, p)
-    p = p2
-    if n1 < 0 or n1 > S.frame: raise Unusual
-    e3 = p + n1
-    if e3 > e: raise Unusual
-    v4 = b[p:e3]
-    p = e3
-    if p != e3: raise Unusual
-    r5 = new0()
-    r5._extra = None
-    r5.size = n1
-    r5.token = v4
-    return r5, p
+    l1 = None
+    p3 = p + 4
+    if p3 > e: raise Unusual
+    n2, = unpack_be_l(b, p)
+    p = p3
+    if n2 < 0 or n2 > S.frame: raise Unusual
+    e4 = p + n2
+    if e4 > e: raise Unusual
+    v5 = b[p:e4]
+    p = e4
+    if p != e4:
+        l1 = l1 or {}
+        l1['size'] = S.left_over(q, 'size', b, p, e4)
+        p = e4
+    r6 = new0()
+    r6._extra = l1 and {'trailing': l1}
+    r6.size = n2
+    r6.token = v5
+    return r6, p
 """
 
 
@@ -177,3 +181,31 @@ def test_a_limit_anywhere_in_fixed_and_optional_fields_is_told_by_both_engines(m
         last = len(data) - len(data) // 3 + 8
         for end in (len(data), last + 4 + announced):
             same("kafka.message_set", (data[:last] + struct.pack(">i", announced) + data[last + 4 :])[:end], {})
+
+
+SEND = {
+    "command": {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}},
+    "entry": {"metadata": {"producer_name": "p", "sequence_id": 7, "publish_time": 1}, "payload": "616263"},
+}
+LIST_GROUPS = {"correlation_id": 7, "client_id": "c", "body": {}}
+
+
+def test_generated_code_reports_wrong_checksums_and_what_is_left_over() -> None:
+    """Frames whose only fault is one of these take no second decode."""
+    sent = wirekit.encode("pulsar.frame", SEND)
+    wrong = same("pulsar.frame", sent[:-1] + b"d", {}, used=False)
+    assert [(check.path, check.status) for check in wrong.checks] == [("entry.checksum", "bad")]
+    request = wirekit.encode("kafka.list_groups.request.v0", LIST_GROUPS)
+    longer = same("kafka.list_groups.request.v0", (len(request) - 2).to_bytes(4, "big") + request[4:] + b"xy", {})
+    assert [(gap.offset, gap.length, gap.path) for gap in longer.gaps] == [(1000 + len(request), 2, "size")]
+    for decoded in (wrong, longer):
+        assert decoded.engine == "rows"
+        assert not decoded.clean
+        assert wirekit.encode(decoded.schema, decoded.value) == decoded.data
+
+
+def test_a_frame_in_order_behind_many_that_are_not_is_read_by_generated_code_soon() -> None:
+    request = wirekit.encode("kafka.list_groups.request.v0", LIST_GROUPS)
+    cut = (len(request) - 5).to_bytes(4, "big") + request[4:-1]
+    engines = [wirekit.decode(data, "kafka.list_groups.request.v0").engine for data in [cut] * 20 + [request] * 20]
+    assert engines[-1] == "rows"

@@ -128,6 +128,22 @@ def test_a_frame_behind_rubbish_that_came_byte_by_byte_is_found_at_once() -> Non
     assert (len(quarantined.data), frame.data) == (3000, PING)
 
 
+def test_short_frames_between_whole_ones_count_as_the_bytes_of_these_allow() -> None:
+    short = bytes.fromhex("0000000100")
+    whole = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "c", "body": {}})
+    found = frames_in(Conversation("kafka"), [(short * 63 + whole) * 100])
+    assert found.count(short) < 100
+    assert found.count(whole) > 10
+    few = frames_in(Conversation("kafka"), [(short + whole * 5) * 100])
+    assert len(few) == 600
+
+
+def test_a_frame_is_too_short_for_what_its_message_requires() -> None:
+    no_command = bytes.fromhex("0000000400000000")
+    found = frames_in(Conversation("pulsar"), [no_command * 100 + PING, b"\xff" * 1000])
+    assert found == [no_command] * 64 + [PING]
+
+
 def test_64_frames_in_a_row_may_be_too_short_for_their_header_and_no_more() -> None:
     short = bytes.fromhex("0000000100")
     assert len(frames_in(Conversation("kafka"), [short * 64])) == 64

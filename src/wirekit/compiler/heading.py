@@ -31,7 +31,7 @@ class Heading:
     Attributes:
         pattern: matches (no bytes) where a frame may begin.
         size: bytes from there on that must be at hand.
-        least: bytes of the smallest frame.
+        least: bytes of the smallest frame that readers take.
         length: where among them the frame's own length lies.
         after: bytes of the frame that the length does not count.
         number: how the length is read, None when it does not lie at one place.
@@ -119,8 +119,19 @@ def heading(key: str, most: int) -> Heading:
         size = sum(number.groups or number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
         parts = tuple((at, each, at + each.size - measure.add) for at, each, measure in _lengths(layout))
-        known[most] = Heading(pattern, size, ir.minimum(layout), *_length(layout), parts, most)
+        known[most] = Heading(pattern, size, _least(layout), *_length(layout), parts, most)
     return known[most]
+
+
+def _least(layout: ir.Node) -> int:
+    """Bytes of the smallest frame, with what its messages require."""
+    members = layout.members if isinstance(layout, ir.Structure) else ()
+    messages = [member.node.message for member in members if isinstance(member.node, ir.Protobuf)]
+    if not messages:
+        return ir.minimum(layout)
+    from wirekit.wire.protobuf import Message
+
+    return ir.minimum(layout) + sum(Message._known[name].least for name in messages)
 
 
 @by_key

@@ -20,6 +20,7 @@ from wirekit.engine import (
     foreign,
     frame_size,
     header,
+    shortness,
 )
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry, variants
@@ -47,7 +48,7 @@ class _Direction:
     """Bytes of one direction that are not decoded yet.
 
     Attributes:
-        short: frames in a row that were shorter than any of their layout can be.
+        short: ``PER_SHORT`` for each frame that was shorter than any of its layout can be, less the bytes of others.
         lost: why the bytes make no sense, "" while they do.
         headed: whether it is known what stands in front of the first frame.
         searched: offset up to which they were looked through for a frame since.
@@ -287,9 +288,9 @@ class Conversation:
             if size <= 0:
                 self._lose(direction, f"its length is {size}")
                 continue
-            direction.short = direction.short + 1 if size < begin.least else 0
-            if direction.short > MOST_SHORT:
-                self._lose(direction, f"its length is {size}, and those before it were too small for a frame, too")
+            direction.short = shortness(direction.short, size, begin.least)
+            if direction.short > MOST_SHORT and size < begin.least:
+                self._lose(direction, f"its length is {size}, and too many before it were too small for a frame")
                 continue
             frame = self._frame(side, direction, bytes(buffer[:size]))
             del buffer[:size]

@@ -11,6 +11,7 @@ Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encodin
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -30,6 +31,8 @@ from wirekit.wire.stream import Reader, Session, Writer, join_path
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 LAST_BYTE = 0x80
 LARGEST = 0xFFFFFFFFFFFFFFFF
+set_extra = Record.__dict__["_extra"].__set__
+"""``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
 DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
 _FIXED = {
@@ -139,6 +142,13 @@ class Message:
         """The fields that it must have."""
         return [field for field in self.fields.values() if field.required]
 
+    @property
+    def least(self) -> int:
+        """Bytes of the smallest message that readers take; a field has two at least."""
+        table = self.by_name[self.selector].table if self.selector else None
+        selects = table is not None and all(symbol in self.fields for symbol in table)
+        return 2 * (len(self.required) + selects)
+
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:
         """The message type of a descriptor, made once."""
@@ -169,21 +179,27 @@ def parse_message(message: Message, stream: Reader) -> Record:
         Limit: for messages inside of more than ``DEEPEST`` others.
     """
     stream.charge(message.cost)
-    record = message.record()
-    repeated: dict[str, list[Any]] = {name: [] for name in message.lists}
-    for name, items in repeated.items():
-        setattr(record, name, items)
+    record = message.record._blank()
+    set_extra(record, None)
+    held = record.__dict__
+    for name in message.lists:
+        held[name] = []
     unknown: list[dict[str, Any]] = []
     begin, last = stream.position, 0
     outer, stream.plain = stream.plain, True
-    names = stream.session.path
+    session, buffer, fields = stream.session, stream.buffer, message.fields
+    names, tracing = session.path, session.spans is not None
     depth = len(names)
     try:
         while stream.position < stream.limit:
             start = stream.position
-            tag = _varint(stream)
+            tag = buffer[start]
+            if tag < LAST_BYTE:
+                stream.position = start + 1
+            else:
+                tag = _varint(stream)
             number, wire_type = tag >> 3, tag & 7
-            field_ = message.fields.get(number)
+            field_ = fields.get(number)
             if field_ is None or not _accepts(field_, wire_type):
                 stream.plain = False
                 stream.span(start, "tag", "$unknown", len(unknown), "$tag")
@@ -196,22 +212,24 @@ def parse_message(message: Message, stream: Reader) -> Record:
             stream.charge(costs.BYTES)
             names.append(field_.name)
             if field_.repeated:
-                _append(field_, wire_type, stream, repeated[field_.name], start)
+                _append(field_, wire_type, stream, held[field_.name], start)
             else:
-                stream.span(start, "tag", "$tag")
-                setattr(record, field_.name, _value(field_, stream))
+                if tracing:
+                    stream.span(start, "tag", "$tag")
+                held[field_.name] = _value(field_, stream)
             names.pop()
     except WireError as error:
         if len(names) > depth and error.partial is not None:
             name = str(names[depth])
-            if name in repeated:
-                repeated[name].append(error.partial)
+            if name in message.lists:
+                held[name].append(error.partial)
             else:
-                setattr(record, name, error.partial)
+                held[name] = error.partial
         error.partial = record
         raise
     finally:
-        stream.span(begin, "record", depth=depth)
+        if tracing:
+            stream.span(begin, "record", depth=depth)
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
@@ -222,7 +240,8 @@ def parse_message(message: Message, stream: Reader) -> Record:
         extra.setdefault("keep", []).append(name)
     if extra or not stream.plain:
         stream.charge(costs.EXTRAS)
-    record._extra = extra or None
+    if extra:
+        record._extra = extra
     if not stream.plain:
         data = bytes(stream.buffer[begin : stream.position])
         writer = Writer(stream.session.protocol, stream.session.limits)
@@ -308,8 +327,9 @@ def _varint(stream: Reader) -> int:
 def _length(stream: Reader, *names: str | int) -> int:
     start = stream.position
     size = _varint(stream)
-    stream.span(start, "length", *names, "$length")
-    if size > stream.left:
+    if stream.session.spans is not None:
+        stream.span(start, "length", *names, "$length")
+    if size > stream.limit - stream.position:
         raise stream.short(size)
     return size
 
@@ -318,7 +338,10 @@ def _value(field: Field, stream: Reader) -> Any:
     start = stream.position
     if field.wire_type == VARINT:
         raw = _varint(stream)
-        stream.span(start, "number")
+        if stream.session.spans is not None:
+            stream.span(start, "number")
+        if raw < LAST_BYTE and field.table is not None:
+            return field.table(raw)
         number = number_of(field, raw)
         if encoded_number(field, number) != raw:
             stream.plain = False
@@ -342,8 +365,9 @@ def _value(field: Field, stream: Reader) -> Any:
         return value
     start = stream.position
     data = stream.take(size)
-    text = field.type == FieldDescriptor.TYPE_STRING
-    stream.span(start, "text" if text else "bytes")
+    text = field.kind == "string"
+    if stream.session.spans is not None:
+        stream.span(start, "text" if text else "bytes")
     return decode_text(data, stream, start) if text else data
 
 
@@ -391,8 +415,9 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     Raises:
         Limit: for messages inside of more than ``DEEPEST`` others.
     """
+    values: Mapping[str, Any]
     if isinstance(obj, Record):
-        values, extra = dict(obj._pairs()), obj._extra or {}
+        values, extra = obj.__dict__ if obj._sparse else dict(obj._pairs()), obj._extra or {}
     elif isinstance(obj, Mapping):
         values = {name: value for name, value in obj.items() if not name.startswith("$")}
         extra = load_extras(obj, message.by_name, absent=True) or {}
@@ -409,8 +434,8 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
             stream.path.append(name)
             raise stream.wrong(wanted, "nothing" if found is None else found)
     out = bytearray()
-    for field in message.fields.values():
-        value = values.get(field.name)
+    for field in sorted((message.by_name[name] for name in values), key=_number_of):
+        value = values[field.name]
         stream.path.append(field.name)
         if value is None:
             pass
@@ -429,7 +454,10 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     return bytes(out)
 
 
-def _says(message: Message, data: bytes, values: dict[str, Any], stream: Writer) -> bool:
+_number_of = operator.attrgetter("number")
+
+
+def _says(message: Message, data: bytes, values: Mapping[str, Any], stream: Writer) -> bool:
     """Whether bytes hold just these values."""
     reader = Reader(Session("", stream.limits), data)
     reader.messages = stream.messages

@@ -148,11 +148,15 @@ class Scope(dict[str, Any]):
     @classmethod
     def root(cls, params: dict[str, Any]) -> Scope:
         """The scope outside all structs."""
-        return cls(_params=params)
+        scope = cls()
+        scope["_params"] = params
+        return scope
 
     def inner(self) -> Scope:
         """The scope of a struct inside this one."""
-        return Scope(_=self, _params=self["_params"])
+        scope = Scope()
+        scope["_"], scope["_params"] = self, self["_params"]
+        return scope
 
 
 class Contained(NamedTuple):
@@ -326,8 +330,10 @@ class Reader:
 
     def short(self, needed: int) -> Short:
         """The error for a field of ``needed`` bytes at this position."""
-        error = Short(needed, self.left, **self.where())
-        error.bounded = self.bounded
+        session = self.session
+        error = Short(needed, self.limit - self.position)
+        error.protocol, error.path = session.protocol, join_path(session.path)
+        error.offset, error.source, error.bounded = self.origin + self.position, self.source, self.bounded
         return error
 
     def wrong(self, expected: Any, actual: Any, position: int | None = None) -> Wrong:

@@ -2,9 +2,10 @@
 
 from wirekit.compiler.heading import fixed_numbers
 from wirekit.compiler.rows.decoding import REASONS, State, Unit, Unusual, Writer, tracer, tracing_unit, unit, writer
-from wirekit.compiler.rows.state import NOTHING_FOUND, Unverified
+from wirekit.compiler.rows.state import LEFT_OVER, NOTHING_FOUND, Unverified
 
 __all__ = [
+    "LEFT_OVER",
     "NOTHING_FOUND",
     "REASONS",
     "State",

@@ -240,11 +240,11 @@ class Writing(Generator):
     def _site(self, site: Site) -> str:
         return self._constant(self._sites.setdefault(site, site), "K")
 
-    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "") -> str:
+    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "", left: str = "") -> str:
         """A variable with a record of values in order, or of those of one tuple."""
         made = code.fresh("r")
         code.put(f"{made} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{made}._extra = {kept} and {{'keep': {kept}}}" if kept else f"{made}._extra = None")
+        code.put(f"{made}._extra = {_extra(kept, left)}")
         if len(values) == 1 and values[0].startswith("*"):
             targets = ", ".join(f"{made}.{name}" for name in record._fields)
             if not any(keyword.iskeyword(name) for name in record._fields):
@@ -254,3 +254,12 @@ class Writing(Generator):
         for name, value in zip(record._fields, values, strict=True):
             code.put(assignment(made, name, value))
         return made
+
+
+def _extra(kept: str, left: str) -> str:
+    """What a record has beside its fields, as an expression of variables that may be None."""
+    keep = f"{kept} and {{'keep': {kept}}}"
+    if not left:
+        return keep if kept else "None"
+    trailing = f"{left} and {{'trailing': {left}}}"
+    return f"{{**({trailing} or {{}}), **({keep} or {{}})}} if {left} else {keep}" if kept else trailing

@@ -24,6 +24,7 @@ from wirekit.wire.protobuf import (
     encoded_number,
     number_of,
     parse_message,
+    set_extra,
 )
 from wirekit.wire.stream import Reader, Session
 
@@ -33,8 +34,8 @@ LONGEST_VARINT = 63
 """The most bits in front of its last byte."""
 
 
-set_extra = Record.__dict__["_extra"].__set__
-"""``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
+class Refused(Unusual):
+    """Readers refuse a message, or it ends too early: what reads it in any form would say so, too."""
 
 
 class _Known(NamedTuple):
@@ -75,7 +76,9 @@ def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Re
     room, charged, known = state.room, state.charged, len(spans or ())
     try:
         return read_message(kind, b, p, e, state, q)
-    except REASONS:
+    except REASONS as reason:
+        if reason.__class__ is not Unusual and b.__class__ is bytes:  # not the first bytes of more to come
+            raise Unusual from None
         state.room, state.charged = room, charged
         if spans is not None:
             del spans[known:]
@@ -146,7 +149,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
                 start = p
                 p += value
                 if p > e:
-                    raise Unusual
+                    raise Refused
                 if field.message is not None:
                     if depth == DEEPEST:
                         raise Unusual
@@ -164,7 +167,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         else:
             held[name] = value
     if p != e or ((message.required or message.selector) and _is_refused(message, held)):
-        raise Unusual
+        raise Refused
     state.charge(cost)
     if tracing:
         _lies(state, q, begin, e, "record")

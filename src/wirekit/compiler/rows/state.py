@@ -13,7 +13,7 @@ from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Check, Record, Span
 from wirekit.wire.compressed import NEED_SIZE, Opened
-from wirekit.wire.costs import OPENED, SPAN
+from wirekit.wire.costs import OPENED, SPAN, VERDICT
 from wirekit.wire.references import referred
 from wirekit.wire.stream import Allowance, Limits
 
@@ -59,6 +59,7 @@ class State(Allowance):
         spans: where fields lie, None if nobody asks.
         origin: absolute offset of the first byte of the buffer at work.
         charged: how many spans' memory was counted.
+        gaps: (start, end, length's name) of bytes left over inside a frame; None if they end the decode.
 
     Args:
         size: bytes of the input.
@@ -70,6 +71,7 @@ class State(Allowance):
         "checks",
         "depth",
         "frame",
+        "gaps",
         "nested",
         "origin",
         "params",
@@ -90,6 +92,7 @@ class State(Allowance):
         self.sources: list[tuple[bytes, str]] = []
         self.source = 0
         self.bad = False
+        self.gaps: list[tuple[int, int, str]] | None = None
         self.depth = 0
         self.nested = 0
         self.spans: list[Span] | None = None
@@ -102,7 +105,9 @@ class State(Allowance):
 
     @property
     def clean(self) -> bool:
-        """Whether all verdicts are good ones."""
+        """Whether all verdicts are good ones, and all bytes have a field."""
+        if self.gaps:
+            return False
         return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
 
     def verdicts(self, origin: int, data: bytes) -> list[Check]:
@@ -150,6 +155,14 @@ class State(Allowance):
             span((f"{path}[{index}]", at, at + size, source, None, None, "number")) for index, at in enumerate(places)
         ]
 
+    def left_over(self, path: str, name: str, b: bytes, p: int, e: int) -> bytes:
+        """The bytes that the fields inside a frame's length leave over."""
+        if self.gaps is None or path or self.source or self.nested:
+            raise Unusual
+        self.gaps.append((p, e, name))
+        self.charge(VERDICT + len(name))
+        return b[p:e]
+
     def differ(self) -> None:
         """A checksum is another one than that of the bytes, or null or a flag is written as an unusual number."""
         raise Unusual
@@ -193,6 +206,10 @@ class State(Allowance):
 
 NOTHING_FOUND = State("", {}, Limits())
 """Of a clean decode whose verdicts are none, or made already: the frames that are kept keep no state of their own."""
+
+LEFT_OVER = State("", {}, Limits())
+"""Of a decode that found nothing but bytes left over."""
+LEFT_OVER.gaps = [(0, 0, "")]
 
 
 def joined(outer: str, inner: str) -> str:

@@ -11,6 +11,7 @@ from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import Scope, conditional, put_derived
 from wirekit.program.facts import run_of
+from wirekit.wire.costs import VERDICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Open:
         path: where it stands, with the limit at hand; its scope takes the variables of members.
         values: those, in order.
         begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
-        kept: the variable with the names of lengths that are not what they should be and may be so; "" if none can.
+        kept: the variable with the names of lengths and sums that are not what they should be; "" if all have to be.
+        left: the variable with the bytes left over inside the lengths of a frame; "" where there may be none.
     """
 
     node: ir.Structure
@@ -47,6 +49,7 @@ class Open:
     ends: dict[int, str] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
     kept: str = ""
+    left: str = ""
 
     def add(self, value: str) -> None:
         """Takes the variable of the next member."""
@@ -77,9 +80,12 @@ class Structures(Numbers):
         verified = {measure.at for measure in node.measures if not measure.is_limit}
         sums = {total.at for total in node.sums}
         at = Open(node, path, begin_at | verified, end_at | verified | sums)
-        if any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
+        if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
             at.kept = code.fresh("k")
             code.put(f"{at.kept} = None")
+        if not path.parts and any(measure.bounds for measure in node.measures):
+            at.left = code.fresh("l")
+            code.put(f"{at.left} = None")
         limits: list[Window] = []
         index = 0
         while index < len(node.members):
@@ -129,7 +135,7 @@ class Structures(Numbers):
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
-        return self._made(code, node.record, at.values, at.kept)
+        return self._made(code, node.record, at.values, at.kept, at.left)
 
     @staticmethod
     def _window(code: Decoding, at: Open, measure: ir.Measure) -> Window:
@@ -161,7 +167,15 @@ class Structures(Numbers):
             unless = f" and {number}"
         elif conditional(at.node.members[measure.at].node):
             unless = f" and {number} is not None"
-        code.put(f"if p != {limit}{unless}: raise Unusual")
+        if at.left:
+            with code.block(f"if p != {limit}{unless}:"):
+                name, start = where.parts[-1], code.here()
+                code.put(f"{at.left} = {at.left} or {{}}")
+                code.put(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
+                code.move(f"p = {limit}")
+                code.lies(where.to("$trailing"), start, code.here(), '"gap"')
+        else:
+            code.put(f"if p != {limit}{unless}: raise Unusual")
         if measure.clip:
             code.put(f"if {cut} is not None:")
             code.depth += 1
@@ -250,8 +264,7 @@ class Structures(Numbers):
             data = f"{data}[:{hole}] + bytes({size}) + {data}[{hole} + {size}:]"
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * size) - 1}" if isinstance(number, ir.Number) and number.signed else ""
-        if at.kept and not mask and code.together is None:
-            # Where a length may be wrong, a sum may be too: network cards fill in those of packets that they send.
+        if not mask and code.together is None:
             actual, position = code.fresh("n"), f"{behind} - {size}"
             code.put(f"{actual} = {computed}")
             code.put(f"if {value} != {actual}:")
@@ -259,6 +272,7 @@ class Structures(Numbers):
             pair = f"({value}, {actual})"
             self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
             code.put(at.keep(where))
+            code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
             code.depth -= 1
             code.put("else:")
             self._verdict(code, where, total.algorithm, value, position, deeper=True)

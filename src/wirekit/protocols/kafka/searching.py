@@ -9,13 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from wirekit.compiler.heading import heading
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import ENTRY, MESSAGE
-from wirekit.wire import Checked, Struct
+from wirekit.wire import Checked, Integer, Struct
 
 KEY = "kafka.log_entry"
 LOG = re.compile(r"(\d{20})\.log")
@@ -127,6 +128,7 @@ class Search:
         return self._file.read(size)
 
 
+@cache
 def lead(struct: Struct, field: str) -> int:
     """Bytes of the fields in front of one, which all have a fixed size."""
     names = [name for name, _ in struct.members]
@@ -135,10 +137,15 @@ def lead(struct: Struct, field: str) -> int:
 
 def _number(struct: Struct, field: str, data: bytes) -> int:
     """The number that a field at a fixed place holds."""
-    node: Any = dict(struct.members)[field]
-    start = lead(struct, field)
-    integer = node.inner if isinstance(node, Checked) else node
+    start, integer = _place(struct, field)
     return int(integer.unpack(data[start : start + integer.length]))
+
+
+@cache
+def _place(struct: Struct, field: str) -> tuple[int, Integer]:
+    """Where a number at a fixed place lies, and how it is read."""
+    node: Any = dict(struct.members)[field]
+    return lead(struct, field), node.inner if isinstance(node, Checked) else node
 
 
 def _checked(struct: Struct) -> Checked:

@@ -8,7 +8,7 @@ from wirekit.errors import Limit, Short, WireError
 from wirekit.values import Check, Record, field_of
 from wirekit.wire.derived import Checked, Length
 from wirekit.wire.message_fields import verify
-from wirekit.wire.node import evaluate
+from wirekit.wire.node import NOTHING, evaluate
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, join_path, located
 
@@ -49,7 +49,8 @@ class Reading:
         self.struct = struct
         self.stream = stream
         self.scope = context.inner()
-        self.record: Record = struct.record()
+        self.record: Record = struct.record._blank()
+        self.record._extra = None
         self.extra: dict[str, Any] = {}
         self.starts: list[int] = []
         self.ends: list[int] = []
@@ -64,7 +65,8 @@ class Reading:
         session.frames.append((depth, self.extra))
         try:
             self._members()
-            self._verdicts()
+            if self.struct.verified:
+                self._verdicts()
         except WireError as error:
             self._explain(error, depth)
             raise
@@ -80,17 +82,25 @@ class Reading:
         stream, names = self.stream, self.stream.session.path
         scope, record, lengths = self.scope, self.record, self.struct.lengths
         starts, ends, bounds, pending = self.starts, self.ends, self.bounds, self.pending
-        for index, (name, node) in enumerate(self.struct.members):
+        buffer, tracing, largest = stream.buffer, stream.session.spans is not None, stream.session.limits.frame
+        for index, (name, parse, unpack, size, table, low, high, frame) in enumerate(self.struct.steps):
             if index in pending:
                 self._open_all(pending.pop(index))
-            names.append(name)
             start = stream.position
-            value = node._parse(stream, scope, "")
+            value: Any = NOTHING
+            if unpack is not None and not tracing and start + size <= stream.limit:
+                (number,) = unpack(buffer, start)
+                if low <= number <= high and not (frame and number > largest):
+                    value = number if table is None else table(number)
+                    stream.position = start + size
+            if value is NOTHING:
+                names.append(name)
+                value = parse(stream, scope, "")
+                names.pop()
             starts.append(start)
             ends.append(stream.position)
             setattr(record, name, value)
             scope[name] = value
-            names.pop()
             if index in lengths and value is not None:
                 self._length(index, value)
             while bounds and bounds[-1].last == index:
@@ -145,7 +155,9 @@ class Reading:
 
     def _open_all(self, opening: list[tuple[int, int]]) -> None:
         """Opens lengths that begin together: the one that ends last is around the others."""
-        for index, size in sorted(opening, key=lambda item: (-self.struct.lengths[item[0]][2], item[0])):
+        if len(opening) > 1:
+            opening = sorted(opening, key=lambda item: (-self.struct.lengths[item[0]][2], item[0]))
+        for index, size in opening:
             self._open(index, size)
 
     def _open(self, index: int, size: int) -> None:
@@ -198,8 +210,10 @@ class Reading:
 
     def _blame(self, error: WireError, depth: int) -> None:
         """Says of an error inside a length that cannot be right that it cannot: it passes one that fits."""
+        if isinstance(error, (Short, Limit)) or error.hint or not self.stream.bounded:
+            return
         beyond = next((bound for bound in self.bounds if bound.cut), None)
-        if beyond is not None and self.stream.bounded and not isinstance(error, (Short, Limit)) and not error.hint:
+        if beyond is not None:
             where = join_path([*self.stream.session.path[:depth], beyond.name])
             error.hint = f"{where} says {beyond.size} bytes where {beyond.end - beyond.start} are left"
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, plain_mapping, record_type
+from wirekit.values import Record, SymbolTable, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
@@ -18,7 +19,7 @@ from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermo
 from wirekit.wire.extras import load_extras
 from wirekit.wire.message_fields import Derived, check_derived, counted, derived_fields
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
-from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
+from wirekit.wire.numbers import UNPACKED, Bits, Duration, Flag, Integer, Symbols, Timestamp
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -30,6 +31,46 @@ class Checking(NamedTuple):
     checked: Checked
     first: int
     last: int
+
+
+class Step(NamedTuple):
+    """How to read a member.
+
+    Attributes:
+        name: the member's.
+        parse: reads it, whatever it is.
+        unpack, size: read an integer where nobody asks for spans; None and 0 for all else.
+        table: the symbols of the integer, if it has some.
+        low, high: a number outside of these is for ``parse`` to judge.
+        frame: whether one above the limit ``frame`` is.
+    """
+
+    name: str
+    parse: Callable[[Reader, Scope, str], Any]
+    unpack: Callable[[bytes, int], tuple[Any, ...]] | None
+    size: int
+    table: SymbolTable | None
+    low: int
+    high: int
+    frame: bool
+
+
+def _step(name: str, node: Node) -> Step:
+    number: Any = node
+    low = high = table = None
+    frame = False
+    if type(number) is Length and not number.zero_is_rest:
+        low, frame, number = number.least if number.bounds else None, number.frame and number.bounds, number.inner
+    elif type(number) is Const and number.fatal and type(number.value) is int:
+        low, high, number = number.value, number.value, number.inner
+    elif type(number) in (Checked, Default):
+        number = number.inner
+    if type(number) is Symbols and not number.closed:
+        number, table = number.inner, number.table
+    if type(number) not in (Integer, Duration, Timestamp) or number.real or number.fmtstr[1] in UNPACKED:
+        return Step(name, node._parse, None, 0, None, 0, 0, False)
+    low, high = number.low if low is None else low, number.high if high is None else high
+    return Step(name, node._parse, struct.Struct(number.fmtstr).unpack_from, number.length, table, low, high, frame)
 
 
 class Struct(Node):
@@ -80,6 +121,17 @@ class Struct(Node):
     def derived_fields(self) -> list[Derived]:
         """The members' fields that are derived from other members; listed late, as that loads protobuf."""
         return list(derived_fields([name for name, _ in self.members], [bare(node) for _, node in self.members]))
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """How to read each member."""
+        return [_step(name, node) for name, node in self.members]
+
+    @cached_property
+    def verified(self) -> bool:
+        """Whether anything is left to verify when all members are read."""
+        late = any(not length.bounds or length.zero_is_rest for length, _, _ in self.lengths.values())
+        return bool(late or self.checked or self.refused or self.derived_fields)
 
     @cached_property
     def record(self) -> type[Record]:

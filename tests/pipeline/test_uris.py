@@ -266,6 +266,20 @@ def test_spark_reads_objects_and_writes_them(
     pipeline.run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), f"s3://{BUCKET}/spark/lake", spark)
     run(Job(find_inputs([f"s3://{BUCKET}/some/captures"])), tmp_path / "serial")
     assert tables(store.fetched("spark/lake", tmp_path / "spark")) == tables(tmp_path / "serial")
+    parts: list[int] = []
+
+    def parts_of(*given: Any) -> Any:
+        found = splits(*given)
+        parts.append(len(found))
+        return found
+
+    splits = pipeline._splits
+    monkeypatch.setattr(pipeline, "_splits", parts_of)
+    monkeypatch.setattr(pipeline, "PARTITION_BYTES", 5000)
+    job = Job(find_inputs([f"s3://{BUCKET}/some/captures"]), road="columns")
+    pipeline.run(job, f"s3://{BUCKET}/spark/split", spark, shuffled=True)
+    assert max(parts) > 2
+    assert tables(store.fetched("spark/split", tmp_path / "split")) == tables(tmp_path / "serial")
     register(spark)  # with this environment
     source = spark.read.format("wirekit").option("table", "messages")
     assert source.load(f"s3://{BUCKET}/some/captures/*batch.pcap").count() == 10

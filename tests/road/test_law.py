@@ -33,7 +33,6 @@ from wirekit.capture.tcp import Settings
 from wirekit.cli import captures, group
 from wirekit.pipeline import packet_rows
 from wirekit.pipeline.inputs import Job, find_inputs
-from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.summary import FileSummary, Summary
@@ -45,7 +44,6 @@ from wirekit.road.index import index_frames
 from wirekit.road.packets import Endpoints, PacketReader, Packets, read_packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.rows import packet_batches as rows_by_columns
-from wirekit.road.rows import splits
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
 from wirekit.road.windows import read_windows
@@ -200,47 +198,6 @@ def test_packets(ports: frozenset[int]) -> None:
         batches = packet_batches(find_inputs(CAPTURES), ports=ports, road=road)
         found.append(Counter(repr(row) for batch in batches for row in batch.to_pylist()))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
-@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_splits_of_a_file_have_its_packets(path: Path, ports: frozenset[int]) -> None:
-    (file,) = find_inputs([path])
-    parts = splits(file, file.size // 5)
-    assert len(parts) > 1
-    assert [part.start.offset for part in parts[1:]] == [part.end for part in parts[:-1]]
-    batches = [batch for part in parts for batch in packet_batches([file], ports=ports, split=part)]
-    assert told(batches) == told(packet_batches([file], ports=ports, road="objects"))
-
-
-def test_splits_of_several_sections(tmp_path: Path) -> None:
-    path = tmp_path / "twice.pcapng"
-    path.write_bytes(KAFKA.read_bytes() * 2)
-    (file,) = find_inputs([path])
-    for every in (500, 4000, 1 << 20):
-        parts = splits(file, every)
-        batches = [batch for part in parts for batch in packet_batches([file], split=part)]
-        assert told(batches) == told(packet_batches([file], road="objects"))
-
-
-def test_a_file_that_is_damaged_or_compressed_is_not_split(tmp_path: Path) -> None:
-    data = KAFKA.read_bytes()
-    (tmp_path / "cut.pcapng").write_bytes(data[:-3])
-    (tmp_path / "packed.pcapng.gz").write_bytes(gzip.compress(data))
-    for file in find_inputs([tmp_path]):
-        assert splits(file, 4000) == []
-
-
-def told(batches: Iterable[pa.RecordBatch]) -> tuple[Counter[str], Counter[str]]:
-    """The segments, and how many packets were skipped for what reason."""
-    segments, skipped = Counter[str](), Counter[str]()
-    for row in (row for batch in batches for row in batch.to_pylist()):
-        note = None if row["note"] is None else Note.loads(row["note"])
-        if note is not None and note.kind == "skipped":
-            skipped.update(note.packets)
-        else:
-            segments[repr(row)] += 1
-    return segments, skipped
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.columns import records
-from wirekit.capture.files import Capture, Place, Skipped, open_capture
+from wirekit.capture.files import Capture, Skipped, open_capture
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
@@ -19,39 +19,10 @@ from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
 from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, read_windows
-from wirekit.storage import is_remote
 from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-def splits(file: Input, every: int) -> list[Split]:
-    """Parts of a file of about ``every`` bytes, cut where records end; none of a file that is read as a whole.
-
-    Nothing is guessed: the headers of all records are read. A file that is compressed, remote or damaged has no parts.
-    """
-    if is_remote(file.path):
-        return []
-    errors: list[pa.RecordBatch] = []
-    places: list[Place] = []
-    try:
-        with open_capture(file.path) as capture:
-            if capture.incomplete or capture.size != file.size:
-                return []
-            for part in records(capture, capture.limits, errors, every):
-                if part.rows["time"].null_count:
-                    return []
-                places.append(part.place)
-            first = capture.first
-    except (OSError, WireError):
-        return []
-    if any(each.num_rows for each in errors):
-        return []
-    if first.order:  # as a pcap file has it, for all of its records
-        places = [first._replace(offset=each.offset, number=each.number) for each in places]
-    ends = [*(each.offset for each in places[1:]), file.size]
-    return [Split(place, end) for place, end in zip(places, ends, strict=True)]
 
 
 def packet_batches(

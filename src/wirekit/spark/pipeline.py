@@ -27,18 +27,20 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, renumbered
+from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.serial import write
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
-from wirekit.spark.source import register
+from wirekit.spark.source import bundles
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from wirekit.road.deferred import LongFlow
+    from wirekit.road.splits import Range, Walked
 
 MANIFEST_SCHEMA = "manifest string"
 PARTITION_BYTES = 64 << 20
@@ -68,14 +71,21 @@ which each decodes as many at least."""
 LEAD = 4
 """How many times as much processor time a capture takes by columns if it is shuffled, about."""
 
+Group = tuple[Input, ...]
+"""The files of a capture, or a stored file."""
+
 Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote."""
+"""What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote, or other
+rows that say what it found."""
+
+OnSpark = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""The same, as Spark calls it."""
+
+Part = tuple[Group, Split | None]
+"""What a task reads to shuffle it: some files, or a part of one."""
 
 Run = tuple[int, list[Unit]]
 """A flow, and units of it that one task decodes."""
-
-Group = tuple[Input, ...]
-"""The files of a capture, or a stored file."""
 
 
 def run(
@@ -128,11 +138,12 @@ def run(
             manifests += map(Manifest.loads, rows)
             reached(READING, part.size - size)
         if split:
-            register(spark)
             count = max(cores, -(-size // PARTITION_BYTES))
-            paths = json.dumps([[each.path for each in files] for files in split])
             # The packets have the numbers that these captures have without the others.
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
+            on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
+            parts = _parts(spark, alone, on_spark)
+            read = on_spark(functools.partial(read_parts, parts))
             largest = max(map(_size, split))
 
             def told(shares: Sequence[float]) -> None:
@@ -141,7 +152,7 @@ def run(
 
             follow = functools.partial(follow_partition, largest, (WINDOW, AT_ONCE))
             with _watched(spark, None if progress is None else told):
-                rows = _captures(spark, paths, count, _task(follow, alone, attempts, around))
+                rows = _flows(spark, len(parts), count, read, on_spark(follow))
             reached(FOLLOWING, part.size)
             found = list(map(Outstanding.loads, rows))
             manifests += [Manifest.loads(row) for row, each in zip(rows, found, strict=True) if each is None]
@@ -150,13 +161,13 @@ def run(
                 reached(DECODING, part.size)
                 runs = _runs(long)
                 decode = functools.partial(decode_units, runs)
-                rows = _by_number(spark, len(runs), _task(decode, alone, attempts, around))
+                rows = _by_number(spark, len(runs), on_spark(decode))
                 decoded = [DecodedUnits.loads(row) for row in rows]
                 more, again = completed(attempts, long, decoded)
                 manifests += more
                 if again:
                     follow = functools.partial(follow_partition, largest, (WINDOW, None))
-                    rows = _captures(spark, paths, count, _task(follow, alone, attempts, around), again)
+                    rows = _flows(spark, len(parts), count, read, on_spark(follow), again)
                     manifests += map(Manifest.loads, rows)
         return [dataclasses.replace(each, task=task) for task, each in enumerate(manifests)]
 
@@ -176,24 +187,51 @@ def run(
     )
 
 
-def _captures(
-    spark: SparkSession,
-    paths: str,
-    count: int,
-    function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
-    flows: Sequence[int] = (),
+def _parts(spark: SparkSession, job: Job, on_spark: Callable[[Task], OnSpark]) -> list[Part]:
+    """What each task reads of the captures: a part of a large file, or small files together."""
+    parts: list[Part] = []
+    others: list[Group] = []
+    for file in job.inputs:
+        found = _splits(spark, file, on_spark) if by_columns(file.size, job.road) else []
+        parts += (((file,), each) for each in found)
+        others += [] if found else [(file,)]
+    return [*parts, *((files, None) for files in bundles(others))]
+
+
+def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark]) -> list[Split]:
+    """The parts of a large file; none of one that a task reads as a whole."""
+    if file.size < 2 * PARTITION_BYTES:
+        return []
+    from wirekit.road.splits import loads, splits
+
+    def walks(ranges: Sequence[Range]) -> list[Walked | None]:
+        walk = on_spark(functools.partial(walk_ranges, file, ranges))
+        return [loads(json.loads(row)) for row in _by_number(spark, len(ranges), walk)]
+
+    return splits(file, PARTITION_BYTES, walks)
+
+
+def _flows(
+    spark: SparkSession, parts: int, count: int, read: OnSpark, follow: OnSpark, flows: Sequence[int] = ()
 ) -> list[str]:
-    """What tasks say that have the packets of all captures, or of some flows, shuffled by flow into so many tasks."""
-    packets = spark.read.format("wirekit").options(table=PACKETS.name, paths=paths).load()
+    """What tasks say that follow all flows, or some, which are shuffled into so many tasks.
+
+    Args:
+        spark: the session.
+        parts: how many tasks read packets.
+        count: how many tasks follow flows.
+        read, follow: what these tasks do.
+        flows: those that are followed, if not all.
+    """
+    numbers = spark.range(0, parts, 1, parts)
+    packets = numbers.mapInArrow(read, from_arrow_schema(PACKETS.schema))
     if flows:
         packets = packets.where(packets["flow"].isin(list(flows)))
     sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
-    return [row.manifest for row in sorted_flows.mapInArrow(function, MANIFEST_SCHEMA).collect()]
+    return [row.manifest for row in sorted_flows.mapInArrow(follow, MANIFEST_SCHEMA).collect()]
 
 
-def _by_number(
-    spark: SparkSession, count: int, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-) -> list[str]:
+def _by_number(spark: SparkSession, count: int, function: OnSpark) -> list[str]:
     """What tasks say of which each gets its number."""
     if not count:
         return []
@@ -201,9 +239,7 @@ def _by_number(
     return [row.manifest for row in numbers.mapInArrow(function, MANIFEST_SCHEMA).collect()]
 
 
-def _task(
-    task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _task(task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None) -> OnSpark:
     return functools.partial(task if around is None else around(task), job, attempts)
 
 
@@ -277,6 +313,43 @@ def read_whole(
             yield pa.record_batch({"manifest": [manifest.dumps()]})
 
 
+def walk_ranges(
+    file: Input, ranges: Sequence[Range], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Walks over the ranges of a large file whose numbers come in.
+
+    Args:
+        file: the file.
+        ranges: all of its ranges.
+        job: not looked at.
+        attempts: not looked at.
+        batches: the numbers.
+    """
+    from wirekit.road.splits import walk
+
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            found = walk(file.path, file.size, ranges[number])
+            yield pa.record_batch({"manifest": [json.dumps(None if found is None else found.dumps())]})
+
+
+def read_parts(
+    parts: Sequence[Part], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Reads the parts whose numbers come in; gives rows of the table ``packets``.
+
+    Args:
+        parts: of each task, what it reads.
+        job: with the captures that are shuffled, and no others.
+        attempts: not looked at.
+        batches: the numbers.
+    """
+    for batch in batches:
+        for number in batch["id"].to_pylist():
+            files, split = parts[number]
+            yield from packet_batches(files, road=job.road, split=split)
+
+
 def _attempt(what: str, number: int) -> str:
     """A name that no other attempt has."""
     context = TaskContext.get()
@@ -300,6 +373,8 @@ def follow_partition(
     summary = Summary()
     long: list[LongFlow] = []
     window, before = most
+    # Spark knows of columns that a filter names that they are never null.
+    packets = (batch.cast(PACKETS.schema) for batch in batches)
     if by_columns(size, job.road):
         from wirekit.road import deferred, flows
 
@@ -308,9 +383,9 @@ def follow_partition(
             return long[-1]
 
         deferring = None if before is None else long_flow
-        found = flows.flow_batches(batches, job, summary, window=window, long_flow=deferring)
+        found = flows.flow_batches(packets, job, summary, window=window, long_flow=deferring)
     else:
-        found = flow_batches(batches, job, summary)
+        found = flow_batches(packets, job, summary)
     with Sink(attempts, number, _attempt("task", number)) as sink:
         for table, batch in found:
             sink.write(table, batch)

@@ -36,6 +36,7 @@ from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.registry import registry
+from wirekit.storage import is_remote
 from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
@@ -175,9 +176,9 @@ class CaptureReader(DataSourceReader):
 
 def _splits(file: Input) -> list[Split]:
     """The parts of a large file that tasks read by columns; none if one reads all of it."""
-    if file.size < 2 * BUNDLE_BYTES or not by_columns(file.size):
+    if is_remote(file.path) or file.size < 2 * BUNDLE_BYTES or not by_columns(file.size):
         return []
-    from wirekit.road.rows import splits
+    from wirekit.road.splits import splits
 
     return splits(file, BUNDLE_BYTES)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from wirekit.capture.files.dissecting import dissect, segments
 from wirekit.capture.files.items import Interface, Packet, Place, Skipped
-from wirekit.capture.files.opening import Capture, check_capture, is_capture, open_capture, piped_capture
+from wirekit.capture.files.opening import Capture, check_capture, is_capture, is_packed, open_capture, piped_capture
 from wirekit.capture.files.walking import WINDOW
 from wirekit.errors import Damaged
 
@@ -26,6 +26,7 @@ __all__ = [
     "check_capture",
     "dissect",
     "is_capture",
+    "is_packed",
     "open_capture",
     "piped_capture",
     "segments",

@@ -208,6 +208,12 @@ def is_capture(data: bytes) -> bool:
     return start.error is None and start.value.byte_order is not None
 
 
+def is_packed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is compressed as a whole."""
+    with open_binary(path) as source:
+        return packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]) is not None
+
+
 def check_capture(path: str | os.PathLike[str]) -> None:
     """Raises what ``open_capture`` raises for a file that is not a capture; one that is compressed is not copied."""
     with open_binary(path) as source:

@@ -1,0 +1,210 @@
+"""Where a large capture file may be cut: at its records, which are found in many places at once.
+
+A walk begins at a guess, the first bytes of a range that look like a packet's record, and ends at the first packet
+behind the range. A range is right if the walk over the one in front of it ends where its own begins. From the first one
+on that is not, one walk goes over all records in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wirekit.capture.columns import records
+from wirekit.capture.files import Capture, Interface, Place, is_packed, open_capture
+from wirekit.capture.files.items import SECOND
+from wirekit.compiler.heading import heading
+from wirekit.errors import WireError
+from wirekit.pipeline.inputs import Input, Split
+from wirekit.plain import restored, stored
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WINDOWS = 16
+"""As how many windows a range is scanned; the last range is longer by up to four of them."""
+_HEAD = 1 << 12  # bytes that are scanned at once until there is a packet
+_TRIAL = 1 << 18  # bytes of records that follow a guess
+_LEAST = 4  # packets in them, if the file does not end
+_SEARCHED = 1 << 20  # bytes of a range in which its first record must begin
+_TRIALS = 2048  # guesses of a range
+_DAY = 24 * 3600 * SECOND  # nanoseconds
+
+
+class Range(NamedTuple):
+    """Bytes of a file: from an offset to the one behind its last byte."""
+
+    begin: int
+    end: int
+
+
+class Walked(NamedTuple):
+    """What a walk over a range has found: its first packet, the first one behind it, and how many are in it.
+
+    The places count packets from the first one on. ``next`` is None where the file ends.
+    """
+
+    start: Place
+    next: Place | None
+    packets: int
+
+    def dumps(self) -> Any:
+        """As JSON data, to travel."""
+        return stored(self, _NAMED)
+
+
+_NAMED: dict[str, type] = {"Walked": Walked, "Place": Place, "Interface": Interface}
+
+Walks = Callable[[Sequence[Range]], Sequence[Walked | None]]
+"""Calls ``walk`` for each range of a file."""
+
+
+def loads(data: Any) -> Walked | None:
+    """The inverse of ``Walked.dumps``, and of None."""
+    found: Walked | None = restored(data, _NAMED)
+    return found
+
+
+def splits(file: Input, every: int, walks: Walks | None = None) -> list[Split]:
+    """Parts of a file of about ``every`` bytes, cut where records end; none of a file that is read as a whole.
+
+    A file that is compressed or damaged has no parts.
+
+    Args:
+        file: the file.
+        every: bytes.
+        walks: walks over ranges of the file, several at once; by default one walk goes over all of it.
+    """
+    errors: list[pa.RecordBatch] = []
+    starts: list[Place] = []
+    try:
+        if is_packed(file.path):
+            return []
+        with open_capture(file.path) as capture:
+            if capture.size != file.size:
+                return []
+            place: Place | None = capture.first
+            for walked in [] if walks is None else walks(ranges(file.size, every)):
+                if place is None or walked is None or walked.start != place._replace(number=0):
+                    break
+                starts.append(place)
+                number = place.number + walked.packets
+                place = None if walked.next is None else walked.next._replace(number=number)
+            if place is not None:
+                for part in records(capture, capture.limits, errors, every, start=place):
+                    if part.rows["time"].null_count:
+                        return []
+                    of_file = capture.format == "pcap"
+                    at = part.place
+                    starts.append(capture.first._replace(offset=at.offset, number=at.number) if of_file else at)
+    except (OSError, WireError):
+        return []
+    if any(each.num_rows for each in errors):
+        return []
+    ends = [*(each.offset for each in starts[1:]), file.size]
+    return [Split(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def ranges(size: int, every: int) -> list[Range]:
+    """Ranges of ``every`` bytes; the last one is longer if what is left is little.
+
+    >>> ranges(10 << 20, 64 << 20), len(ranges(1 << 30, 64 << 20))
+    ([Range(begin=0, end=10485760)], 16)
+    """
+    begins = [0, *range(every, size - 4 * every // WINDOWS, every)]
+    return [Range(*each) for each in pairwise([*begins, size])]
+
+
+def walk(path: str, size: int, part: Range) -> Walked | None:
+    """Walks over a range of a capture file that is not compressed.
+
+    Args:
+        path: the file, or its URI.
+        size: its bytes.
+        part: the range.
+
+    Returns:
+        What is in it; None if no record was found, something is damaged or has no time, or interfaces are described
+        behind the first packets of the file.
+    """
+    with open_capture(path) as capture:
+        known = _described(capture)
+        if capture.size != size or known is None:
+            return None
+        for start in [capture.first] if not part.begin else _guessed(capture, known, part):
+            return _walked(capture, known, start, part)
+    return None
+
+
+def _described(capture: Capture) -> Place | None:
+    """What is said of all packets in front of the first ones, as a place; None if the file ends with these."""
+    if capture.format == "pcap":
+        return capture.first
+    before = 0
+    for part in records(capture, capture.limits, [], _HEAD):
+        if before:
+            return part.place._replace(number=0)
+        before += part.rows.num_rows
+    return None
+
+
+def _guessed(capture: Capture, known: Place, part: Range) -> Iterator[Place]:
+    """The first packet of a range, or what looks like it, if there is one."""
+    if capture.format == "pcap":
+        key, most = f"net.pcap.packet.{known.order}", known.interfaces[0].snap_length or capture.limits.frame
+    else:
+        key, most = f"net.pcapng.envelope.{known.order}", capture.limits.frame
+    begin = heading(key, min(most, capture.limits.frame))
+    data = capture.read(part.begin, min(_SEARCHED, part.end - part.begin) + begin.size - 1)
+    at = 0
+    for _ in range(_TRIALS):
+        match = begin.pattern.search(data, at)
+        if match is None:
+            return
+        at = match.start()
+        errors: list[pa.RecordBatch] = []
+        start = known._replace(offset=part.begin + at, number=0)
+        found = next(records(capture, capture.limits, errors, _TRIAL, start=start), None)
+        wrong = [offset for each in errors for offset in each["offset"].to_pylist()]
+        enough = _LEAST if start.offset + _TRIAL < capture.size else 1
+        if found is not None and not wrong and found.rows.num_rows >= enough and _plausible(found.rows, capture):
+            yield start._replace(offset=found.rows["@offset"][0].as_py())
+            return
+        at += 1
+        if found is not None and found.rows.num_rows and not np.asarray(found.rows["captured_length"]).any():
+            at = max(at, found.rows["@offset"][-1].as_py() - part.begin)  # these are zeros
+
+
+def _plausible(rows: pa.RecordBatch, capture: Capture) -> bool:
+    """Whether packets have possible lengths, and were captured on one day."""
+    times = np.asarray(rows["time"].view("int64").drop_null())
+    captured, original = np.asarray(rows["captured_length"]), np.asarray(rows["original_length"])
+    possible = (captured <= original) & (original <= capture.limits.frame)
+    return times.size == rows.num_rows and np.ptp(times) < _DAY and bool(possible.all())
+
+
+def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked | None:
+    errors: list[pa.RecordBatch] = []
+    packets, behind = 0, None
+    window = max((part.end - part.begin) // WINDOWS, 1)
+    for found in records(capture, capture.limits, errors, window, start=start):
+        place = found.place
+        changed = capture.format != "pcap" and (place.order, place.interfaces) != (known.order, known.interfaces)
+        if any(each.num_rows for each in errors) or found.rows["time"].null_count:
+            return None
+        if changed and place.offset > start.offset:
+            return None
+        if behind is not None:
+            return Walked(start, behind, packets)
+        offsets = np.asarray(found.rows["@offset"])
+        inside = int(np.searchsorted(offsets, part.end))
+        packets += inside
+        if inside < offsets.size:
+            behind = known._replace(offset=int(offsets[inside]), number=0)
+            if capture.format == "pcap":
+                return Walked(start, behind, packets)
+    # Where the file ends behind a packet, nothing says what is described in front of that.
+    return None if behind is not None or any(each.num_rows for each in errors) else Walked(start, None, packets)

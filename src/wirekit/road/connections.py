@@ -531,14 +531,17 @@ def _address(row: Mapping[str, Any], side: str) -> str:
 def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *, particular: bool) -> bool:
     """Whether columns may take a connection from an event on.
 
-    Of a side of which nothing was heard so far, a whole frame has to come first; and the client has to speak first,
-    as what the server says may answer what nobody has seen.
+    Of a side of which nothing was heard so far, a whole frame has to come first. Without a handshake the client has to
+    speak first, as what the server says may answer what nobody has seen.
     """
     if not follower.quiet:
         return False
     unheard = follower.unheard
-    if unheard and (particular or not isinstance(event, Data) or event.direction == "server"):
-        return False
+    if unheard:
+        if particular or not isinstance(event, Data):
+            return False
+        if event.direction == "server" and not follower.link.known_start:
+            return False
     for side in map(SIDES.index, unheard):
         start, stop = int(streams.starts[flow, side]), int(streams.stops[flow, side])
         if start < stop:

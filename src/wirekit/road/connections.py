@@ -8,7 +8,7 @@ has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -28,6 +28,7 @@ from wirekit.pipeline.ids import connection_id
 from wirekit.road.index import Begun, Carried
 from wirekit.road.joined import Sizes, first_attempts
 from wirekit.road.packets import Endpoints, Packets
+from wirekit.road.states import States
 from wirekit.road.streams import REASONS, STATE, Streams, word
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
@@ -45,6 +46,7 @@ MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Frames of a connection that are carried to the next window, and their bytes."""
 SIDES: tuple[Side, Side] = ("client", "server")
+LAST, OVER = STATE.index("last"), STATE.index("over")
 _NO_TIME = 1 << 62
 """Stands for a time that tables do not show."""
 Followed = tuple[Link, Item | None]
@@ -53,32 +55,22 @@ Followed = tuple[Link, Item | None]
 
 @dataclass(slots=True)
 class Flow:
-    """The state of the connections between two endpoints at the end of a window.
+    """What a flow carries at the end of a window, and what its row of ``States`` cannot say.
 
     Attributes:
-        client, server: endpoints of the latest connection.
-        known, opened: whether it has a handshake, and when it began.
-        state: its words as ``Streams.state`` has them; None while objects follow it.
-        gaps: of each side, those that ``Connection`` remembers.
-        connection: while objects follow it.
+        row: the row.
+        gaps: of each side of the latest connection, those that ``Connection`` remembers.
+        connection: the latest connection while objects follow it.
         link: None while nothing is to be told of it, and when all was told.
         follower: once it carries anything.
-        count: connections so far.
-        told: whether others have told of the latest connection.
         carried: frames that nobody has told of, and that come first in the next window.
     """
 
-    client: int
-    server: int
-    known: bool = False
-    opened: int = 0
-    state: NDArray[Any] | None = None
+    row: int
     gaps: tuple[Any, Any] = ((), ())
     connection: Connection | None = None
     link: Link | None = None
     follower: Follower | None = None
-    count: int = 0
-    told: bool = False
     carried: tuple[Carried, ...] = ()
 
 
@@ -114,37 +106,35 @@ class Connections:
         self._files = files
         self._earlier = earlier
         self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
-        self._flows: dict[tuple[int, int], Flow] = {}
-        self._here: dict[int, Flow] = {}  # of flows of a window
-        self._ending: dict[tuple[int, int], int] = {}  # when a connection ended of which not all was told
-        self._over: deque[tuple[int, tuple[int, int]]] = deque()  # when a flow can be forgotten that has ended
-        self._counts: dict[tuple[int, int], int] = {}  # connections of forgotten flows
+        self._states = States()
+        self._rows = np.zeros(0, np.int64)  # of flows of a window, in the states
+        self._flows: dict[int, Flow] = {}  # by row
+        self._ending: dict[int, int] = {}  # by row, when a connection ended of which not all was told
         self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
-    def _restore(self, one: int, other: int) -> None:
-        """Goes on with a flow that an earlier bundle has left, if one has."""
-        pair = pair_of(self._endpoints.text(one), self._endpoints.text(other))
+    def _restore(self, row: int) -> bool:
+        """Goes on with a flow that an earlier bundle has left; whether one has."""
+        states = self._states
+        pair = pair_of(*(self._endpoints.text(int(end[row])) for end in (states.low, states.high)))
         flow = self._earlier(pair) if self._earlier is not None else None
         if flow is None:
-            return
-        known = self._flows[one, other] = Flow(one, other, link=flow.link, follower=flow.follower, count=flow.count)
-        connection = known.connection = flow.connection
-        if connection is not None and connection.settled:
-            self._give_back(known, connection)
-            self._note_end((one, other), known)
+            return False
+        states.count[row] = flow.count
+        known = self._flows[row] = Flow(row, link=flow.link, follower=flow.follower, connection=flow.connection)
+        if known.connection is not None and known.connection.settled:
+            self._give_back(known, known.connection)
+            self._note_end(known)
+        return True
 
     def flows(self) -> Iterator[tuple[tuple[str, str], AnyFlow]]:
         """The flows as the next bundle goes on with them, each with its addresses, the lower one first."""
-        for (one, other), known in self._flows.items():
-            flow = AnyFlow(self._choice, self._settings)
-            flow.link, flow.follower, flow.count = known.link, known.follower, known.count
-            if known.connection is not None or known.state is not None:
+        states = self._states
+        for row in range(states.size):
+            flow, known = AnyFlow(self._choice, self._settings), self._flows.get(row) or Flow(row)
+            flow.link, flow.follower, flow.count = known.link, known.follower, int(states.count[row])
+            if known.connection is not None or states.plain[row]:
                 flow.connection = known.connection or self._connection(known)
-            yield pair_of(self._endpoints.text(one), self._endpoints.text(other)), flow
-        for (one, other), count in self._counts.items():
-            flow = AnyFlow(self._choice, self._settings)
-            flow.count = count
-            yield pair_of(self._endpoints.text(one), self._endpoints.text(other)), flow
+            yield pair_of(*(self._endpoints.text(int(end[row])) for end in (states.low, states.high))), flow
 
     def recalled(self) -> Iterator[Followed]:
         """Gives objects all frames that were carried to a next window."""
@@ -158,9 +148,8 @@ class Connections:
             False where nothing can come to it any more, as another connection has begun.
         """
         ends = [_address(row, side) for side in SIDES]
-        one, other = sorted(map(self._endpoints.number, ends))
-        known = self._flows[one, other]
-        if not known.told or row["ordinal"] != known.count - 1:
+        states, known = self._states, self._flow(self._states.row(*map(self._endpoints.number, ends)))
+        if not states.told[known.row] or row["ordinal"] != states.count[known.row] - 1:
             return False
         client, server = ends
         name = f"{client}>{server}#{row['ordinal']}"
@@ -173,39 +162,33 @@ class Connections:
         facts = {column: row[column] for column in CONNECTIONS.declared if row[column] is not None}
         writer.calls_of(self._name, link).add(row["calls"], row["errors"], facts, {})
         writer.summary.file(self._name).uncount(link)
-        known.link, known.told = link, False
+        known.link, states.told[known.row] = link, False
         return True
 
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
-        self._here = {}
-        if not self._flows and not self._counts and self._earlier is None:
-            return
-        for flow, ends in enumerate(streams.pairs()):
-            if ends in self._counts:
-                streams.odd[flow] = True
-                continue
-            if ends not in self._flows:
-                self._restore(*ends)
-            known = self._flows.get(ends)
-            if known is None:
-                continue
-            if known.state is None:
-                streams.odd[flow] = True
-                continue
-            streams.resumed[flow] = True
-            streams.client[flow], streams.server[flow] = known.client, known.server
-            streams.known[flow], streams.opened[flow] = known.known, known.opened
-            streams.state[flow] = known.state
+        states, before = self._states, self._states.size
+        ends = streams.client, streams.server
+        rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
+        known = np.arange(states.size) < before
+        if self._earlier is not None:
+            known[before:] = [self._restore(row) for row in range(before, states.size)]
+        streams.resumed[:] = states.plain[rows]
+        streams.odd[:] = known[rows] & ~states.plain[rows]
+        flows = np.flatnonzero(streams.resumed)
+        rows = rows[flows]
+        streams.client[flows], streams.server[flows] = states.client[rows], states.servers(rows)
+        streams.known[flows], streams.opened[flows] = states.known[rows], states.opened[rows]
+        streams.state[flows] = states.words[rows]
 
     def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A flow of a window, followed by objects."""
         packets = window.packets
-        known = self._flow(streams, flow)
-        self._ending.pop(streams.between(flow), None)
+        known = self._flow(self._rows[flow])
+        self._ending.pop(known.row, None)
         if known.connection is None:
             known.connection = self._connection(known)
-            known.state = None
+            self._states.plain[known.row] = False
         connection = known.connection
         for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
             yield from self._told(known, connection.feed(_segment(packets, row, self._files)))
@@ -213,7 +196,7 @@ class Connections:
             yield from self._finished(known, connection)
         elif connection.settled:
             self._give_back(known, connection)
-            self._note_end(streams.between(flow), known)
+            self._note_end(known)
 
     def begin(
         self, streams: Streams, flow: int, protocol: str = "", *, particular: bool = False
@@ -228,8 +211,8 @@ class Connections:
                 is found from its bytes, and objects may take some.
             particular: whether objects have to take the first frames of both sides.
         """
-        known = self._flow(streams, flow)
-        if known.link is None and known.count > 0:
+        known = self._flow(self._rows[flow])
+        if known.link is None and self._states.count[known.row] > 0:
             return [], None
         self._link_of(streams, flow, known)
         places, items, final = list(map(int, streams.starts[flow])), list[Followed](), bool(streams.final[flow])
@@ -296,12 +279,12 @@ class Connections:
             known.link.protocol = protocol
             known.follower = Follower(known.link)
 
-    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
+    def skip(self, flow: int, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
         """Says which frames of a begun connection others have told of.
 
         Those that wait are carried to the next window; if they are many or large, objects get them.
         """
-        known = self._flow(streams, flow)
+        known = self._flow(self._rows[flow])
         follower = known.follower
         assert follower is not None
         calls.add(frames.calls, frames.errors, frames.facts, frames.skipped.names)
@@ -322,9 +305,9 @@ class Connections:
             for item in known.follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
                 yield known.link, item
 
-    def link(self, streams: Streams, flow: int) -> Link:
+    def link(self, flow: int) -> Link:
         """A connection that is begun."""
-        link = self._flow(streams, flow).link
+        link = self._flow(self._rows[flow]).link
         assert link is not None
         return link
 
@@ -332,14 +315,13 @@ class Connections:
         """Makes the link of a connection of which nothing was told so far."""
         size = streams.stops[flow] - streams.starts[flow]
         if known.link is None and (streams.known[flow] or size.any() or streams.final[flow]):
-            known.opened, known.known = int(streams.opened[flow]), bool(streams.known[flow])
-            known.client, known.server = int(streams.client[flow]), int(streams.server[flow])
-            known.link = self._link(known)
+            self._states.take(np.array([known.row]), streams, np.array([flow]))
+            known.link = self._link(known.row)
 
     def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A plain connection of a window, of which a follower gets the bytes that nobody has taken yet."""
-        known = self._flow(streams, flow)
-        told = known.link is None and known.count > 0  # all of it, in an earlier window
+        known = self._flow(self._rows[flow])
+        told = known.link is None and self._states.count[known.row] > 0  # all of it, in an earlier window
         if not told:
             self._link_of(streams, flow, known)
         for _, event in _events(streams, flow, self._places.pop(flow, None)):
@@ -348,7 +330,6 @@ class Connections:
         yield from self._told(
             known, [Duplicate(side, size, 0, 0) for side, size in zip(SIDES, again, strict=True) if size]
         )
-        self._keep(window, streams, flow, known)
         if streams.final[flow] and not told:
             state = streams.state[flow]
             left = [side for number, side in enumerate(SIDES) if state[word(number, "ended")] < 0]
@@ -358,52 +339,64 @@ class Connections:
             if window.last and known.link is not None:
                 yield known.link, None
 
-    def whole(
-        self, window: Window, streams: Streams, flow: int, link: Link, items: Iterable[Item]
-    ) -> Iterator[Followed]:
+    def whole(self, window: Window, flow: int, link: Link, items: Iterable[Item]) -> Iterator[Followed]:
         """A connection of which all bytes are in a window, with what it carries."""
-        known = self._flow(streams, flow)
-        known.link, known.count = link, 1
+        known = self._flow(self._rows[flow])
+        known.link, self._states.count[known.row] = link, 1
         yield from ((link, item) for item in items)
-        self._keep(window, streams, flow, known)
         if window.last:
             yield link, None
 
-    def assembled(self, window: Window, streams: Streams, flow: int) -> None:
-        """Takes note of a connection of which all bytes are in a window, and of which others tell."""
-        if not window.last:
-            known = self._flow(streams, flow)
-            known.count, known.told = 1, True
-            self._keep(window, streams, flow, known)
+    def assembled(self, flows: NDArray[Any]) -> None:
+        """Takes note of connections of which all bytes are in a window, and of which others tell."""
+        self._states.count[self._rows[flows]] = 1
+        self._states.told[self._rows[flows]] = True
+
+    def keep(self, streams: Streams) -> None:
+        """Takes note of the state of the plain connections at the end of a window."""
+        flows = np.flatnonzero(~streams.odd)
+        rows, words = self._rows[flows], streams.state[flows]
+        reset = np.flatnonzero(streams.final[flows] & (words[:, OVER] < 0))
+        last = words[reset, LAST]
+        words[reset, OVER], words[reset, STATE.index("reset")] = last, -1
+        for side in range(2):
+            words[reset, word(side, "ended")] = last
+        self._states.take(rows, streams, flows)
+        self._states.words[rows], self._states.plain[rows] = words, True
+        for row in self._flows.keys() & set(rows.tolist()):
+            known = self._flows[row]
+            self._note_end(known)
+            if known.link is None and not any(known.gaps):
+                del self._flows[row]
 
     def ended(self, clock: int) -> Iterator[Followed]:
         """The ends of connections to which nothing can come any more at a time.
 
         A flow that was idle since its connection ended is forgotten: what comes later is another connection.
         """
-        for ends, time_us in list(self._ending.items()):
+        for row, time_us in list(self._ending.items()):
             if clock > time_us + self._settings.patience_us:
-                del self._ending[ends]
-                known = self._flows[ends]
-                if known.link is not None and known.state is not None:
+                del self._ending[row]
+                known = self._flows[row]
+                if known.link is not None and self._states.plain[row]:
                     yield known.link, None
-                    known.link = known.follower = None
-        while self._over and clock > self._over[0][0]:
-            _, ends = self._over.popleft()
-            over = self._flows.get(ends)
-            if over is None or over.state is None or over.link is not None or over.state[STATE.index("over")] < 0:
-                continue
-            due = int(over.state[STATE.index("last")]) + self._settings.idle_us
-            if clock > due:
-                self._counts[ends] = self._flows.pop(ends).count
-            else:
-                self._over.append((due, ends))
+                    del self._flows[row]
+        for row in self._states.idle(clock - self._settings.idle_us).tolist():
+            if row not in self._flows or self._flows[row].link is None:
+                self._states.plain[row] = False
+                self._flows.pop(row, None)
 
-    def rest(self, streams: Streams) -> Iterator[Followed]:
+    def rest(self) -> Iterator[Followed]:
         """The ends of the flows that the last window has no packets of."""
-        seen = set(streams.pairs())
-        for ends, known in self._flows.items():
-            if ends in seen or (known.link is None and known.count and known.connection is None):
+        states = self._states
+        unseen = np.ones(states.size, bool)
+        unseen[self._rows] = False
+        silent = states.plain[: states.size] & (states.count[: states.size] == 0)
+        for row in np.flatnonzero(unseen).tolist():
+            known = self._flows.get(row)
+            if known is None and silent[row]:
+                known = Flow(row)
+            if known is None or (known.link is None and states.count[row] and known.connection is None):
                 continue
             yield from self._finished(known, known.connection or self._connection(known))
 
@@ -412,50 +405,31 @@ class Connections:
         if known.link is not None:
             yield known.link, None
 
-    def _flow(self, streams: Streams, flow: int) -> Flow:
-        known = self._here.get(flow)
+    def _flow(self, row: int) -> Flow:
+        """What the flow of a row carries."""
+        row = int(row)
+        known = self._flows.get(row)
         if known is None:
-            ends = streams.between(flow)
-            if ends not in self._flows:
-                client, server = int(streams.client[flow]), int(streams.server[flow])
-                self._flows[ends] = Flow(client, server, count=self._counts.pop(ends, 0))
-            known = self._here[flow] = self._flows[ends]
+            known = self._flows[row] = Flow(row)
         return known
 
-    def _keep(self, window: Window, streams: Streams, flow: int, known: Flow) -> None:
-        """Takes note of the state of a plain connection."""
-        if window.last:
-            return
-        ends, state = streams.between(flow), streams.state[flow].copy()
-        known.client, known.server = int(streams.client[flow]), int(streams.server[flow])
-        known.known, known.opened = bool(streams.known[flow]), int(streams.opened[flow])
-        if streams.final[flow]:
-            last = int(state[STATE.index("last")])
-            if state[STATE.index("over")] < 0:  # by a reset
-                state[STATE.index("over")] = last
-                state[STATE.index("reset")] = -1
-                for side in range(2):
-                    state[word(side, "ended")] = last
-        known.state = state
-        self._note_end(ends, known)
-
-    def _note_end(self, ends: tuple[int, int], known: Flow) -> None:
+    def _note_end(self, known: Flow) -> None:
         """Takes note of when the latest connection of a flow ended, if it has."""
-        if known.state is None or known.state[STATE.index("over")] < 0:
-            return
-        if known.link is not None:
-            self._ending[ends] = int(known.state[STATE.index("over")])
-        self._over.append((int(known.state[STATE.index("last")]) + self._settings.idle_us, ends))
+        states, row = self._states, known.row
+        if known.link is not None and states.plain[row] and states.words[row, OVER] >= 0:
+            self._ending[row] = int(states.words[row, OVER])
 
-    def _link(self, known: Flow) -> Link:
-        client, server = self._texts(known)
-        name, protocol = f"{client}>{server}#{known.count}", self._choice.of(client, server)
-        known.count += 1
-        return Link(name, client, server, known.opened, known.known, known.opened, protocol)
+    def _link(self, row: int) -> Link:
+        states, (client, server) = self._states, self._texts(row)
+        name, protocol = f"{client}>{server}#{states.count[row]}", self._choice.of(client, server)
+        states.count[row] += 1
+        opened = int(states.opened[row])
+        return Link(name, client, server, opened, bool(states.known[row]), opened, protocol)
 
-    def _texts(self, known: Flow) -> list[str]:
-        """Client and server of the latest connection."""
-        return [self._endpoints.text(number) for number in (known.client, known.server)]
+    def _texts(self, row: int) -> list[str]:
+        """Client and server of the latest connection of a flow."""
+        ends = self._states.client[row], self._states.servers(row)
+        return [self._endpoints.text(int(end)) for end in ends]
 
     def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
         """Follows the latest connection of a flow through events."""
@@ -465,17 +439,18 @@ class Connections:
             if isinstance(event, Opened):
                 if known.link is not None:
                     yield known.link, None
-                known.told = False
+                states, row = self._states, known.row
+                states.told[row] = False
                 _, client, server, time_us, known_start = event
-                name, protocol = f"{client}>{server}#{known.count}", self._choice.of(client, server)
+                name, protocol = f"{client}>{server}#{states.count[row]}", self._choice.of(client, server)
                 known.link = Link(name, client, server, time_us, known_start, time_us, protocol)
                 known.follower = None
-                known.count += 1
+                states.count[row] += 1
                 continue
             link = known.link
             if link is None:
-                if known.told and isinstance(event, Duplicate | Ignored):
-                    self._late(known, event)
+                if self._states.told[known.row] and isinstance(event, Duplicate | Ignored):
+                    self._late(known.row, event)
                 continue
             if known.follower is None:
                 if isinstance(event, Closed):
@@ -485,18 +460,45 @@ class Connections:
             for item in known.follower.take(event):
                 yield link, item
 
-    def _late(self, known: Flow, event: Duplicate | Ignored) -> None:
-        client, server = self._texts(known)
-        late = self.late[connection_id(self._name, client, server, known.count - 1)]
+    def _late(self, row: int, event: Duplicate | Ignored) -> None:
+        client, server = self._texts(row)
+        late = self.late[connection_id(self._name, client, server, int(self._states.count[row]) - 1)]
         size = event.length if isinstance(event, Duplicate) else len(event.data)
         late[event.direction, "captured"] += size
         late[event.direction, "duplicate" if isinstance(event, Duplicate) else "ignored"] += size
 
     def _connection(self, known: Flow) -> Connection:
         """A flow's latest connection as an object."""
-        if known.state is None:
+        if not self._states.plain[known.row]:
             return Connection(self._settings)
-        return Connection.from_state(_as_objects(known, self._texts(known), self._settings), self._settings)
+        return Connection.from_state(self._as_objects(known), self._settings)
+
+    def _as_objects(self, known: Flow) -> dict[str, Any]:
+        """The state of a plain connection as ``Connection.state`` gives it."""
+        states, row, addresses = self._states, known.row, self._texts(known.row)
+        words = states.words[row].tolist()
+        last, reset, over, sender = words[: len(STATE)]
+        directions = []
+        for number, role in enumerate(SIDES):
+            begun, start, following, size, acked, unseen, heard, ended, _ = words[
+                word(number, "begun") : word(number + 1, "begun")
+            ]
+            closed = ended >= 0
+            directions.append({
+                "role": role, "raw": following if begun else -1, "next": size, "start": start, "settle_us": None,
+                "held": [], "cost": 0, "cuts": [], "seen": size, "gaps": known.gaps[number],
+                "acked": acked or NOTHING, "unseen": unseen, "unseen_size": heard, "mark": 0, "mark_us": 0,
+                "fin": size if closed else -1, "fin_us": max(ended, 0), "closed": closed, "stray": [-1, 0],
+                "slow": closed or not begun, "deadline": NEVER,
+            })  # fmt: skip
+        closing = reset + self._settings.hold_us if reset >= 0 else NEVER
+        return {
+            "version": STATE_VERSION, "number": 0, "addresses": addresses[::-1] if sender else addresses,
+            "known": bool(states.known[row]), "announced": bool(states.count[row]),
+            "opened_us": int(states.opened[row]), "last_us": last,
+            "closing_us": closing, "ended_us": over if over >= 0 else None, "deadline": closing,
+            "directions": directions[::-1] if sender else directions,
+        }  # fmt: skip
 
     def _give_back(self, known: Flow, connection: Connection) -> None:
         """Makes words of a connection of which nothing is pending, unless they cannot say all of it."""
@@ -516,10 +518,11 @@ class Connections:
                 max((end for _, end in side["gaps"]), default=0),
             ]  # fmt: skip
         numbers = [self._endpoints.number(address) for address in plain["addresses"]]
-        known.client, known.server = numbers if first is client else numbers[::-1]
-        known.known, known.opened = plain["known"], plain["opened_us"]
-        known.state, known.connection = np.array(words, np.int64), None
-        known.gaps = (client["gaps"], server["gaps"])
+        states, row = self._states, known.row
+        states.client[row] = numbers[0 if first is client else 1]
+        states.known[row], states.opened[row] = plain["known"], plain["opened_us"]
+        states.words[row], states.plain[row] = words, True
+        known.connection, known.gaps = None, (client["gaps"], server["gaps"])
 
 
 def _address(row: Mapping[str, Any], side: str) -> str:
@@ -549,33 +552,6 @@ def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *,
             if not follower.begins_whole(SIDES[side], streams.stream[start:stop].tobytes()):
                 return False
     return True
-
-
-def _as_objects(known: Flow, addresses: list[str], settings: Settings) -> dict[str, Any]:
-    """The state of a plain connection as ``Connection.state`` gives it."""
-    assert known.state is not None
-    words = known.state.tolist()
-    last, reset, over, sender = words[: len(STATE)]
-    directions = []
-    for number, role in enumerate(SIDES):
-        begun, start, following, size, acked, unseen, heard, ended, _ = words[
-            word(number, "begun") : word(number + 1, "begun")
-        ]
-        closed = ended >= 0
-        directions.append({
-            "role": role, "raw": following if begun else -1, "next": size, "start": start, "settle_us": None,
-            "held": [], "cost": 0, "cuts": [], "seen": size, "gaps": known.gaps[number],
-            "acked": acked or NOTHING, "unseen": unseen, "unseen_size": heard, "mark": 0, "mark_us": 0,
-            "fin": size if closed else -1, "fin_us": max(ended, 0), "closed": closed, "stray": [-1, 0],
-            "slow": closed or not begun, "deadline": NEVER,
-        })  # fmt: skip
-    closing = reset + settings.hold_us if reset >= 0 else NEVER
-    return {
-        "version": STATE_VERSION, "number": 0, "addresses": addresses[::-1] if sender else addresses,
-        "known": known.known, "announced": known.count > 0, "opened_us": known.opened, "last_us": last,
-        "closing_us": closing, "ended_us": over if over >= 0 else None, "deadline": closing,
-        "directions": directions[::-1] if sender else directions,
-    }  # fmt: skip
 
 
 def _segment(packets: Packets, row: int, files: list[int]) -> Segment:

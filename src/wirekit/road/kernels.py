@@ -17,13 +17,15 @@ HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
 
 
 @njit(nogil=True, cache=True)
-def number_flows(low: Any, high: Any, numbers: Any, firsts: Any, table: Any) -> Any:
-    """Numbers pairs of endpoints as they appear. Gives how many.
+def number_flows(
+    low: Any, high: Any, numbers: Any, known_low: Any, known_high: Any, count: Any, table: Any
+) -> Any:  # fmt: skip
+    """Numbers pairs of endpoints as they appear, behind those that have a number. Gives how many have one then.
 
-    ``firsts`` gets the first row of each; ``table`` has a power of 2 elements, all -1.
+    ``known_low`` and ``known_high`` get the pair of each number; ``table`` has a power of 2 elements, more than there
+    are pairs, at first all -1.
     """
     mask = table.size - 1
-    count = 0
     for row in range(low.size):
         mixed = np.uint64(low[row]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(high[row]) * np.uint64(
             0xC2B2AE3D27D4EB4F
@@ -33,11 +35,10 @@ def number_flows(low: Any, high: Any, numbers: Any, firsts: Any, table: Any) -> 
             number = table[slot]
             if number < 0:
                 table[slot] = number = count
-                firsts[count] = row
+                known_low[count], known_high[count] = low[row], high[row]
                 count += 1
                 break
-            first = firsts[number]
-            if low[first] == low[row] and high[first] == high[row]:
+            if known_low[number] == low[row] and known_high[number] == high[row]:
                 break
             slot = slot + 1 & mask
         numbers[row] = number

@@ -270,11 +270,13 @@ def _around(packets: Packets) -> memoryview:
 def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
     """The number of each packet's flow, counted from 0 as they appear; how many there are; the first packet of each."""
     count = packets.time.size
-    numbers, first = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    numbers, known_low, known_high = (np.zeros(count, np.int64) for _ in range(3))
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
     low, high = np.minimum(packets.source, packets.target), np.maximum(packets.source, packets.target)
-    flows = loop("number_flows")(low, high, numbers, first, table)
-    return numbers, flows, first[:flows]
+    flows = loop("number_flows")(low, high, numbers, known_low, known_high, 0, table)
+    first = np.zeros(flows, np.int64)
+    first[numbers[::-1]] = np.arange(count)[::-1]
+    return numbers, flows, first
 
 
 def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped]) -> tuple[NDArray[Any], ...]:

@@ -70,16 +70,6 @@ class Streams:
     offsets: NDArray[Any]
     state: NDArray[Any]
 
-    def between(self, flow: int) -> tuple[int, int]:
-        """The endpoints of a flow, the lower one first: they name it in every window."""
-        client, server = int(self.client[flow]), int(self.server[flow])
-        return (client, server) if client < server else (server, client)
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """``between`` of all flows."""
-        ends = np.minimum(self.client, self.server), np.maximum(self.client, self.server)
-        return list(zip(*(each.tolist() for each in ends), strict=True))
-
 
 class Resumable(Protocol):
     """The flows of earlier windows."""

@@ -160,10 +160,12 @@ class CaptureTables:
                 self._ends.wait(clock, batch)
             else:
                 yield table, batch
+        if not window.last:
+            connections.keep(streams)
         yield from self._items(connections.ended(clock))
         yield from self._ends.ready(None if window.last else clock)
         if window.last:
-            yield from self._items(connections.rest(streams))
+            yield from self._items(connections.rest())
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that wait for what may come late."""
@@ -191,7 +193,7 @@ class CaptureTables:
             items, each = connections.begin(streams, flow, protocol, particular=particular)
             yield from self._items(items)
             if each is not None:
-                begun[flow] = replace(each, names=writer.calls_of(name, connections.link(streams, flow)).names)
+                begun[flow] = replace(each, names=writer.calls_of(name, connections.link(flow)).names)
 
         begun: dict[int, Begun] = {}
         reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
@@ -204,10 +206,10 @@ class CaptureTables:
             yield from begin(flow, "" if others[flow] else protocols[flow], begun)
         index = index_frames(streams, job.choice, address, begun)
         if self._long is not None and begun:
-            calls = writer.calls_of(name, connections.link(streams, 0))
+            calls = writer.calls_of(name, connections.link(0))
             frames = self._long.take(name, streams, index, begun, address, calls.known)
             if frames is not None:
-                yield from self._items(connections.skip(0, streams, calls, frames))
+                yield from self._items(connections.skip(0, calls, frames))
                 yield from self._items(connections.followed(window, streams, 0))
                 return
         contents = read_contents(streams.stream, index, begun)
@@ -219,8 +221,8 @@ class CaptureTables:
             yield from assembly.batches()
             assembly.count(writer.summary.file(name))
             for frames in assembly.followed():
-                calls = writer.calls_of(name, connections.link(streams, frames.flow))
-                yield from self._items(connections.skip(frames.flow, streams, calls, frames))
+                calls = writer.calls_of(name, connections.link(frames.flow))
+                yield from self._items(connections.skip(frames.flow, calls, frames))
 
         yield from by_columns(index, contents, begun)
         late: dict[int, Begun] = {}
@@ -232,8 +234,7 @@ class CaptureTables:
         plain = _Plain(streams, index, window.packets)
         assembled = ~contents.odd
         assembled[list(begun)] = False
-        for flow in np.flatnonzero(assembled).tolist():
-            connections.assembled(window, streams, flow)
+        connections.assembled(np.flatnonzero(assembled))
         for flow in np.flatnonzero(~assembled | (index.tails < streams.stops).any(axis=1)).tolist():
             if assembled[flow]:
                 for link, piece in plain.tails(flow):
@@ -241,7 +242,7 @@ class CaptureTables:
                 continue
             found = None if index.odd[flow] or flow in begun else plain.connection(flow)
             if found is not None:
-                items = connections.whole(window, streams, flow, *found)
+                items = connections.whole(window, flow, *found)
             elif streams.odd[flow]:
                 items = connections.odd(window, streams, flow)
             else:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import keyword
 import linecache
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from wirekit.compiler import ir
@@ -102,12 +104,23 @@ class Generator:
         self.names = names
         self._units: dict[int, str] = {}
         self._free: dict[int, list[tuple[int, str]]] = {}
+        self._unwritten: dict[str, ir.Node] = {}
         self._functions: list[list[str]] = []
+        self._lines: list[str] = []
         self._constants: dict[Any, str] = {}
         self._held: list[Any] = []
         self._tables: list[dict[Any, Any]] = []
+        self._at_once = False
+        self._lock = threading.RLock()
         self.root = self._unit(layout)
-        self.source = "\n\n\n".join("\n".join(lines) for lines in self._functions) + "\n"
+
+    @cached_property
+    def source(self) -> str:
+        """The text of all functions."""
+        self._at_once = True
+        for name in [*self._unwritten]:
+            self._write(name)
+        return "\n\n\n".join("\n".join(lines) for lines in self._functions) + "\n"
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         """The lines of a node's function."""
@@ -119,34 +132,39 @@ class Generator:
         raise NotImplementedError
 
     def compile(self) -> Callable[..., Any]:
-        """The function of the whole layout; those that it calls are compiled when they are first called."""
-        file = f"<wirekit {self.purpose} {self.key}>"
-        linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
-        line = 0
-        for lines in self._functions:
-            name = lines[0].split("(")[0].removeprefix("def ")
-            text = "\n" * line + "\n".join(lines)
-            if name == self.root:
-                self._execute(text, file)
-            else:
-                self.names[name] = self._uncompiled(name, text, file)
-            line += len(lines) + 2
-        for table in self._tables:
-            table.update({key: self.names[name] for key, name in table.items()})
+        """The function of the whole layout; those that it calls are written and compiled when they are first called."""
+        self._compile(self.root)
         unit: Callable[..., Any] = self.names[self.root]
         return unit
 
-    def _execute(self, text: str, file: str) -> None:
-        exec(compile(text, file, "exec"), self.names)  # the text is made here, of numbers and names
+    def _compile(self, name: str) -> None:
+        """Writes and compiles a function, and the small ones that only it has."""
+        functions, tables = len(self._functions), len(self._tables)
+        self._write(name)
+        file = f"<wirekit {self.purpose} {self.key}>"
+        for lines in self._functions[functions:]:
+            text = "\n" * len(self._lines) + "\n".join(lines)
+            exec(compile(text, file, "exec"), self.names)  # the text is made here, of numbers and names
+            self._lines += [*(f"{line}\n" for line in lines), "\n", "\n"]
+        linecache.cache[file] = (len(self._lines), None, self._lines, file)
+        for table in self._tables[tables:]:
+            table.update({key: self.names[name] for key, name in table.items()})
 
-    def _uncompiled(self, name: str, text: str, file: str) -> Callable[..., Any]:
+    def _write(self, name: str) -> None:
+        node = self._unwritten[name]
+        above = "".join(f", {_above(level, variable)}" for level, variable in self._free[id(node)])
+        self._functions.append(self._function(f"def {name}({self.arguments}{above}):", node, self._outside(node)))
+        del self._unwritten[name]
+
+    def _first(self, name: str) -> Callable[..., Any]:
         """A function that compiles the one of this name, puts it in its own place, and calls it."""
 
         def first(*arguments: Any) -> Any:
-            if self.names[name] is first:
-                self._execute(text, file)
-                for table in self._tables:
-                    table.update({key: self.names[name] for key, unit in table.items() if unit is first})
+            with self._lock:
+                if self.names[name] is first:
+                    self._compile(name)
+                    for table in self._tables:
+                        table.update({key: self.names[name] for key, unit in table.items() if unit is first})
             return self.names[name](*arguments)
 
         return first
@@ -167,10 +185,12 @@ class Generator:
             self._held.append(node)
             name = f"unit{len(self._units)}"
             self._units[id(node)] = name
-            free = self._free[id(node)] = sorted(set(ir.read_outside(node, self._trees)))
-            above = "".join(f", {_above(level, variable)}" for level, variable in free)
-            lines = self._function(f"def {name}({self.arguments}{above}):", node, self._outside(node))
-            self._functions.append(lines)
+            self._free[id(node)] = sorted(set(ir.read_outside(node, self._trees)))
+            self._unwritten[name] = node
+            if self._at_once:
+                self._write(name)
+            else:
+                self.names[name] = self._first(name)
         return self._units[id(node)]
 
     def _outside(self, node: ir.Node) -> Scope | None:

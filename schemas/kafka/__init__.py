@@ -30,7 +30,7 @@ from typing import Any
 from wirekit.registry import Layout, Note, Protocol
 from wirekit.schemas.kafka import disk, embedded, frames, messages
 from wirekit.schemas.kafka.apis import APIS
-from wirekit.schemas.kafka.client_apis import PRODUCE, UNTIMED_FETCHED, UNTIMED_PRODUCED
+from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE, UNTIMED_FETCHED, UNTIMED_PRODUCED
 from wirekit.schemas.kafka.group_apis import OFFSET_COMMIT, OFFSET_COMMIT_BETA
 from wirekit.wire import Limits
 
@@ -73,6 +73,13 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
     for name, node in nodes.items():
         about = f"{name} with magic 1 in front of the layout of magic 0"
         yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
+
+
+def _of_messages() -> Iterator[str]:
+    """The layouts with message sets whose messages are sought behind a wrong size."""
+    yield from ("response", "message_set")
+    for api, kind in ((PRODUCE, "request"), (FETCH, "response")):
+        yield from (f"{api.name}.{kind}.v{number}" for number in range(len(api.versions)))
 
 
 PROTOCOL = Protocol(
@@ -139,6 +146,7 @@ PROTOCOL = Protocol(
     stored={"log_segment": "wirekit.protocols.kafka.reading:pieces_of_file"},
     stored_columns={"log_segment": "wirekit.protocols.kafka.columns:pieces_of_file"},
     stored_names={"log_segment": r"\d{20}\.log"},
+    examined=dict.fromkeys(_of_messages(), "wirekit.protocols.kafka.dialogue:examine"),
     directory="wirekit.protocols.kafka.data_directory:check",
     built=dict.fromkeys(("message_set", "log_segment"), "wirekit.protocols.kafka.columns_build:build"),
     dialogue="wirekit.protocols.kafka.dialogue:KafkaDialogue",

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler.engines import DECODERS, ENCODERS
-from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong
+from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong, plural
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, plain_mapping, printable, to_json
 from wirekit.wire.composite import Struct
@@ -467,7 +467,7 @@ def _raise(decoded: Decoded) -> None:
             raise Wrong(expected, actual, protocol=decoded.schema, **where)
     for gap in decoded.gaps:
         where = {"path": gap.path, "offset": gap.offset, "source": gap.source}
-        raise Wrong("nothing more", f"{gap.length} unexplained bytes", protocol=decoded.schema, **where)
+        raise Wrong("nothing more", plural(gap.length, "unexplained byte"), protocol=decoded.schema, **where)
 
 
 def _ordered(key: Buffer | str, data: Buffer | str) -> tuple[str, bytes]:

@@ -35,6 +35,15 @@ def printed(value: Any) -> str:
     return str(value)
 
 
+def plural(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> plural(1, "byte"), plural(2000, "byte")
+    ('1 byte', '2,000 bytes')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 EXTRA_OF = {
     "numba": "columns",
     "numpy": "columns",
@@ -204,5 +213,5 @@ class Damaged(NamedTuple):
     error: WireError
 
     def __str__(self) -> str:
-        passed = f"{self.length:,} byte{'' if self.length == 1 else 's'} passed over: " if self.length else ""
+        passed = f"{plural(self.length, 'byte')} passed over: " if self.length else ""
         return f"{passed}{self.error}"

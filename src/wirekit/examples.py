@@ -12,7 +12,7 @@ from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
 from wirekit.engine import Decoded, decode, encode
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json
 from wirekit.wire.protobuf import BYTES, Field, Message
@@ -67,7 +67,7 @@ def _why_not(decoded: Decoded) -> str:
     if decoded.error is not None:
         return f"its bytes do not decode: {decoded.error}"
     bad = [f"the {check.kind} check of {check.path} fails" for check in decoded.checks if check.status == "bad"]
-    gaps = [f"{gap.path}: {gap.length} unexplained bytes" for gap in decoded.gaps]
+    gaps = [f"{gap.path}: {plural(gap.length, 'unexplained byte')}" for gap in decoded.gaps]
     return next(iter([*bad, *gaps]), "it does not use all of its bytes")
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
+    from wirekit.engine import Decoded
     from wirekit.tables import Tables
 
 ENTRY_POINTS = "wirekit.protocols"
@@ -194,6 +195,8 @@ class Protocol:
         stored_columns: the same for functions whose pieces hold the messages in columns where possible; they may need
             the extra ``columns``, and take the set of columns that are wanted, or None, as a second argument.
         stored_names: {layout of a file of messages: regular expression for the names of such files}.
+        examined: {layout: ``module:function``}; the function takes a decoded value and adds the verdicts that only a
+            search in its bytes gives. `wirekit decode` calls it.
         directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
             path and returns a ``wirekit.stored.Report``, or None for a directory of another kind. "" for none.
         built: {layout with columns: ``module:function``}; the function takes a key, a batch and the options of
@@ -221,6 +224,7 @@ class Protocol:
     stored: Mapping[str, str] = field(default_factory=dict)
     stored_columns: Mapping[str, str] = field(default_factory=dict)
     stored_names: Mapping[str, str] = field(default_factory=dict)
+    examined: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
     dialogue: str | Callable[[], type[Dialogue]] = "wirekit.conversation:Dialogue"
@@ -240,6 +244,12 @@ class Protocol:
             return Tables()
         found: Tables = _named(self.tables)
         return found
+
+    def examine(self, decoded: Decoded) -> None:
+        """Adds the verdicts that only a search in the bytes of a value gives, if its layout has some."""
+        place = self.examined.get(decoded.schema.removeprefix(f"{self.name}."))
+        if place is not None:
+            _named(place)(decoded)
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wirekit.errors import Damaged, WireError
+from wirekit.errors import Damaged, WireError, plural
 from wirekit.values import Gap
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Piece:
         return [
             *map(str, self.damaged),
             *map(str, self.errors),
-            *(f"{gap.length} unexplained bytes at byte {gap.offset}" for gap in self.gaps),
+            *(f"{plural(gap.length, 'unexplained byte')} at byte {gap.offset}" for gap in self.gaps),
         ]
 
     def all_messages(self) -> Iterator[Message]:

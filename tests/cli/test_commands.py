@@ -612,3 +612,21 @@ def test_encode_refuses_lines_of_another_schema(send: bytes) -> None:
 def test_all_missing_fields_of_a_record_are_reported_at_once() -> None:
     run = Run("encode", "kafka.heartbeat.request.v0", stdin=b'{"correlation_id": 1, "body": {}}')
     assert "body.group_id: expected a value, found nothing; missing too: group_generation_id, member_id" in run.err
+
+
+@pytest.mark.parametrize("protocol", ["kafka", ""], ids=["named", "recognised"])
+def test_a_response_whose_correlation_id_is_small_is_no_cut_request(protocol: str) -> None:
+    """The number lies where a request has its API, so that the bytes may begin a request, too."""
+    run = Run("decode", *filter(None, [protocol]), "--hex", "000000060000000f000f")
+    assert (run.status, run.lines[0]["schema"], run.lines[0]["error"]) == (0, "kafka.response", None)
+    assert run.err.startswith("wirekit: decoded as kafka.response with --context api=leave_group --context version=0")
+
+
+def test_a_request_that_is_cut_stays_one() -> None:
+    run = Run("decode", "kafka", "--hex", "0000002000030000000000010003")
+    assert (run.status, run.lines[0]["schema"], run.lines[0]["error"]["path"]) == (1, "kafka.request", "client_id")
+
+
+def test_one_unexplained_byte_is_not_some_bytes() -> None:
+    run = Run("decode", "kafka.list_groups.request.v0", "--hex", "0000000c001000000000000700016378")
+    assert run.err == "wirekit: kafka.list_groups.request.v0: size: 1 unexplained byte at byte 15\n"

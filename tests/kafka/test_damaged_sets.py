@@ -52,6 +52,23 @@ def test_only_the_message_of_a_size_that_is_too_large_is_bad(pdu: Pdu) -> None:
 
 
 @pytest.mark.parametrize("pdu", FRAMES, ids=str)
+def test_a_frame_or_set_decoded_alone_has_the_verdict_that_the_conversation_gives(pdu: Pdu) -> None:
+    protocol = wirekit.registry.protocol("kafka")
+    for _, data, _ in damages(pdu):
+        frame = read(pdu, data)
+        verdicts = [check for check in frame.decoded.checks if check.path.endswith(".partial")]
+        alone = wirekit.decode(data, frame.schema, offset=frame.offset)
+        protocol.examine(alone)
+        assert [check for check in alone.checks if check.path.endswith(".partial")] == verdicts
+    first, second = (message_set(message(b"v", offset=number)) for number in (1, 2))
+    size = damaged_sets.ENTRY_HEAD - 1
+    beyond = first[:size] + bytes([first[size] + 60]) + first[size + 1 :] + second
+    decoded = wirekit.decode(beyond, "kafka.message_set", offset=100)
+    protocol.examine(decoded)
+    assert [(check.path, check.offset, check.status) for check in decoded.checks] == [("partial", 108, "bad")]
+
+
+@pytest.mark.parametrize("pdu", FRAMES, ids=str)
 def test_a_wrong_checksum_alone_changes_nothing_but_its_verdict(pdu: Pdu) -> None:
     whole = read(pdu, pdu.data).messages
     for number, (start, _) in enumerate(entries(pdu)):

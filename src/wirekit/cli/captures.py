@@ -18,9 +18,9 @@ from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
-from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, plural, reopenable, say
+from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
-from wirekit.errors import Misuse, Short, WireError, Wrong
+from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.summary import unasked

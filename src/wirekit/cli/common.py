@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from wirekit.errors import lacking
+from wirekit.errors import lacking, plural
 from wirekit.storage import is_remote
 from wirekit.values import json_text, printable
 
@@ -100,11 +100,6 @@ def check_report(page: str | None) -> None:
     """
     if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
         raise click.UsageError(f"--report {page}: the directory does not exist")
-
-
-def plural(number: int, what: str) -> str:
-    """``1 piece``, ``2 pieces``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def failed(checks: Mapping[str, int]) -> str:

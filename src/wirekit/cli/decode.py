@@ -12,19 +12,18 @@ from wirekit.cli.arguments import KeyType, schema_and_file
 from wirekit.cli.common import (
     console,
     on_terminal,
-    plural,
     print_json,
     read_bytes,
     say,
     strict_option,
 )
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, with_contexts
+from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, pasted_answers, with_contexts
 from wirekit.cli.input import Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, complain, show_all
 from wirekit.engine import frames
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 
 if TYPE_CHECKING:
     from wirekit.cli.packets import Payload, Piece
@@ -176,6 +175,8 @@ def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show:
         if schema is None:
             return 1
         check_context(schema, context)
+    elif not context and (answers := pasted_answers(schema, data)):
+        return show_all(with_contexts(answers), show, strict)
     status = show_all(frames(schema, data, context=context), show, strict)
     if status and not schema.startswith("net.") and is_capture(data):
         say(A_CAPTURE)

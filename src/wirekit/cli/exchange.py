@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from wirekit.capture.follow import Link, frame_line
 from wirekit.cli.captures import FollowedCapture
-from wirekit.cli.common import console, plural, print_json, say, time_of_day
+from wirekit.cli.common import console, print_json, say, time_of_day
 from wirekit.cli.numbered import numbered
 from wirekit.conversation import Frame
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 
 
 class Exchange(NamedTuple):

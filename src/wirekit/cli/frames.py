@@ -20,13 +20,14 @@ from wirekit.cli.captures import (
     parse_choice,
     separate_option,
 )
-from wirekit.cli.common import console, failed, on_terminal, once, piped, plural, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, piped, print_json, say, strict_option
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.cli.where import in_order, where_frames
 from wirekit.conversation import Frame, Quarantined
 from wirekit.display.frames import FrameTable
+from wirekit.errors import plural
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
@@ -253,9 +254,9 @@ def complaint(link: Link, item: Any) -> str:
             return ""
         text = str(error or item.wrong)
     elif isinstance(item, Quarantined):
-        text = f"{len(item.data)} bytes not decoded: {item.reason}"
+        text = f"{plural(len(item.data), 'byte')} not decoded: {item.reason}"
     elif isinstance(item, Missing):
-        text = f"{item.length} bytes missing: {item.reason}"
+        text = f"{plural(item.length, 'byte')} missing: {item.reason}"
     else:
         return ""
     sender, receiver = link.addresses(item.side)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.arguments import KeyType, is_schema
-from wirekit.cli.common import check_report, console, need, plural, print_json, say
+from wirekit.cli.common import check_report, console, need, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
+from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import printable
 

@@ -50,6 +50,18 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
     return best or None, []
 
 
+def pasted_answers(name: str, data: bytes) -> list[Answer]:
+    """The frames of a server that bytes of a protocol are; none for a key, or where they may be the client's."""
+    if "." in name:
+        return []
+    from wirekit.conversation import recognise
+
+    protocol = registry.protocol(name)
+    if not protocol.server or protocol.client == protocol.server or recognise(data, b"", names=(name,)).protocol:
+        return []
+    return _answers(data, protocol.stream("server"))
+
+
 def _answers(data: bytes, key: str) -> list[Answer]:
     """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not.
 

@@ -34,7 +34,6 @@ from wirekit.cli.common import (
     on_terminal,
     once,
     piped,
-    plural,
     print_json,
     say,
 )
@@ -48,7 +47,7 @@ from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.where import where_frames
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.summary import UNASKED, FileSummary, Summary, kind_of_reason, show

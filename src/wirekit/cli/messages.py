@@ -36,7 +36,6 @@ from wirekit.cli.common import (
     on_terminal,
     once,
     piped,
-    plural,
     print_json,
     reopenable,
     say,
@@ -47,7 +46,7 @@ from wirekit.cli.frames import report
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, joined_inputs, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.registry import registry

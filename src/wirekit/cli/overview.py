@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, TypeVar
 
-from wirekit.cli.common import plural
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import SIDES, Frame
+from wirekit.errors import plural
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.summary import Fact, size_text
 from wirekit.rules import Breach

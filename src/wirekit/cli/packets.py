@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from wirekit.capture import tcp
 from wirekit.capture.files import Packet, dissect
 from wirekit.capture.follow import Choice, Missing, follow
-from wirekit.cli.common import plural
 from wirekit.conversation import Frame, Quarantined
 from wirekit.engine import Decoded, decode, frames
+from wirekit.errors import plural
 from wirekit.schemas.net.link import LINKS
 
 PADDED = 64  # bytes that Ethernet fills up a packet to, with its checksum

@@ -15,7 +15,8 @@ import click
 
 from wirekit.capture.tcp import Settings
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
-from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, plural, say
+from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, say
+from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
 from wirekit.pipeline.summary import show, size_text
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling, settled

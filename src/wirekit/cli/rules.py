@@ -11,6 +11,7 @@ from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, say, time_of_day
 from wirekit.conversation import Frame, Quarantined
+from wirekit.errors import plural
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
 from wirekit.rules import Breach, Checker, Facts, Rule, rules_of
@@ -63,7 +64,7 @@ def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple
             yield link, breach
     judged.update(judge.judged)
     for why, size in judge.unjudged.items():
-        say(f"{followed.path}: {size} bytes {why}")
+        say(f"{followed.path}: {plural(size, 'byte')} {why}")
 
 
 class Judge:

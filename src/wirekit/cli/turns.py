@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from wirekit.cli.common import plural, say
+from wirekit.cli.common import say
 from wirekit.cli.verdicts import Show, complain
+from wirekit.errors import plural
 from wirekit.registry import registry
 
 if TYPE_CHECKING:

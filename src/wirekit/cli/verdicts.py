@@ -7,6 +7,7 @@ from typing import Any
 
 from wirekit.cli.common import say
 from wirekit.engine import Decoded, decode
+from wirekit.errors import plural
 from wirekit.registry import registry, variants
 from wirekit.values import Check
 
@@ -20,6 +21,7 @@ Show = Callable[[Decoded], None]
 def show_all(values: Iterator[Decoded], show: Show, strict: bool) -> int:
     status = 0
     for decoded in values:
+        registry.protocol(decoded.schema).examine(decoded)
         show(decoded)
         status |= complain(decoded, strict)
     return status
@@ -52,7 +54,7 @@ def complain(decoded: Decoded, strict: bool) -> int:
             say(f"{decoded.schema} decodes more with {' '.join(f'--context {name}=…' for name in asked)}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
-        say(f"{decoded.schema}: {gap.path}: {gap.length} unexplained bytes at {where}")
+        say(f"{decoded.schema}: {gap.path}: {plural(gap.length, 'unexplained byte')} at {where}")
         status = 1
     for check in decoded.checks:
         if check.status == "bad":

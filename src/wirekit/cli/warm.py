@@ -8,7 +8,8 @@ import time
 
 import click
 
-from wirekit.cli.common import COLUMNS, need, plural, say
+from wirekit.cli.common import COLUMNS, need, say
+from wirekit.errors import plural
 
 
 @click.command("warm")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import Check, Record, Span, Symbol, readable
 from wirekit.wire.hints import Display, Hints, Nodes
@@ -76,11 +77,6 @@ def framed(span: Span) -> str:
     return span.path.rpartition("$")[0].removesuffix(".")
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 byte``, ``2,000 bytes``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 class _Walk:
     def __init__(self, decoded: Decoded, complete: bool, indent_json: bool) -> None:
         self._decoded = decoded
@@ -141,8 +137,8 @@ class _Walk:
 
     def _fold(self, paths: list[str], depth: int) -> Line:
         spans = [span for path in paths if (span := self._spans.get(path)) is not None]
-        size = f", {counted(sum(span.end - span.start for span in spans), 'byte')}" if len(spans) == len(paths) else ""
-        return Line(depth, "…", note=f"{counted(len(paths), 'more element')}{size} (--all shows them)")
+        size = f", {plural(sum(span.end - span.start for span in spans), 'byte')}" if len(spans) == len(paths) else ""
+        return Line(depth, "…", note=f"{plural(len(paths), 'more element')}{size} (--all shows them)")
 
     def _line(self, value: Any, path: str, name: str, depth: int, nodes: Nodes, *, leaf: bool) -> Line:
         self._walked.add(path)
@@ -167,13 +163,13 @@ class _Walk:
             case Record():
                 return "", ""
             case list():
-                return "", counted(len(value), "element")
+                return "", plural(len(value), "element")
             case bytes() if display.family:
                 return _address(value, display.family), ""
             case bytes():
                 return self._shown_bytes(value)
             case str():
-                return self._shortened(repr(value)), counted(len(value), "character") if self._is_long(value) else ""
+                return self._shortened(repr(value)), plural(len(value), "character") if self._is_long(value) else ""
             case bool():
                 return str(value).lower(), ""
             case None:
@@ -190,7 +186,7 @@ class _Walk:
         if not value:
             return "empty", ""
         text = readable(value)
-        return "" if text is None else self._shortened(repr(text)), counted(len(value), "byte")
+        return "" if text is None else self._shortened(repr(text)), plural(len(value), "byte")
 
     def _is_long(self, text: str) -> bool:
         return len(text) > LONGEST_TEXT and not self._complete

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from wirekit.capture.follow import Link, Missing
 from wirekit.conversation import Frame, Quarantined
-from wirekit.display.fields import counted
+from wirekit.errors import plural
 from wirekit.tables.facts import Facts
 from wirekit.values import printable
 
@@ -166,7 +166,7 @@ def _topics(topics: dict[str, list[int]]) -> str:
         where = f"[{partitions[0]}]" if len(partitions) == 1 else f"[{len(partitions):,} partitions]"
         named.append(f"{topic}{where if partitions else ''}")
     more = len(topics) - len(named)
-    return ", ".join(named) + (f" and {counted(more, 'more topic')}" if more else "")
+    return ", ".join(named) + (f" and {plural(more, 'more topic')}" if more else "")
 
 
 def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
@@ -180,15 +180,15 @@ def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
         return
     yield frame.reason or "", "dim"
     messages = len(frame.messages)
-    yield counted(messages, "message") if messages else "", ""
+    yield plural(messages, "message") if messages else "", ""
     bad = [check for check in frame.decoded.checks if check.status == "bad"]
     if bad:
         yield f"✗ {bad[0].kind} {bad[0].path}", "yellow"
         return
     passed = sum(check.status == "ok" for check in frame.decoded.checks) if good else 0
-    yield f"✓ {counted(passed, 'check')}" if passed else "", "green"
+    yield f"✓ {plural(passed, 'check')}" if passed else "", "green"
     unexplained = sum(gap.length for gap in frame.decoded.gaps)
-    yield f"{unexplained} unexplained bytes" if unexplained else "", "yellow"
+    yield plural(unexplained, "unexplained byte") if unexplained else "", "yellow"
     sealed = any(check.kind == "decryption" and check.status == "absent" for check in frame.decoded.checks)
     yield "encrypted" if sealed else "", ""
 

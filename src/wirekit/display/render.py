@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from wirekit.display.fields import FRAMING, Line, counted, field_lines, framed, number_text
-from wirekit.errors import Wrong
+from wirekit.display.fields import FRAMING, Line, field_lines, framed, number_text
+from wirekit.errors import Wrong, plural
 from wirekit.values import Check, Span
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def show(decoded: Decoded, console: Console, form: str, *, complete: bool = Fals
     """
     drawing = _Drawing(decoded, console, complete)
     console.print(
-        Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {counted(decoded.consumed, 'byte')}")
+        Text.assemble((decoded.schema, "bold"), f"  offset {decoded.offset}, {plural(decoded.consumed, 'byte')}")
     )
     if form == "hexdump":
         rows = drawing.dumps()
@@ -82,14 +82,14 @@ class _Drawing:
                 continue
             where = f", in {gap.path}" if gap.path else ""
             span = Span("", gap.offset, gap.offset + gap.length, gap.source, kind="gap")
-            text = Text.assemble((f"{counted(gap.length, 'byte')} that no field explains{where}", "bold red"))
+            text = Text.assemble((f"{plural(gap.length, 'byte')} that no field explains{where}", "bold red"))
             yield from self._beside([span], text, 0, BAD)
         decoded = self._decoded
         end = decoded.offset + len(decoded.data)
         left = end - decoded.offset - decoded.consumed
         if decoded.error is not None and left:
             span = Span("", end - left, end, kind="gap")
-            yield from self._beside([span], Text(f"{counted(left, 'byte')} not decoded", "bold red"), 0, BAD)
+            yield from self._beside([span], Text(f"{plural(left, 'byte')} not decoded", "bold red"), 0, BAD)
 
     def _field(self, line: Line) -> Iterator[Text]:
         style = self._styles.get(line.path, "")
@@ -148,7 +148,7 @@ class _Drawing:
         end = decoded.offset + (len(decoded.data) if decoded.error is not None else max(decoded.consumed, 0))
         yield from self._dump(0, end)
         for number, (plain, path) in enumerate(decoded.sources, 1):
-            yield Text(f"#{number}: {counted(len(plain), 'byte')} decompressed from {path}", "italic")
+            yield Text(f"#{number}: {plural(len(plain), 'byte')} decompressed from {path}", "italic")
             yield from self._dump(number, len(plain))
 
     def _dump(self, source: int, end: int) -> Iterator[Text]:
@@ -172,7 +172,7 @@ class _Drawing:
             rows = (min(span.end, end) - offset - at) // DUMP_BYTES
             if rows > MOST_DUMP_ROWS and span.start - offset <= at - DUMP_BYTES:
                 yield Text(
-                    f"       *  {counted(rows * DUMP_BYTES, 'byte')} more of {span.path} (--all shows them)", "dim"
+                    f"       *  {plural(rows * DUMP_BYTES, 'byte')} more of {span.path} (--all shows them)", "dim"
                 )
                 at += rows * DUMP_BYTES
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from wirekit.cli.common import plural
 from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
 from wirekit.cli.input.literals import doubtful
 from wirekit.cli.input.text import DIGITS, Input, blank, line_count, wrong
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 
 _LONGEST_SYNTAX = 1000  # characters before or after the braces of a C array
 _SEPARATORS = str.maketrans(dict.fromkeys(",:;-'\"", " "))

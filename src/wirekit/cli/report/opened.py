@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Any
 
 from wirekit.conversation import Frame
-from wirekit.display.fields import FRAMING, Line, counted, field_lines, number_text
+from wirekit.display.fields import FRAMING, Line, field_lines, number_text
 from wirekit.engine import Decoded
-from wirekit.errors import Limit
+from wirekit.errors import Limit, plural
 from wirekit.pipeline.summary import kind_of_reason
 from wirekit.values import Check, Span
 
@@ -69,7 +69,7 @@ def _field(decoded: Decoded, line: Line, span: Span | None, shown: set[int], *, 
     visible = all_shown or (line.text in UNTOLD if span is None else id(span) in shown)
     text, note = (line.text, line.note) if visible else ("", line.note or "not shown")
     if not visible and span is not None:
-        note = f"{counted(span.end - span.start, 'byte')} not shown"
+        note = f"{plural(span.end - span.start, 'byte')} not shown"
     covered = list(line.spans)
     if span is not None and span not in covered:
         covered.append(span)

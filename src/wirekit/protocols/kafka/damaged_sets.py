@@ -23,7 +23,7 @@ from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import ENTRY, MESSAGE, record_set
 from wirekit.values import Check, Record
 from wirekit.wire import Compressed, Struct
-from wirekit.wire.stream import Limits, Reader, Scope, Session
+from wirekit.wire.stream import Limits, Reader, Scope, Session, join_path
 
 ALLOWANCE = 16 * 1024  # bytes
 LEAST_MEMORY = 1024  # bytes
@@ -50,13 +50,14 @@ class Sets:
     """Gives the messages of the sets in a frame.
 
     Args:
-        decoded: the frame.
+        decoded: the frame, or a set alone, whose path is "".
         ordered: whether offsets ascend, as they do in what a broker sends.
     """
 
     def __init__(self, decoded: Decoded, *, ordered: bool) -> None:
         self._decoded = decoded
         self._ordered = ordered
+        self._is_set = decoded.schema.startswith(SET)
         self._statuses = verdicts(decoded.checks)
         self._stopped = {each.path: each for each in decoded.contained}
         untimed = decoded.schema.endswith(UNTIMED)
@@ -96,7 +97,7 @@ class Sets:
         decoded = self._decoded
         stopped = self._stopped.get(path)
         for number, entry in enumerate(entries if stopped or decoded.gaps else ()):
-            check = self._statuses.get(f"{path}.messages[{number}].message.crc")
+            check = self._statuses.get(join_path([path, f"messages[{number}].message.crc"]))
             wrong = check is not None and left_over(entry) and status(entry, check) == "bad"
             if wrong or (stopped and number == len(entries) - 1):
                 start = sum(ENTRY_HEAD + each.message_size for each in entries[:number])
@@ -107,9 +108,11 @@ class Sets:
 
     def _begin(self, path: str) -> int:
         """Where the bytes of the set at a path begin in the frame."""
+        if self._is_set:
+            return 0
         if path in self._stopped:
             return self._stopped[path].start
-        first = self._statuses.get(f"{path}.messages[0].message.crc")
+        first = self._statuses.get(join_path([path, "messages[0].message.crc"]))
         if first is not None:
             return first.offset - lead(ENTRY, "message") - lead(MESSAGE, "crc") - self._decoded.offset
         return self._begins.get(f"{path}.$length", self._decoded.offset) - self._decoded.offset
@@ -124,6 +127,8 @@ class Sets:
 
     def _end(self, begin: int) -> int:
         """Where the set that begins at a place ends."""
+        if self._is_set:
+            return len(self._decoded.data)
         data, length = self._decoded.data, record_set.length
         return min(begin + int(length.unpack(data[begin - length.length : begin])), len(data))
 
@@ -155,9 +160,10 @@ class Sets:
         place, number = lead(ENTRY, "message_size"), record_set.length
         stored = number.unpack(partial[place : place + number.length])
         begin = self._begin(path)
-        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if begin else 0)
+        known = begin or self._is_set
+        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if known else 0)
         note = "the fields of the message end before the set does, and an intact message is behind them"
-        return Check(f"{path}.partial", "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
+        return Check(join_path([path, "partial"]), "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
 
     def _bytes(self, data: bytes, part: Part) -> bytes:
         """An entry, with the size that it has."""

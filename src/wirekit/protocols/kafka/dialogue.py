@@ -28,6 +28,7 @@ from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
+from wirekit.values import Record
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
@@ -293,24 +294,48 @@ class KafkaDialogue(Dialogue):
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The messages of produce requests and fetch responses; what is being produced has no offset yet."""
-        role, topics, partitions = MESSAGE_SETS.get(frame.description.api or "", ("", "", ""))
-        if frame.description.role != role or frame.value is None:
-            return
-        body = frame.value.get("body")
-        if body is None or isinstance(body, bytes):
+        api, role = frame.description.api, frame.description.role
+        if frame.value is None or api not in MESSAGE_SETS or MESSAGE_SETS[api][0] != role:
             return
         from wirekit.protocols.kafka.damaged_sets import Sets
 
         sets = Sets(frame.decoded, ordered=role == "response")
-        for index, topic in enumerate(body.get(topics) or []):
-            for place, partition in enumerate(topic.get(partitions) or []):
-                found = sets.messages(
-                    partition.get("record_set"),
-                    f"body.{topics}[{index}].{partitions}[{place}].record_set",
-                    topic=topic.get("topic"),
-                    partition=partition.get("partition"),
-                )
-                yield from (replace(each, offset=None) for each in found) if role == "request" else found
+        for path, message_set, topic, partition in sets_in(api, frame.value.get("body")):
+            found = sets.messages(message_set, path, topic=topic, partition=partition)
+            yield from (replace(each, offset=None) for each in found) if role == "request" else found
+
+
+def sets_in(api: str | None, body: Any) -> Iterator[tuple[str, Any, str | None, int | None]]:
+    """(path, message set, topic, partition) of the message sets in the body of a frame of an API."""
+    if api not in MESSAGE_SETS or not isinstance(body, Record):
+        return
+    _, topics, partitions = MESSAGE_SETS[api]
+    for index, topic in enumerate(body.get(topics) or []):
+        for place, partition in enumerate(topic.get(partitions) or []):
+            path = f"body.{topics}[{index}].{partitions}[{place}].record_set"
+            yield path, partition.get("record_set"), topic.get("topic"), partition.get("partition")
+
+
+def examine(decoded: Decoded) -> None:
+    """Adds the verdict on a size that leads beyond its set, if intact messages are behind it, to what is decoded alone.
+
+    Args:
+        decoded: a message set, a produce request or the response to a fetch.
+    """
+    from wirekit.protocols.kafka.damaged_sets import SET, Sets
+
+    if not isinstance(decoded.value, Record):
+        return
+    if decoded.schema == SET:
+        found = [("", decoded.value)]
+    else:
+        _, api, *role = decoded.schema.split(".")
+        body = decoded.value.get("body")
+        found = [each[:2] for each in sets_in(api if role else decoded.context.get("api"), body)]
+    sets = Sets(decoded, ordered=False)
+    for path, message_set in found:
+        for _ in sets.messages(message_set, path, topic=None, partition=None):
+            pass
 
 
 def _gssapi(data: bytes) -> bool:

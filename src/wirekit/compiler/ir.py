@@ -654,6 +654,13 @@ def bare(node: Node) -> Node:
     return node
 
 
+def core(node: Node) -> Node:
+    """The node that has the bytes, under what is only known of its value."""
+    while isinstance(node, Qualified):
+        node = node.node
+    return node
+
+
 def can_be_wrong(node: Node) -> bool:
     """Whether a number can be wrong by itself."""
     match node:

@@ -293,13 +293,7 @@ class _Writer:
             return ""
         content = "nil"
         if each.content:
-            covered = node.members[each.first].node
-            while isinstance(covered, (ir.Optional, ir.Constant, ir.When, ir.Packed)):
-                covered = covered.blob if isinstance(covered, ir.Packed) else covered.node
-            if not isinstance(covered, ir.Blob) or not isinstance(covered.length, ir.Number) or covered.length.groups:
-                self.notes.add(f"{self.key}.{where}", f"the checksum {each.algorithm} is shown, not verified")
-                return ""
-            content = str(covered.length.size)
+            content = str(ir.length_in_front(node.members[each.first].node))
         ok = self.field(f"{where}.$ok", f"{name} is correct", "bool")
         return (
             f"{{ at = {each.at + 1}, first = {each.first + 1}, last = {each.last + 1}, "

@@ -13,7 +13,7 @@ from wirekit.compiler.values import Names, Unknown, evaluate, found_in
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
-from wirekit.strategies.nodes import BOMB_CODECS, unwrapped, without_name, wrong_sizes
+from wirekit.strategies.nodes import BOMB_CODECS, without_name, wrong_sizes
 from wirekit.strategies.packing import pack
 from wirekit.values import Record, field_of, pairs
 from wirekit.wire.stream import Scope, join_path
@@ -158,7 +158,7 @@ class Damage:
     def _structure(self, node: ir.Structure, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         for measure in node.measures:
             member = node.members[measure.at]
-            number, stored = unwrapped(member.node), field_of(value, member.name)
+            number, stored = ir.bare(member.node), field_of(value, member.name)
             if stored is None or not isinstance(number, ir.Number):
                 continue
             for size, wrong in wrong_sizes(number, stored):

@@ -9,7 +9,6 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names
 from wirekit.registry import registry
-from wirekit.strategies.nodes import core_of
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import VARINT, Message
 from wirekit.wire.protobuf import Field as MessageField
@@ -55,7 +54,7 @@ def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -
 
 def domain_of(node: ir.Node, names: Names) -> Domain | None:
     """The values that the field at ``names`` inside a node may have; None if it cannot be chosen."""
-    if names == (LENGTH,) and isinstance(core_of(node), ir.Blob | ir.Several):
+    if names == (LENGTH,) and isinstance(ir.core(node), ir.Blob | ir.Several):
         return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
     match node:
         case ir.Structure(members=members):

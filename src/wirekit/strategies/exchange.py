@@ -27,7 +27,6 @@ from wirekit.strategies.choices import Rejected, SeededChoices
 from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import layout_of
 from wirekit.strategies.maker import Maker
-from wirekit.strategies.nodes import core_of
 from wirekit.values import Record, pairs
 
 OTHER = {"client": "server", "server": "client"}
@@ -318,7 +317,7 @@ class Exchange:
 def _symbols_of_zero(key: str) -> frozenset[str]:
     """Names of the fields that are symbols of which 0 is one: answers use it to say that nothing is wrong."""
     structures = [node for node in layout_of(key).nodes if isinstance(node, ir.Structure)]
-    cores = [(member.name, core_of(member.node)) for node in structures for member in node.members]
+    cores = [(member.name, ir.core(member.node)) for node in structures for member in node.members]
     return frozenset(name for name, node in cores if isinstance(node, ir.Named) and 0 in map(int, node.table))
 
 

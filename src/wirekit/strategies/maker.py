@@ -15,7 +15,6 @@ from wirekit.strategies.choices import Rejected
 from wirekit.strategies.domains import ELEMENTS, LARGEST
 from wirekit.strategies.fields import Fields
 from wirekit.strategies.messages import Messages
-from wirekit.strategies.nodes import core_of
 from wirekit.strategies.packing import pack, size_of, taken_apart
 from wirekit.strategies.settling import Settling
 from wirekit.wire.message_fields import Derived, elements
@@ -178,7 +177,7 @@ class Maker(Fields, Settling, Messages):
         leaves = not forced and not self.full and not self.wants and not self.leads(node)
         if leaves and isinstance(node, ir.Optional) and isinstance(node.default, Literal) and self.chance(4):
             self.advance(ir.fixed_size(node.node))
-            default, core = node.default.value, core_of(node)
+            default, core = node.default.value, ir.core(node)
             if isinstance(core, ir.BitFields):
                 whole = default if isinstance(default, int) else 0
                 default = {**taken_apart(core, whole), **(default if isinstance(default, Mapping) else {})}

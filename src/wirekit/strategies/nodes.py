@@ -29,13 +29,6 @@ BOMB_CODECS = frozenset(("gzip", "zip", "zlib", "zstd"))
 """Codecs that pack zeros into less than a thousandth, which is more than ``Limits`` grants."""
 
 
-def core_of(node: ir.Node) -> ir.Node:
-    """The node under what only makes it optional or constant."""
-    while isinstance(node, ir.Qualified):
-        node = node.node
-    return node
-
-
 def branch_names(node: ir.Node) -> list[str]:
     match node:
         case ir.Choice():
@@ -69,7 +62,7 @@ def kinds_of(node: ir.Node) -> set[str]:
         case ir.Structure(members=members, measures=measures, sums=sums):
             found = {"checksum"} if sums else set()
             for measure in measures:
-                number = unwrapped(members[measure.at].node)
+                number = ir.bare(members[measure.at].node)
                 found |= _size_kinds("length", number) if isinstance(number, ir.Number) else set()
             return found
         case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
@@ -117,9 +110,3 @@ def without_name(table: SymbolTable, low: int, high: int) -> int | None:
     """A number that has no symbol, if the integer has room for one."""
     near = itertools.chain(range(min(len(table) + 1, high + 1)), (high, low))
     return next((number for number in near if low <= number <= high and number not in table), None)
-
-
-def unwrapped(node: ir.Node) -> ir.Node:
-    while isinstance(node, ir.When | ir.WhenMore | ir.Optional):
-        node = node.node
-    return node

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.strategies.nodes import core_of
 from wirekit.varints import VarintForm
 
 
 def pack(node: ir.Node, value: Any) -> bytes | None:
     """The bytes of a number in any of its forms; None for other nodes."""
-    match core_of(node):
+    match ir.core(node):
         case ir.Number(form=VarintForm() as form):
             return form.write(int(value))
         case ir.Number() as number if not number.real:
@@ -26,7 +25,7 @@ def pack(node: ir.Node, value: Any) -> bytes | None:
 
 def unpack(node: ir.Node, data: bytes) -> Any:
     """The inverse of ``pack``."""
-    match core_of(node):
+    match ir.core(node):
         case ir.Number() as number:
             return int.from_bytes(data, "little" if number.little else "big", signed=number.signed)
         case ir.Boolean(number=number):

@@ -9,7 +9,6 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.values import LENGTH, Names, Unknown, found_in
 from wirekit.strategies.drawing import Drawing
-from wirekit.strategies.nodes import core_of
 from wirekit.strategies.packing import pack, unpack
 from wirekit.strategies.plan import Branch, Decision, not_known, outcomes
 from wirekit.wire.stream import Scope
@@ -25,7 +24,7 @@ class Settling(Drawing):
         for names, candidates in plan.candidates.items():
             pools[names] = [forced[names]] if names in forced else candidates
         offsets = self._offsets(node) if self.wants else {}
-        places = {id(core_of(member.node)): offsets[member.name] for member in node.members if member.name in offsets}
+        places = {id(ir.core(member.node)): offsets[member.name] for member in node.members if member.name in offsets}
         for names, pool in pools.items():
             if names[0] in offsets:
                 pools[names] = self._wanted(node, names, pool, offsets[names[0]])
@@ -44,7 +43,7 @@ class Settling(Drawing):
     def _nameless(self, node: ir.Structure, pools: dict[Names, list[Any]]) -> None:
         """Leaves only values without a name where these are asked for."""
         for member in node.members:
-            core, names = core_of(member.node), (member.name,)
+            core, names = ir.core(member.node), (member.name,)
             if isinstance(core, ir.Named) and names in pools and self.aims(core, "unknown"):
                 pools[names] = [value for value in pools[names] if value not in core.table] or pools[names]
 

@@ -116,7 +116,7 @@ def scan_each(
     ['kafka.sasl_token: 1 byte left over, at byte 7 (0x7)']
     """
     made = program(key, checked_context(key, registry[key].layout, context))
-    wanted = None if fields is None else checked(key, made, fields)
+    wanted = checked(key, made, fields)
     scan = _Scan(key, made, wanted, context, limits or registry[key].limits, opened)
     waiting = [column]
     while waiting:

@@ -5,21 +5,25 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
+
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.errors import Misuse
-from wirekit.program.messages import Place, Tables
+from wirekit.program.messages import Place, Tables, chosen
 
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
 
 _names: dict[int, frozenset[str]] = {}  # by the id of a program, which lives as long as the process
 
 
-def checked(key: str, made: Columnar, fields: Sequence[str]) -> tuple[str, ...]:
-    """The fields that a caller asks for.
+def checked(key: str, made: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The fields that a caller asks for, None for all.
 
     Raises:
         Misuse: for one that is no column of the layout, nor has any inside it.
     """
+    if fields is None:
+        return None
     if isinstance(fields, str):
         raise Misuse(f"fields must be a list of paths, not {fields!r}")
     known = names(made)
@@ -27,6 +31,11 @@ def checked(key: str, made: Columnar, fields: Sequence[str]) -> tuple[str, ...]:
         if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):
             raise unknown(key, name, made)
     return tuple(fields)
+
+
+def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.RecordBatch:
+    """The columns of a batch that a caller asks for."""
+    return batch if fields is None else batch.select([name for name in batch.schema.names if chosen(name, fields)])
 
 
 def unknown(key: str, name: str, made: Columnar) -> Misuse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -260,6 +261,12 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
         assert read.error is not None
         raise read.error
     return found
+
+
+def described(key: str, made: Columnar) -> dict[str, str]:
+    """The metadata of a batch."""
+    left_out = without_columns(made)
+    return {"wirekit.key": key} | ({"wirekit.left_out": json.dumps(left_out)} if left_out else {})
 
 
 def without_columns(made: Columnar) -> list[str]:

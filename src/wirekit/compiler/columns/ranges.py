@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,11 @@ import pyarrow as pa
 
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.front import selected_by_header
-from wirekit.compiler.columns.known import checked
+from wirekit.compiler.columns.known import checked, selected
 from wirekit.compiler.columns.plan import Ranges
-from wirekit.compiler.columns.programs import Columnar, program, without_columns
+from wirekit.compiler.columns.programs import Columnar, described, program
 from wirekit.compiler.columns.run import Level, as_array, run
 from wirekit.errors import Misuse
-from wirekit.program.messages import chosen
 from wirekit.registry import registry
 from wirekit.wire.stream import Limits
 
@@ -82,7 +80,7 @@ def scan_ranges(
     made = program(key, context)
     if made.plan.lead:
         raise Misuse(f"{key}: each range must be one record, but the layout has fields before its list of records")
-    wanted = None if fields is None else checked(key, made, fields)
+    wanted = checked(key, made, fields)
     level = _level(buffer, starts, ends, 1)
     measured = frozenset(
         each.slot for each in made.program.columns if each.is_bytes and each.coding is None and each.path in lengths
@@ -95,16 +93,10 @@ def scan_ranges(
     states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
     rows = first[whole]
     states[np.flatnonzero(whole)[_doubtful(made, level)[rows]]] = DOUBTFUL
-    batch = batch_of(made, level, depth=0)
-    if wanted is not None:
-        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
+    batch = selected(batch_of(made, level, depth=0), wanted)
     if rows.size < level.rows:
         batch = batch.take(pa.array(rows))
-    metadata = {"wirekit.key": key}
-    left_out = without_columns(made)
-    if left_out:
-        metadata["wirekit.left_out"] = json.dumps(left_out)
-    return batch.replace_schema_metadata(metadata), states
+    return batch.replace_schema_metadata(described(key, made)), states
 
 
 def scan_lists(
@@ -141,7 +133,7 @@ def scan_lists(
     made = program(key)
     if selected_by_header(schema.layout) or made.plan.lead or not made.plan.path:
         raise Misuse(f"{key} is not a list of records without fields before it")
-    wanted = None if fields is None else checked(key, made, fields)
+    wanted = checked(key, made, fields)
     level = _level(buffer, starts, ends, -1)
     run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
     firsts = np.append(level.arrays["first"], level.rows)
@@ -149,9 +141,7 @@ def scan_lists(
     states[np.diff(level.arrays["failed"], append=level.errors) != 0] = REFUSED
     bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(made, level))]
     states[bad] = np.maximum(states[bad], DOUBTFUL)
-    batch = batch_of(made, level, depth=0)
-    if wanted is not None:
-        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
+    batch = selected(batch_of(made, level, depth=0), wanted)
     return batch, firsts, states
 
 

@@ -30,7 +30,6 @@ The interpreter is compiled when it is first needed and kept on disk (see ``cach
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,17 +41,16 @@ from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import assembled, batch_of
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
 from wirekit.compiler.columns.front import selected_by_header
-from wirekit.compiler.columns.known import checked
+from wirekit.compiler.columns.known import checked, selected
 from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
-from wirekit.compiler.columns.programs import Columnar, led_program, program, source, without_columns
+from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
 from wirekit.compiler.columns.reference import of_front, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.errors import Misuse
-from wirekit.program.messages import chosen
 from wirekit.wire.stream import Allowance, Limits
 
 if TYPE_CHECKING:
@@ -167,7 +165,7 @@ def scan(
         made = program(key, context)
         reference = of_records(made.plan, allowance, context)
         found = start(made.plan, data.data, 0, data.size, bounds.frame)
-    wanted = None if fields is None else checked(key, made, fields)
+    wanted = checked(key, made, fields)
     whole = _level(data, found)
     beyond = None
     try:
@@ -188,14 +186,10 @@ def scan(
         wrong.append(opening.found)
     consumed = int(whole.arrays["stopped"][0])
     errors = errors_of(wrong)
-    if wanted is not None:
-        batch = batch.select([name for name in batch.schema.names if chosen(name, wanted)])
-    told = {"wirekit.key": key, "wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows)}
+    batch = selected(batch, wanted)
+    told = {"wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows), **described(key, made)}
     if ahead is not None:
         told["wirekit.front"] = ahead.told
-    left_out = without_columns(made)
-    if left_out:
-        told["wirekit.left_out"] = json.dumps(left_out)
     return _described(batch, made, told, times), errors
 
 
@@ -279,7 +273,7 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     from wirekit.registry import registry
 
     made = program(key, context)
-    wanted = None if fields is None else checked(key, made, fields)
+    wanted = checked(key, made, fields)
     ready = made.ready(wanted, verdicts=False, wide=False)
     if ready.kernel is None:
         return False

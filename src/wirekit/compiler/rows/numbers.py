@@ -52,8 +52,7 @@ class Numbers(Writing):
     @staticmethod
     def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
         """Records where a number lies, which begins and ends so many bytes before the position."""
-        while isinstance(node, ir.Qualified):
-            node = node.node
+        node = ir.core(node)
         if not isinstance(node, ir.BitFields):
             code.lies(path, code.here(start), code.here(end), f'"{kind}"')
             return

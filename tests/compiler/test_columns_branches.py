@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.agreement import walk
+from tests.own import own
 from wirekit.compiler.columns import program, scan
 from wirekit.compiler.columns.programs import led_program
 from wirekit.compiler.columns.run import as_array
@@ -282,3 +283,12 @@ def test_there_are_as_many_programs_as_cases_whatever_bytes_say() -> None:
         file = wirekit.encode("net.pcap", {**front, "packets": [{"seconds": 1, "data": "00"}]})
         made.add(id(led_program("net.pcap", as_array(file), limits)[0]))
     assert len(made) == 2
+
+
+def test_the_verdict_on_a_record_as_a_whole_is_called_ok() -> None:
+    with own(OrBytes(Struct("a" / uint16))) as key:
+        batch = wirekit.columns(key, b"\x01")
+        assert batch["ok"].to_pylist() == [False]
+        assert batch[""].to_pylist() == [b"\x01"]
+        batch = pa.RecordBatch.from_arrays(batch.columns[:3], batch.schema.names[:3])
+        assert wirekit.build_columns(key, batch) == b"\x01"

@@ -46,6 +46,11 @@ class Choices(Maker):
 
         return [*nodes.values(), node.otherwise], join
 
+    def no_case(self, node: ir.Alternatives) -> str:
+        """What is wrong with a value that no case of a choice is for."""
+        cases = node.cases if isinstance(node, ir.Choice) else ()
+        return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
+
     def values(self, node: ir.Node, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
         """The values of a case."""
         for value in values:

@@ -12,7 +12,7 @@ from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.shared import Sharing
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, OpenStructure, Picked, Scope, Value
+from wirekit.program.values import LONGEST, OpenStructure, Picked, Scope, Value, inside
 from wirekit.wire.message_fields import Derived
 
 WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
@@ -35,7 +35,7 @@ class Held(Sharing):
         self.walked.append((number, there))
         self.put(Walk(number, limit, there, good, first))
         self.gaps = True
-        self.put(Emit(self.verdict(path) if path else self.column("ok", "flag", "uint8"), good))
+        self.put(Emit(self.verdict(path), good))
         return Value(inside=message_values(message, number, slot_at))
 
     def content(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
@@ -70,7 +70,7 @@ class Held(Sharing):
             wrong = self.let("and", wrong, self.all_of(field.present))
         if self.contents is not None and self.columns[self.contents.column].path == of:
             wrong = self.let("and", wrong, self.let("==", self.opaque, self.constant(0)))
-        verdict = next(column for column in reversed(self.columns) if column.path == f"{name}.ok")
+        verdict = next(column for column in reversed(self.columns) if column.path == inside(name, "ok"))
         zero = self.constant(0)
         self.put(Test("!=", wrong, zero, [Emit(verdict, zero)]))
 

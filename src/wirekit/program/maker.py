@@ -14,7 +14,7 @@ from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, bounds
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, bounds, inside
 from wirekit.values import SymbolTable
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -187,7 +187,7 @@ class Maker:
 
     def verdict(self, path: str) -> Column:
         """The column of the verdict on a field."""
-        return self.column(f"{path}.ok", "flag", "uint8")
+        return self.column(inside(path, "ok"), "flag", "uint8")
 
     def emit(self, column: Column, value: int, present: int | None = None) -> None:
         """Adds a value to a column, or null where ``present`` is 0."""
@@ -287,11 +287,6 @@ class Maker:
         if not isinstance(expected, bytes):
             raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
         return expected
-
-    def no_case(self, node: ir.Alternatives) -> str:
-        """What is wrong with a value that no case of a choice is for."""
-        cases = node.cases if isinstance(node, ir.Choice) else ()
-        return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
 
     def narrow(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
         """A length or count must be in the range of registers."""

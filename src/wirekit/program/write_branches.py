@@ -207,15 +207,15 @@ class Branches(Fields):
             self.written()
             return value
 
-        verdict = self.column(f"{path}.ok")
+        verdict = self.column(inside(path, "ok"))
         loose = self.loose
-        _, inside, _ = self.apart(fitting)
+        _, fitted, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
         _, other, presence = self.apart(lambda: self.blob(plain, path, scope))
         self.loose = loose
         missing = self.let("==", self.there(verdict, given=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
-        self.if_true(bad, other, inside)
+        self.if_true(bad, other, fitted)
         return Value(unfit="a field that may not fit")
 
     # Structures that are written once.

@@ -244,7 +244,7 @@ class Fields(Choices):
                 self.put(steps.Store(blob.length, self.constant(len(expected))))
             self.put(steps.Text(expected))
 
-        verdict = self.known(f"{path}.ok")
+        verdict = self.known(inside(path, "ok"))
         if node.fatal or verdict is None:
             usual()
         else:
@@ -262,7 +262,7 @@ class Fields(Choices):
         Args:
             number: of a length or checksum, as alternatives may have several of one path.
         """
-        verdict = self.known(f"{path}.ok")
+        verdict = self.known(inside(path, "ok"))
         if verdict is None:
             return
         self.reading(verdict)
@@ -298,7 +298,7 @@ class Fields(Choices):
         """The step that takes the bytes of a column."""
         outside = self.refusal(column.path, OUTSIDE)
         step = steps.Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
-        verdict = self.known(f"{column.path}.ok") if column.kind == "text" else None
+        verdict = self.known(inside(column.path, "ok")) if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
             encoding = "UTF-8" if column.coding is None else column.coding.name

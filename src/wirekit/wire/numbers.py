@@ -431,10 +431,10 @@ def load_integer(value: Any) -> Any:
 
 def load_symbol(table: SymbolTable, value: Any) -> Any:
     """The symbol of a number, a name or the JSON form; what is a value already passes through."""
-    if plain_mapping(value):
-        value = load_number(value)
-    elif isinstance(value, str):
+    if isinstance(value, str):
         return table[value]
+    if not isinstance(value, int) and plain_mapping(value):
+        value = load_number(value)
     return table(value) if isinstance(value, int) else value
 
 
@@ -442,5 +442,6 @@ def load_bit(width: int, table: SymbolTable | None, value: Any) -> Any:
     """The value of a bit field, of a number, a name or the JSON form."""
     if table is not None:
         return load_symbol(table, value)
-    value = load_number(value) if plain_mapping(value) else value
+    if not isinstance(value, int) and plain_mapping(value):
+        value = load_number(value)
     return bool(value) if width == 1 else value

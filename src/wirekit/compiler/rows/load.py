@@ -245,15 +245,13 @@ class Splitter:
 
     def load(self, given: Any) -> Any:
         """The record, or what is a value already."""
-        if isinstance(given, int):
-            given_parts = self.node.parted(given & self.mask)
-        elif plain_mapping(given):
-            given_parts = self.node.parted(given)
-        else:
+        whole = isinstance(given, int)
+        if not whole and not plain_mapping(given):
             return given
-        parts = tuple(load_bit(bit.width, bit.table, given_parts[bit.name]) for bit in self.node.fields)
-        if isinstance(given, int) and len(self.known) < REMEMBERED:
-            self.known[given] = parts
+        values = self.node.parted(given & self.mask) if whole else given
+        parts = [load_bit(bit.width, bit.table, values.get(bit.name, 0)) for bit in self.node.fields]
+        if whole and len(self.known) < REMEMBERED:
+            self.known[given] = tuple(parts)
         return self.record(**dict(zip(self.record._fields, parts, strict=True)))
 
 

@@ -732,11 +732,11 @@ def encode(
     """
     data = encoded(key, value, context=context, limits=limits, engine=engine)[0]
     if strict:
-        decode(data, _built_key(key), context=context, limits=limits, strict=True)
+        decode(data, built_key(key), context=context, limits=limits, strict=True)
     return data
 
 
-def _built_key(key: str) -> str:
+def built_key(key: str) -> str:
     """The schema key; for a protocol's name, the key of its client's frames."""
     if not isinstance(key, str):
         raise Misuse(f"the key, the first argument, must be a str, not {type(key).__name__}")
@@ -752,7 +752,7 @@ def encoded(
     engine: str | None = None,
 ) -> tuple[bytes, str]:
     """The result of ``encode``, and the engine that built it: ``rows`` or ``reference``."""
-    key = _built_key(key)
+    key = built_key(key)
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
     generated = _is_generated(engine, key, _encoded_times, ENCODERS)
@@ -867,7 +867,7 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
     Raises:
         Misuse: a field that the layout lacks, bytes that are not hex, or a value that is nested too deeply.
     """
-    key = _built_key(key)
+    key = built_key(key)
     generated = _is_generated(engine, key, _loaded_times, ENCODERS)
     try:
         return _loaded(registry[key], obj, Params(context or {}), generated)

@@ -11,7 +11,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
-from wirekit.engine import Decoded, decode, encode
+from wirekit.engine import Decoded, built_key, decode, encode
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json
@@ -34,7 +34,7 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     """A small valid value in the JSON form, which ``encode`` takes: one element a list, zeros, short texts.
 
     Args:
-        key: a schema key.
+        key: a schema key, or a protocol's name for a frame of its client stream.
         context: as for ``decode``.
 
     Raises:
@@ -48,6 +48,7 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     >>> wirekit.decode(wirekit.encode("kafka.heartbeat.request.v0", value), "kafka.heartbeat.request.v0").clean
     True
     """
+    key = built_key(key)
     schema = registry[key]
     maker = _Maker(dict(context or {}))
     try:

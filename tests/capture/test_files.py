@@ -663,3 +663,17 @@ def test_checking_a_compressed_capture_does_not_decompress_it(tmp_path: Path, mo
 
     monkeypatch.setattr("wirekit.capture.files.opening._copied", copied)
     check_capture(good)
+
+
+@pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+def test_a_capture_behind_another_is_told(tmp_path: Path, fixtures: Path, kind: str) -> None:
+    """As `cat` joins them; a file of pcapng may hold several, but none may stand in one of pcap."""
+    first = (fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()
+    second = sorted((fixtures / "pcap").glob(f"*.{kind}"))[0].read_bytes()
+    path = tmp_path / "joined.pcap"
+    path.write_bytes(first + second)
+    with files.open_capture(path) as capture:
+        packets = sum(isinstance(item, files.Packet) for item in capture.items())
+    assert packets >= 20
+    assert capture.damage is not None
+    assert f"another capture begins at byte {len(first)}: `mergecap` joins captures" in str(capture.damage)

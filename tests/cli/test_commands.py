@@ -630,3 +630,10 @@ def test_a_request_that_is_cut_stays_one() -> None:
 def test_one_unexplained_byte_is_not_some_bytes() -> None:
     run = Run("decode", "kafka.list_groups.request.v0", "--hex", "0000000c001000000000000700016378")
     assert run.err == "wirekit: kafka.list_groups.request.v0: size: 1 unexplained byte at byte 15\n"
+
+
+def test_an_example_of_a_protocol_is_a_frame_of_its_client() -> None:
+    assert Run("example", "kafka").lines == Run("example", "kafka.request").lines
+    refused = Run("example", "net")
+    assert refused.status == 2
+    assert "net has no byte stream" in refused.err

@@ -215,6 +215,7 @@ class FollowedCapture:
                 self.status = 1
         self.skipped += capture.skipped
         if capture.damage is not None:
-            cut = "; the file ends in the middle of this record" if isinstance(capture.damage, Short) else ""
+            short = isinstance(capture.damage, Short) and not capture.damage.hint
+            cut = "; the file ends in the middle of this record" if short else ""
             say(f"{capture.path}: {capture.damage}{cut}")
             self.status = 1

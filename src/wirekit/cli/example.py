@@ -17,6 +17,8 @@ from wirekit.cli.context import check_context, context_option, parse_context
 def command(key: str, context_pairs: tuple[str, ...]) -> int:
     """Print a small valid value of KEY as JSON. `wirekit encode KEY` reads it.
 
+    KEY is a schema key, or the name of a protocol for a frame of its client.
+
     \b
     wirekit example kafka.heartbeat.request.v0 | wirekit encode kafka.heartbeat.request.v0 --output hex
     """

@@ -15,7 +15,7 @@ from wirekit.capture.files.blocks import PcapngWalk
 from wirekit.capture.files.content import Content, FileContent, PipedContent, RangedContent, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
-from wirekit.capture.files.walking import WINDOW, PcapWalk, Walk
+from wirekit.capture.files.walking import LEAD, WINDOW, PcapWalk, Walk
 from wirekit.engine import decode
 from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
 from wirekit.registry import registry
@@ -23,6 +23,7 @@ from wirekit.schemas.net import pcap
 from wirekit.storage import is_remote, open_binary
 from wirekit.wire import Limits
 
+JOINED = "another capture begins at byte {}: `mergecap` joins captures, `cat` does not; or name each file"
 _HEAD = 64  # bytes; enough to recognise a format
 _LONGEST_HEAD = 1024  # bytes; enough of a compressed capture for its first ones
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
@@ -188,6 +189,10 @@ class Capture:
     def ended(self, offset: int, error: WireError | None) -> None:
         """Notes where a walk ended and why; that the file itself is not all there comes first."""
         self.walked = offset
+        if error is not None and not error.hint and not self.piped:
+            # A header that is read as a packet is one without data, so that the error is in what follows it.
+            places = (at for at in (offset, offset - LEAD) if at > 0 and is_capture(self.read(at, _HEAD)))
+            error.hint = next((JOINED.format(at) for at in places), "")
         self.damage = self._content.error or error
 
 

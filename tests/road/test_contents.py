@@ -367,6 +367,18 @@ def test_connections_with_a_request_that_waits_always_go_by_columns(tmp_path: Pa
         assert not received
 
 
+def test_frames_that_windows_cut_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
+    """Objects get the first frame of a side, if its first piece is not all of it, and no other."""
+    calls = [list_groups(number) for number in range(12)]
+    cut = [(side, piece) for call in calls for side, data in call for piece in (data[:7], data[7:])]
+    path = capture(tmp_path / "cut.pcap", *cut)
+    assert_same(path, windows=(1, 150, 400))
+    for window in (1, 150, 400):
+        received.clear()
+        by_columns(path, window=window)
+        assert b"".join(received) in b"".join(piece for _, piece in cut[:4])
+
+
 def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:
     asked, answered = zip(*(list_groups(number) for number in range(MOST_CARRIED + 20)), strict=True)
     path = capture(tmp_path / "many.pcap", asked[0], answered[0], *asked[1:], *answered[1:])

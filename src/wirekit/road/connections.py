@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ MOST_BEGINNING = 64
 MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Frames of a connection that are carried to the next window, and their bytes."""
+MOST_TAIL = 1 << 20
+"""Bytes of a frame that is not all there, and is carried, too."""
 SIDES: tuple[Side, Side] = ("client", "server")
 LAST, OVER = STATE.index("last"), STATE.index("over")
 _NO_TIME = 1 << 62
@@ -64,6 +66,7 @@ class Flow:
         link: None while nothing is to be told of it, and when all was told.
         follower: once it carries anything.
         carried: frames that nobody has told of, and that come first in the next window.
+        tails: by side, the bytes behind them: of a frame that is not all there.
     """
 
     row: int
@@ -72,6 +75,7 @@ class Flow:
     link: Link | None = None
     follower: Follower | None = None
     carried: tuple[Carried, ...] = ()
+    tails: dict[int, Data] = field(default_factory=dict)
 
 
 class Connections:
@@ -109,6 +113,7 @@ class Connections:
         self._states = States()
         self._rows = np.zeros(0, np.int64)  # of flows of a window, in the states
         self._flows: dict[int, Flow] = {}  # by row
+        self._tailed: set[int] = set()  # rows of flows with tails
         self._ending: dict[int, int] = {}  # by row, when a connection ended of which not all was told
         self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
@@ -181,6 +186,38 @@ class Connections:
         streams.known[flows], streams.opened[flows] = states.known[rows], states.opened[rows]
         streams.state[flows] = states.words[rows]
 
+    def put_tails(self, streams: Streams) -> None:
+        """Puts the tails of frames that earlier windows cut in front of what comes behind them."""
+        rows = np.fromiter(self._tailed, np.int64, len(self._tailed))
+        flow_of = np.full(self._states.size, -1, np.int64)
+        flow_of[self._rows] = np.arange(self._rows.size)
+        sizes, tails = np.zeros(streams.starts.size, np.int64), dict[int, Data]()
+        for row, flow in zip(rows.tolist(), flow_of[rows].tolist(), strict=True):
+            for side, tail in list(self._flows[row].tails.items()) if flow >= 0 and not streams.odd[flow] else ():
+                if streams.starts[flow, side] < streams.stops[flow, side]:
+                    sizes[2 * flow + side], tails[2 * flow + side] = len(tail.data), tail
+                    self._drop_tail(self._flows[row], side)
+        if not tails:
+            return
+        streams.offsets -= sizes.reshape(-1, 2)
+        places = sorted(tails)
+        content = np.split(streams.stream, streams.starts.ravel()[places])
+        pieces = chain(
+            *((np.frombuffer(tails[at].data, np.uint8), rest) for at, rest in zip(places, content[1:], strict=True))
+        )
+        streams.stream = np.concatenate([content[0], *pieces])
+        moved = np.cumsum(sizes)
+        counts = np.diff(streams.pieces.ravel(), append=streams.ends.size)
+        streams.ends += np.repeat(moved, counts)
+        streams.starts, streams.stops = (
+            each + more.reshape(-1, 2) for each, more in ((streams.starts, moved - sizes), (streams.stops, moved))
+        )
+
+    def _drop_tail(self, known: Flow, side: int) -> None:
+        del known.tails[side]
+        if not known.tails:
+            self._tailed.discard(known.row)
+
     def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A flow of a window, followed by objects."""
         packets = window.packets
@@ -225,6 +262,8 @@ class Connections:
         if known.follower is None and not particular:
             self._foresee(streams, flow, known)
         at_once = known.follower is not None and known.follower.quiet and not known.follower.unheard
+        if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
+            return items, None
         for count, (_, event) in enumerate(() if at_once else _events(streams, flow)):
             if known.follower is not None and _may_leave(streams, flow, known.follower, event, particular=particular):
                 break
@@ -279,10 +318,11 @@ class Connections:
             known.link.protocol = protocol
             known.follower = Follower(known.link)
 
-    def skip(self, flow: int, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
+    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
         """Says which frames of a begun connection others have told of.
 
-        Those that wait are carried to the next window; if they are many or large, objects get them.
+        Those that wait are carried to the next window, with what is there of a frame behind them; if they are many or
+        large, objects get them.
         """
         known = self._flow(self._rows[flow])
         follower = known.follower
@@ -293,17 +333,37 @@ class Connections:
             follower.skip(SIDES[side], end - self._places[flow][side])
         self._places[flow] = frames.places
         known.carried = tuple(frames.waiting)
+        if not streams.final[flow] and not follower.unheard:
+            self._keep_tails(known, streams, flow, list(frames.places))
         if len(known.carried) > MOST_CARRIED or sum(len(each.data) for each in known.carried) > CARRIED_BYTES:
             yield from self._recalled(known)
 
+    def _keep_tails(self, known: Flow, streams: Streams, flow: int, places: list[int]) -> None:
+        """Carries what is there of the frames behind some places."""
+        for side, place in enumerate(places):
+            stop, first = int(streams.stops[flow, side]), int(streams.starts[flow, side])
+            if place < stop <= place + MOST_TAIL:
+                last = int(streams.times[np.searchsorted(streams.ends, stop)])
+                position = int(streams.offsets[flow, side]) + place - first
+                known.tails[side] = Data(SIDES[side], streams.stream[place:stop].tobytes(), position, last, 0, 0)
+                self._tailed.add(known.row)
+                places[side] = stop
+        self._places[flow] = places[0], places[1]
+
     def _recalled(self, known: Flow) -> Iterator[Followed]:
-        """Gives objects the frames of a connection that were carried, before anything else."""
+        """Gives objects what was carried of a connection, before anything else."""
         carried, known.carried = known.carried, ()
+        tails, known.tails = known.tails, {}
+        self._tailed.discard(known.row)
+        link, follower = known.link, known.follower
+        if link is None or follower is None:
+            return
         for side, position, data, time_us in carried:
-            assert known.link is not None
-            assert known.follower is not None
-            for item in known.follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
-                yield known.link, item
+            for item in follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
+                yield link, item
+        for tail in sorted(tails.values(), key=lambda each: each.time_us):
+            for item in follower.take(tail):
+                yield link, item
 
     def link(self, flow: int) -> Link:
         """A connection that is begun."""
@@ -434,7 +494,7 @@ class Connections:
     def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
         """Follows the latest connection of a flow through events."""
         for event in events:
-            if known.carried:
+            if (known.carried or known.tails) and not isinstance(event, Duplicate | Ignored):
                 yield from self._recalled(known)
             if isinstance(event, Opened):
                 if known.link is not None:

@@ -360,7 +360,6 @@ class _Reader:
                     none = np.flatnonzero(pending == 0)
                     kept[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
                 kept[waiting] = False
-            self.odd[flow] |= begin == end
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])

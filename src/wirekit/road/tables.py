@@ -155,6 +155,7 @@ class CaptureTables:
             count = self.writer.summary.file(name)
             count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
         streams = put_together(packets, self._settings, clock=clock, last=window.last, earlier=connections)
+        connections.put_tails(streams)
         for table, batch in self._read(window, streams):
             if table == CONNECTIONS.name and not window.last and batch.num_rows:
                 self._ends.wait(clock, batch)
@@ -209,7 +210,7 @@ class CaptureTables:
             calls = writer.calls_of(name, connections.link(0))
             frames = self._long.take(name, streams, index, begun, address, calls.known)
             if frames is not None:
-                yield from self._items(connections.skip(0, calls, frames))
+                yield from self._items(connections.skip(0, streams, calls, frames))
                 yield from self._items(connections.followed(window, streams, 0))
                 return
         contents = read_contents(streams.stream, index, begun)
@@ -222,7 +223,7 @@ class CaptureTables:
             assembly.count(writer.summary.file(name))
             for frames in assembly.followed():
                 calls = writer.calls_of(name, connections.link(frames.flow))
-                yield from self._items(connections.skip(frames.flow, calls, frames))
+                yield from self._items(connections.skip(frames.flow, streams, calls, frames))
 
         yield from by_columns(index, contents, begun)
         late: dict[int, Begun] = {}

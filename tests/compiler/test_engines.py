@@ -190,7 +190,7 @@ SEND = {
 LIST_GROUPS = {"correlation_id": 7, "client_id": "c", "body": {}}
 
 
-def test_generated_code_reports_wrong_checksums_and_what_is_left_over() -> None:
+def test_generated_code_reports_wrong_checksums_what_is_left_over_and_what_is_missing() -> None:
     """Frames whose only fault is one of these take no second decode."""
     sent = wirekit.encode("pulsar.frame", SEND)
     wrong = same("pulsar.frame", sent[:-1] + b"d", {}, used=False)
@@ -198,7 +198,12 @@ def test_generated_code_reports_wrong_checksums_and_what_is_left_over() -> None:
     request = wirekit.encode("kafka.list_groups.request.v0", LIST_GROUPS)
     longer = same("kafka.list_groups.request.v0", (len(request) - 2).to_bytes(4, "big") + request[4:] + b"xy", {})
     assert [(gap.offset, gap.length, gap.path) for gap in longer.gaps] == [(1000 + len(request), 2, "size")]
-    for decoded in (wrong, longer):
+    pong = bytes.fromhex("000000090000000508129a0100")
+    lacking = same("pulsar.frame", pong, {}, used=False)
+    assert [(check.path, check.kind) for check in lacking.checks if check.status == "bad"] == [
+        ("command.ping", "required")
+    ]
+    for decoded in (wrong, longer, lacking):
         assert decoded.engine == "rows"
         assert not decoded.clean
         assert wirekit.encode(decoded.schema, decoded.value) == decoded.data

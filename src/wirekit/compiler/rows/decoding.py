@@ -1,11 +1,11 @@
 """The rows engine: Python generated from the IR that decodes what is in order, one value at a time.
 
 Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, paths are put together only
-when somebody asks for a verdict's path. The generated code reports wrong checksums and bytes that a frame's fields do
-not take. All else that is not as it should be, such as a bound exceeded or a number written in an unusual way, ends it
-at once (``Unusual``), and the reference engine decodes the same bytes and says what is wrong with them, with path,
-offset and all that was read before. So both engines give the same value, verdicts and errors, and only one of them has
-to explain.
+when somebody asks for a verdict's path. The generated code reports wrong checksums, bytes that a frame's fields do not
+take, and what a message lacks. All else that is not as it should be, such as a bound exceeded or a number written in an
+unusual way, ends it at once (``Unusual``), and the reference engine decodes the same bytes and says what is wrong with
+them, with path, offset and all that was read before. So both engines give the same value, verdicts and errors, and only
+one of them has to explain.
 
 The code of each kind of node is written by ``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and
 here; ``rows.state`` is what it runs with. Its source has a name of its own (``wirekit explain KEY`` prints it), and

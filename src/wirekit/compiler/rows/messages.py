@@ -9,11 +9,11 @@ import functools
 import struct
 from typing import Any, NamedTuple
 
-from wirekit.compiler.rows.state import State, span
+from wirekit.compiler.rows.state import Site, State, joined, span
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Record, SymbolTable
-from wirekit.wire.costs import BYTES
+from wirekit.wire.costs import BYTES, EXTRAS, VERDICT
 from wirekit.wire.protobuf import (
     DEEPEST,
     LARGEST,
@@ -24,6 +24,7 @@ from wirekit.wire.protobuf import (
     encoded_number,
     number_of,
     parse_message,
+    refused,
     set_extra,
 )
 from wirekit.wire.stream import Reader, Session
@@ -166,12 +167,29 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
             held[name].append(value)
         else:
             held[name] = value
-    if p != e or ((message.required or message.selector) and _is_refused(message, held)):
+    if p != e:
         raise Refused
+    if (message.required or message.selector) and _is_refused(message, held):
+        if depth or state.gaps is None or "[" in q:  # a list keeps the verdicts on its elements together
+            raise Refused
+        _report(message, record, state, q, begin)
     state.charge(cost)
     if tracing:
         _lies(state, q, begin, e, "record")
     return record
+
+
+def _report(message: Message, record: Record, state: State, q: str, begin: int) -> None:
+    """The verdicts on what readers refuse in the message at a path."""
+    keep = []
+    for name, wanted, stored in refused(message, record._get):
+        site = Site(name, "required", "bad", None, True, f"readers refuse it: {wanted}")
+        state.checks.append((site, q, (stored, None), begin, state.source))
+        state.charge(VERDICT + len(joined(q, name)) + len(site.note))
+        keep.append(name)
+    state.bad = True
+    state.charge(EXTRAS)
+    set_extra(record, {"keep": keep})
 
 
 def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from wirekit.compiler.generated import by_key
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import Limit, WireError
@@ -30,6 +31,7 @@ LEAST_MEMORY = 1024  # bytes
 SMALLEST = 3
 """Times as much memory a byte as elsewhere: the smallest messages take that, and it is soon free again."""
 BATCH = 64 * 1024  # bytes
+_LIMITS = Limits()
 SET, UNTIMED = "kafka.message_set", ".untimed"
 
 
@@ -202,18 +204,19 @@ def is_oversized(partial: bytes, key: str = SET) -> bool:
 
 def fields_end(data: bytes, at: int, limit: int, key: str = SET) -> int | None:
     """Where the fields of the entry at a place end; None if they do not, or are not those of a message."""
-    reader = Reader(Session(key, Limits()), data, at + ENTRY_HEAD, limit)
+    reader = Reader(Session(key, _LIMITS), data, at + ENTRY_HEAD, limit)
     scope = Scope.root({}).inner()
     try:
-        for name, node in _message(key).members:
-            scope[name] = (node.inner if isinstance(node, Compressed) else node)._parse(reader, scope, "")
+        for name, node in _fields(key):
+            scope[name] = node._parse(reader, scope, "")
     except WireError:
         return None
     return reader.position
 
 
-def _message(key: str) -> Struct:
-    """The layout of a message in a set."""
+@by_key
+def _fields(key: str) -> list[tuple[str, Any]]:
+    """The fields of a message in a set, those that may be compressed as they stand."""
     entry: Any = dict(registry[key].node.members)["messages"].element
     message: Struct = dict(entry.members)["message"]
-    return message
+    return [(name, node.inner if isinstance(node, Compressed) else node) for name, node in message.members]

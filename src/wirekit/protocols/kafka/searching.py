@@ -10,7 +10,6 @@ import errno
 import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from wirekit.compiler.heading import heading
@@ -42,7 +41,7 @@ class Search:
     """
 
     def __init__(self, path: str, file: BinaryIO, allowance: int = _ALLOWANCE) -> None:
-        named = LOG.fullmatch(Path(path).name)
+        named = LOG.fullmatch(os.path.basename(path))
         self.before: int | None = int(named[1]) - 1 if named is not None else None
         self._file = file
         self._size = file.seek(0, os.SEEK_END)

@@ -189,3 +189,13 @@ def test_tables_without_spark_do_not_import_pandas(road: str, tmp_path: Path) ->
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr
+
+
+def test_packets_by_columns_do_not_import_pandas() -> None:
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('pandas' in sys.modules)); "
+        "from wirekit.cli import captures, main; captures.by_columns = lambda *_, **__: True; "
+        f"main(['frames', {str(BATCH)!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr

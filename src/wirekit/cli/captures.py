@@ -18,7 +18,7 @@ from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
-from wirekit.cli.common import STANDARD_INPUT, STANDARD_INPUT_FILE, piped, reopenable, say
+from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
@@ -163,6 +163,7 @@ def open_named(name: str) -> Capture:
 def read_segments(capture: Capture, number: int) -> Iterator[Segment | Skipped | Damaged]:
     """The TCP segments of a file of a capture, by columns where that is faster; what else is in it as it comes."""
     if not capture.piped and by_columns(capture.size, compiles=False):
+        need("the road of columns", *COLUMNS)
         from wirekit.road import packets
 
         return packets.segments(capture, number)

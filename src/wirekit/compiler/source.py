@@ -9,6 +9,7 @@ import keyword
 import linecache
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,14 @@ class Code:
         """Adds a line at the depth of the block that is open."""
         self.lines.append("    " * self.depth + line)
 
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        """Lines behind a condition or in a loop."""
+        self.put(header)
+        self.depth += 1
+        yield
+        self.depth -= 1
+
     def fresh(self, stem: str) -> str:
         """A variable that the function does not have yet."""
         self.names += 1
@@ -61,12 +70,11 @@ class Code:
             return
         last = [self.fresh("w") for _ in values]
         self.opening.append(f"    {' = '.join(last)} = missing")
-        self.put(f"if {' or '.join(f'{value} is not {old}' for value, old in zip(values, last, strict=True))}:")
-        self.depth += 1
-        write()
-        for value, old in zip(values, last, strict=True):
-            self.put(f"{old} = {value}")
-        self.depth -= 1
+        pairs = list(zip(values, last, strict=True))
+        with Code.block(self, f"if {' or '.join(f'{value} is not {old}' for value, old in pairs)}:"):
+            write()
+            for value, old in pairs:
+                self.put(f"{old} = {value}")
 
     def done(self) -> list[str]:
         """The lines of the whole function."""

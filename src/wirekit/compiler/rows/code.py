@@ -110,11 +110,9 @@ class Decoding(Code):
     def block(self, header: str) -> Iterator[None]:
         """Lines behind a condition or in a loop."""
         self.flush()
-        self.put(header)
-        self.depth += 1
-        yield
-        self.flush()
-        self.depth -= 1
+        with Code.block(self, header):
+            yield
+            self.flush()
         self.spot = ""
 
     def path(self, place: Place) -> str:

@@ -113,8 +113,7 @@ class Loader(Generator):
                 return self._unless(code, f"{x}.__class__ is not bytes", node.node, x, scope)
             case ir.Either():
                 value = self._unless(code, self._expression(node.condition, scope), node.then, x, scope)
-                code.put("else:")
-                self._arm(code, node.otherwise, x, value, scope)
+                self._arm(code, "else:", node.otherwise, x, value, scope)
                 return value
             case ir.Choice():
                 chosen, above = self._chosen(code, node, scope)
@@ -131,51 +130,42 @@ class Loader(Generator):
         """Loads a value if a condition holds, and leaves it as it is if not."""
         value = code.fresh("v")
         code.put(f"{value} = {x}")
-        code.put(f"if {condition}:")
-        self._arm(code, node, x, value, scope)
+        self._arm(code, f"if {condition}:", node, x, value, scope)
         return value
 
-    def _arm(self, code: Code, node: ir.Node, x: str, value: str, scope: Scope | None) -> None:
-        code.depth += 1
-        if is_large(node):
-            name, above = self._call(node, scope)
-            code.put(f"{value} = {name}(S, {x}{above})")
-        else:
-            code.put(f"{value} = {self._node(code, node, x, scope)}")
-        code.depth -= 1
+    def _arm(self, code: Code, header: str, node: ir.Node, x: str, value: str, scope: Scope | None) -> None:
+        with code.block(header):
+            if is_large(node):
+                name, above = self._call(node, scope)
+                code.put(f"{value} = {name}(S, {x}{above})")
+            else:
+                code.put(f"{value} = {self._node(code, node, x, scope)}")
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
-        record, inner = node.record, Scope({}, scope)
-        used = self._used(node)
+        inner, used = Scope({}, scope), self._used(node)
         made, left = code.fresh("r"), code.fresh("c")
-        code.put(f"if {x}.__class__ is dict:")
-        code.depth += 1
-        code.put(f"{left} = len({x})")
-        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{made}._extra = None")
-        for index, member in enumerate(node.members):
-            value = code.fresh("v")
-            code.put(f"if {member.name!r} in {x}:")
-            code.depth += 1
-            code.put(f"{value} = {x}[{member.name!r}]")
-            loaded = self._node(code, member.node, value, inner)
-            for derived in node.derived:
-                if derived.at == index and derived.what == "count":
-                    name = node.members[derived.of].name
-                    code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
-            code.put(assignment(made, member.name, loaded))
-            code.put(f"{left} -= 1")
-            if member.name in used:
-                inner.variables[member.name] = value
-                if loaded != value:
-                    code.put(f"{value} = {loaded}")
-                code.depth -= 1
-                code.put("else:")
-                code.depth += 1
-                code.put(self._absent(node, index, value))
-            code.depth -= 1
-        code.put(f"if {left}: extras({made}, {x})")
-        code.depth -= 1
+        with code.block(f"if {x}.__class__ is dict:"):
+            code.put(f"{left} = len({x})")
+            code.put(f"{made} = {self._constant(node.record._blank, 'new')}()")
+            code.put(f"{made}._extra = None")
+            for index, member in enumerate(node.members):
+                value = code.fresh("v")
+                with code.block(f"if {member.name!r} in {x}:"):
+                    code.put(f"{value} = {x}[{member.name!r}]")
+                    loaded = self._node(code, member.node, value, inner)
+                    for derived in node.derived:
+                        if derived.at == index and derived.what == "count":
+                            name = node.members[derived.of].name
+                            code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
+                    code.put(assignment(made, member.name, loaded))
+                    code.put(f"{left} -= 1")
+                    if member.name in used and loaded != value:
+                        code.put(f"{value} = {loaded}")
+                if member.name in used:
+                    inner.variables[member.name] = value
+                    with code.block("else:"):
+                        code.put(self._absent(node, index, value))
+            code.put(f"if {left}: extras({made}, {x})")
         code.put(f"else: {made} = other({x})")
         return made
 
@@ -187,13 +177,10 @@ class Loader(Generator):
 
     def _several(self, code: Code, node: ir.Several, x: str, scope: Scope | None) -> str:
         items, item = code.fresh("l"), code.fresh("x")
-        code.put(f"if {x}.__class__ is list:")
-        code.depth += 1
-        code.put(f"{items} = []")
-        code.put(f"for {item} in {x}:")
-        code.depth += 1
-        code.put(f"{items}.append({self._node(code, node.element, item, scope)})")
-        code.depth -= 2
+        with code.block(f"if {x}.__class__ is list:"):
+            code.put(f"{items} = []")
+            with code.block(f"for {item} in {x}:"):
+                code.put(f"{items}.append({self._node(code, node.element, item, scope)})")
         code.put(f"else: {items} = other({x})")
         return items
 

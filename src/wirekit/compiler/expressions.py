@@ -35,6 +35,8 @@ BINARY: dict[Callable[..., Any], str] = {
     operator.ge: ">=",
 }
 UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.not_: "not "}
+FUNCTIONS = {(symbol, count): each for count, some in ((1, UNARY), (2, BINARY)) for each, symbol in some.items()}
+"""What operations compute, by (symbol, number of operands)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import BINARY, UNARY, Context, Expression, Field, LengthOf, Literal, Operation
+from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, Operation
 
 Names = tuple[str, ...]
 """Where a field lies inside a structure; ``LENGTH`` as the last name means its length."""
@@ -20,12 +20,6 @@ Look = Callable[[int, Names], Any]
 
 class Unknown(Exception):
     """An expression reads what is not known yet."""
-
-
-_OPERATORS = {symbol: function for function, symbol in BINARY.items()}
-
-
-_UNARY = {symbol: function for function, symbol in UNARY.items()}
 
 
 def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
@@ -46,13 +40,11 @@ def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
                 return look(up, (*names, LENGTH))
             case LengthOf(of=inner):
                 return len(evaluate(inner, look, context))
-            case Operation(symbol=symbol, operands=(only,)):
-                return _UNARY[symbol](evaluate(only, look, context))
-            case Operation(symbol=symbol, operands=(left, right)):
-                first, second = evaluate(left, look, context), evaluate(right, look, context)
-                if symbol in ("<<", ">>") and not 0 <= second <= 64:
+            case Operation(symbol=symbol, operands=operands):
+                values = [evaluate(each, look, context) for each in operands]
+                if symbol in ("<<", ">>") and not 0 <= values[1] <= 64:
                     raise Unknown
-                return _OPERATORS[symbol](first, second)
+                return FUNCTIONS[symbol, len(values)](*values)
     except (TypeError, ZeroDivisionError, KeyError, AttributeError):
         raise Unknown from None
     raise Unknown

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from wirekit.compiler import expressions
-from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, expression
+from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
 from wirekit.engine import decode
 from wirekit.registry import Protocol, registry
@@ -523,10 +522,6 @@ def _inside(read: _Read, key: str, inner: _Read) -> _Read:
     return inside
 
 
-_SIGNS = {symbol: function for function, symbol in expressions.UNARY.items()}
-_OPERATORS = {symbol: function for function, symbol in expressions.BINARY.items()}
-
-
 def _computed(tree: Expression) -> _Read:
     """An expression over the frame's fields; null if one of them is, as in SQL."""
 
@@ -544,10 +539,8 @@ def _computed(tree: Expression) -> _Read:
         operands = [compute(operand, value) for operand in tree.operands]
         if None in operands:
             return None
-        if len(operands) == 1:
-            return _SIGNS[tree.symbol](operands[0])
         try:
-            return _OPERATORS[tree.symbol](*operands)
+            return FUNCTIONS[tree.symbol, len(operands)](*operands)
         except (TypeError, ValueError, ZeroDivisionError):
             return None
 

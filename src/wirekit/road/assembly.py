@@ -5,7 +5,7 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -167,58 +167,63 @@ class Assembly:
         bounds = np.searchsorted(connection[order], [flows, flows + 1])
         clients = _whole(calls.column("client")).dictionary_encode()
         names_of = [*clients.dictionary.to_pylist(), None]
-        client = np.asarray(clients.indices.fill_null(len(names_of) - 1))
-        lefts = np.searchsorted(self._unkept, [index.begins[flows], index.begins[flows + 1]])
-        for number, flow in enumerate(flows.tolist()):
-            rows = order[bounds[0, number] : bounds[1, number]]
-            left = self._unkept[lefts[0, number] : lefts[1, number]]
-            said = [names_of[each] for each in sorted(set(client[rows].tolist()))]
-            places, waiting, skipped = self._left_over(flow, rows, left, said)
+        client = np.asarray(clients.indices.fill_null(len(names_of) - 1))[order].tolist()
+        errors = np.append(0, np.cumsum(failed[order])).tolist()
+        called = list(
+            zip(*(each[self.first[order]].tolist() for each in (self.facts.api, self.facts.version)), strict=True)
+        )
+        unkept = list(self._waiting(self._unkept))
+        lefts = np.searchsorted(self._unkept, [index.begins[flows], index.begins[flows + 1]]).T.tolist()
+        for number, (flow, (begin, end), (low, high)) in enumerate(
+            zip(flows.tolist(), bounds.T.tolist(), lefts, strict=True)
+        ):
+            said = [names_of[each] for each in sorted(set(client[begin:end]))]
+            places, skipped = self._left_over(flow, called[begin:end], said)
             yield Followed(
                 flow,
                 places,
-                waiting,
-                rows.size,
-                int(failed[rows].sum()),
+                unkept[low:high],
+                end - begin,
+                errors[end] - errors[begin],
                 {name: values[number] for name, values in columns.items() if values[number] is not None},
                 skipped,
             )
 
     def undecoded(self, flow: int) -> Followed:
         """The same of a begun connection whose frames are not decoded here: without what calls and facts say."""
-        rows = np.flatnonzero(self.index.connection[self.first] == flow)
+        first = self.first[self.index.connection[self.first] == flow]
+        called = zip(*(each[first].tolist() for each in (self.facts.api, self.facts.version)), strict=True)
         left = self._unkept[slice(*np.searchsorted(self._unkept, self.index.begins[flow : flow + 2]))]
-        places, waiting, skipped = self._left_over(flow, rows, left, [])
-        return Followed(flow, places, waiting, 0, 0, {}, skipped)
+        places, skipped = self._left_over(flow, called, [])
+        return Followed(flow, places, list(self._waiting(left)), 0, 0, {}, skipped)
 
     def _left_over(
-        self, flow: int, calls: NDArray[Any], left: NDArray[Any], clients: list[str | None]
-    ) -> tuple[tuple[int, int], list[Carried], Skipped]:
-        """Where the frames of a begun connection end that are in the tables, those that wait, and ``Skipped``.
+        self, flow: int, called: Iterable[tuple[int, int]], clients: list[str | None]
+    ) -> tuple[tuple[int, int], Skipped]:
+        """Where the frames of a begun connection end that are in the tables, and ``Skipped``.
 
         Args:
             flow: the connection.
-            calls, left: its calls, and those of its frames that wait.
-            clients: what its calls name as the client.
+            called: API and version of its calls.
+            clients: what these name as the client.
         """
-        index, facts, begun = self.index, self.facts, self.begun[flow]
-        ends = np.maximum(self._reached[flow], begun.places).tolist()
-        columns = (index.side, index.position, index.start, index.stop, index.time)
-        waiting = zip(*(each[left].tolist() for each in columns), strict=True) if left.size else ()
-        first = self.first[calls]
-        pairs = zip(facts.api[first].tolist(), facts.version[first].tolist(), strict=True)
+        begun, apis = self.begun[flow], self.facts.apis
+        client, server = map(max, self._reached[flow].tolist(), begun.places)
         skipped = Skipped(
-            [name for side, name in enumerate(SIDES) if ends[side] > begun.places[side]],
+            [name for name, end, begin in zip(SIDES, (client, server), begun.places, strict=True) if end > begin],
             clients,
-            [(facts.apis[api], version) for api, version in sorted(set(pairs)) if api >= 0],
+            [(apis[api], version) for api, version in sorted(set(called)) if api >= 0],
             self.contents.names.get(flow, {}),
             self.contents.most.get(flow, 0),
         )
-        carried = [
-            Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
-            for side, position, start, stop, time_us in waiting
-        ]
-        return (ends[0], ends[1]), carried, skipped
+        return (client, server), skipped
+
+    def _waiting(self, frames: NDArray[Any]) -> Iterator[Carried]:
+        """Frames as the next window gets them."""
+        index = self.index
+        columns = (index.side, index.position, index.start, index.stop, index.time)
+        for side, position, start, stop, time_us in zip(*(each[frames].tolist() for each in columns), strict=True):
+            yield Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
 
     @cached_property
     def _unkept(self) -> NDArray[Any]:

@@ -192,7 +192,8 @@ class CaptureTables:
         def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
             """Follows the first frames of a connection, as far as objects have to."""
             items, each = connections.begin(streams, flow, protocol, particular=particular)
-            yield from self._items(items)
+            if items:
+                yield from self._items(items)
             if each is not None:
                 begun[flow] = replace(each, names=writer.calls_of(name, connections.link(flow)).names)
 

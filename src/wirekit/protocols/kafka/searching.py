@@ -103,10 +103,12 @@ class Search:
         end = self._size if end is None else end
         while at < end and len(data := self._read(at, chunk)) >= self._begin.size:
             for match in self._begin.pattern.finditer(data):
-                if at + match.start() >= end:
+                start = at + match.start()
+                if start >= end:
                     return None
-                if self.is_message(at + match.start()):
-                    return at + match.start()
+                size = self._begin.frame_size(data, match.start())
+                if size is not None and start + size <= self._size and self.is_message(start):
+                    return start
             at += len(data) - self._begin.size + 1
             chunk = min(2 * chunk, _LARGEST_CHUNK)
         return None

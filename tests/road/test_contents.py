@@ -26,11 +26,11 @@ from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
 from wirekit.road import connections
 from wirekit.road.assembly import Assembly, Followed
-from wirekit.road.connections import MOST_CARRIED
+from wirekit.road.connections import MOST_CARRIED, Connections
 from wirekit.road.contents import read_contents
 from wirekit.road.index import index_frames
 from wirekit.road.packets import read_packets
-from wirekit.road.streams import put_together
+from wirekit.road.streams import Streams, put_together
 from wirekit.tables import (
     Asked,
     Elements,
@@ -377,6 +377,22 @@ def test_frames_that_windows_cut_go_by_columns(tmp_path: Path, received: list[by
         received.clear()
         by_columns(path, window=window)
         assert b"".join(received) in b"".join(piece for _, piece in cut[:4])
+
+
+def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their connections are not, for ten seconds: bytes that come late are counted."""
+    left: list[object] = []
+    keep = Connections.keep
+
+    def kept(self: Connections, streams: Streams) -> None:
+        keep(self, streams)
+        left.extend(self._flows[row].follower for row in self._ending)
+
+    monkeypatch.setattr(Connections, "keep", kept)
+    path = next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients")
+    by_columns(path, window=path.stat().st_size // 20)
+    assert left
+    assert not any(left)
 
 
 def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:

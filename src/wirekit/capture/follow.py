@@ -162,7 +162,7 @@ class Follower:
     def state(self) -> dict[str, Any]:
         """For ``from_state``, in values that ``wirekit.plain`` can store."""
         return {
-            "swapped": self._sides is not SAME_SIDES,
+            "swapped": self.swapped,
             "hopeless": self._hopeless,
             "waiting": [[isinstance(event, tcp.Gap), *event] for event in self._waiting],
             "conversation": None if self._conversation is None else self._conversation.state(),
@@ -196,6 +196,11 @@ class Follower:
     def quiet(self) -> bool:
         """Whether the protocol is known and nothing is pending, see ``Conversation.quiet``."""
         return self._conversation is not None and self._sides is SAME_SIDES and self._conversation.quiet
+
+    @property
+    def swapped(self) -> bool:
+        """Whether the client is the side that TCP took for the server."""
+        return self._sides is not SAME_SIDES
 
     @property
     def unheard(self) -> list[str]:

@@ -428,6 +428,8 @@ class Connections:
             self._note_end(known)
             if known.link is None and not any(known.gaps):
                 del self._flows[row]
+            elif row in self._ending and known.link is not None and known.follower and not known.follower.swapped:
+                known.follower = known.link.dialogue = None  # what comes late is only counted
 
     def ended(self, clock: int) -> Iterator[Followed]:
         """The ends of connections to which nothing can come any more at a time.

@@ -79,6 +79,8 @@ class _Direction:
         self.buffer += state["buffer"]
         for name in self.__slots__:
             if name != "buffer":
+                if state[name] is None and name != "time_us":
+                    raise TypeError(f"no {name}")
                 setattr(self, name, plain.like(getattr(self, name), state[name]))
 
 

@@ -104,7 +104,8 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
     monkeypatch.setattr(Conversation, "_frame", counted_frame)
     with_errors(SMALL)[name]()
     assert frames
-    assert len([key for key in keys if key != damaged_sets.SET]) <= len(frames)
+    parts = (damaged_sets.SET, "kafka.request_header", "kafka.client_header")  # a header is decoded if it is cut
+    assert len([key for key in keys if key not in parts]) <= len(frames)
 
 
 def test_a_connection_of_one_syn_is_one_object_to_the_collector() -> None:

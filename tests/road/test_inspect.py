@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -93,12 +94,24 @@ def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]
     assert rode == [True] * (2 + 4)
 
 
-def test_objects_count_damaged_files_selected_frames_and_pages(tmp_path: Path, rode: list[bool]) -> None:
-    """A file that is cut or no capture, frames that are selected, and frames for a page."""
-    cut, other = tmp_path / "cut.pcap", tmp_path / "other.pcap"
+def test_a_file_that_is_cut(tmp_path: Path, rode: list[bool]) -> None:
+    """Its end is among what is not decoded, by bytes and reason."""
+    cut = tmp_path / "cut.pcap"
     cut.write_bytes(FEW[0].read_bytes()[:-10])
+    assert_same(cut, "--output", "json")
+    assert rode == [True]
+    (about,) = json.loads(inspected(cut, "--output", "json", road="columns")[1]).values()
+    assert [each["pieces"] for each in about["quarantine"].values()] == [1]
+
+
+def test_objects_count_damaged_files_selected_frames_and_pages(tmp_path: Path, rode: list[bool]) -> None:
+    """A file that is damaged or no capture, frames that are selected, and frames for a page."""
+    damaged, other = tmp_path / "damaged.pcapng", tmp_path / "other.pcap"
+    data = FEW[2].read_bytes()
+    middle = len(data) // 2
+    damaged.write_bytes(data[:middle] + bytes([0xFF]) * 400 + data[middle + 400 :])
     other.write_bytes(b"no capture")
-    for path in (cut, other):
+    for path in (damaged, other):
         assert_same(path, "--output", "json")
     assert rode == [False, False]
     assert_same(FEW[0], "--errors", "--output", "json")

@@ -306,10 +306,30 @@ def test_a_file_that_is_cut_while_it_is_read(
     assert rows(("", each) for each in chain(first[1:], packets_read)) == rows(("", each) for each in expected)
 
 
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_a_file_without_its_end_goes_by_columns(path: Path, tmp_path: Path) -> None:
+    """Wherever it is cut, a pcap file that ends in what is no record, and the first file of a rotation."""
+    data, random = path.read_bytes(), Random(path.stem)
+    cut, damaged = tmp_path / f"cut{path.suffix}", tmp_path / "damaged.pcap"
+    cut.write_bytes(data[: random.randrange(len(data) // 2, len(data))])
+    found = packets(path)
+    kept = random.randrange(1, len(found))
+    with write(damaged, found[:kept]).open("ab") as file:
+        file.write(b"\xff" * 100)
+    rotation = [write(tmp_path / f"part.pcap{place}", each) for place, each in enumerate((found[:kept], found[kept:]))]
+    os.truncate(rotation[0], rotation[0].stat().st_size - 3)
+    for files in ([cut], [damaged], rotation):
+        job = Job(find_inputs(files))
+        assert captured(job.inputs, job, Summary(), FROM_INPUTS) is not None
+        assert_same(*files, windows=(len(data) // 5, 1 << 26))
+
+
 def test_a_compressed_file_without_its_end(tmp_path: Path) -> None:
     """All packets are there, and still something is wrong."""
     path = tmp_path / "cut.pcap.gz"
     path.write_bytes(gzip.compress((FIXTURES / "pcap" / "pulsar-batch.pcap").read_bytes())[:-8])
+    job = Job(find_inputs([path]))
+    assert captured(job.inputs, job, Summary(), FROM_INPUTS) is not None
     assert_same(path)
     objects, columns = as_read(path, 1 << 26)
     assert objects == columns

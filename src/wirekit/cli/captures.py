@@ -20,7 +20,7 @@ from wirekit.capture.tcp import Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
-from wirekit.errors import Misuse, Short, WireError, Wrong, plural
+from wirekit.errors import Misuse, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.summary import unasked
@@ -216,7 +216,5 @@ class FollowedCapture:
                 self.status = 1
         self.skipped += capture.skipped
         if capture.damage is not None:
-            short = isinstance(capture.damage, Short) and not capture.damage.hint
-            cut = "; the file ends in the middle of this record" if short else ""
-            say(f"{capture.path}: {capture.damage}{cut}")
+            say(f"{capture.path}: {capture.damage}")
             self.status = 1

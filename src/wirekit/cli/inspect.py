@@ -267,8 +267,10 @@ def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
             continue
         with capture:
             yield from _of_file(capture, number, count)
-            if capture.damage is not None:
-                count.damage(f"{path}: {capture.damage}" if len(parts) > 1 else str(capture.damage))
+            damage = capture.damage
+            if damage is not None:
+                count.damage(f"{path}: {damage}" if len(parts) > 1 else str(damage))
+                count.quarantined(damage.reason, damage.path, max(capture.size - (damage.offset or 0), 0))
 
 
 def _of_file(capture: Capture, number: int, count: FileSummary) -> Iterator[Segment]:

@@ -51,7 +51,7 @@ def captured(
     writer: Writer | None = None,
     carried: Carried | None = None,
 ) -> Iterator[Batch] | None:
-    """The tables of one capture; None where it is left to objects: a file is damaged, cut, or not to be read.
+    """The tables of one capture; None where it is left to objects: packets follow damage, or a file is not to be read.
 
     Args:
         files: its files, in order.

@@ -2,7 +2,7 @@
 
 All that belongs in front of a window by its time is in an earlier one, so that what is done window by window is done in
 the order of time. Where packets are far out of order, windows grow. A first pass over the records alone finds where
-windows may end, and whether any file is damaged: then objects read all of them.
+windows may end, and whether any file is damaged in front of its end: then objects read all of them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import NO_RECORDS, records
-from wirekit.capture.files import Capture
+from wirekit.capture.columns import NO_RECORDS, Records, records
+from wirekit.capture.files import Capture, Damaged
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.road.packets import Endpoints, PacketReader, Packets, joined
 
 WINDOW = 32 << 20
 """Bytes of a capture that are treated at once."""
+_END = 1 << 16  # bytes at the end of a damaged file that objects read, too
 _PARTS = 16  # of what is scanned at once, between which a window may end
 
 
@@ -60,10 +61,10 @@ class Window:
 def read_windows(
     captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, ordered: bool = False
 ) -> Iterator[Window] | None:
-    """The windows of a capture, at least one; None where a file is damaged or cut, or a packet has no time.
+    """The windows of a capture, at least one; None where packets follow damage, or a packet has no time.
 
-    A file that another program cuts afterwards ends there: its ``damage`` then says what is wrong with the end, if
-    anything is.
+    A file that is cut, or that another program cuts afterwards, ends there: its ``damage`` then says what is wrong
+    with the end, if anything is.
 
     Args:
         captures: its files, open, in order.
@@ -84,14 +85,14 @@ def read_windows(
 
 
 def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
-    """The packets of a file in small parts; None where it is damaged."""
+    """The packets of a file in small parts; None where it is damaged, and more than its end is lost."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     parts: list[_Part] = []
-    if capture.incomplete:
-        return None
+    last = NO_RECORDS
     capture.keep()
-    for batch, *_ in records(capture, capture.limits, errors, size):
-        if any(each.num_rows for each in errors) or batch["time"].null_count:
+    for last in records(capture, capture.limits, errors, size):
+        batch = last.rows
+        if batch["time"].null_count:
             return None
         times = np.asarray(batch["time"].view(pa.int64())) // 1000
         lengths = np.asarray(batch["captured_length"]).astype(np.int64)
@@ -101,7 +102,24 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 size_of_all, mixed = int(lengths[rows].sum()), bool((np.diff(mine) < 0).any())
                 read = int(rows[-1]) + 1 == batch.num_rows
                 parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
-    return None if any(each.num_rows for each in errors) else parts
+    damaged = capture.incomplete or any(each.num_rows for each in errors)
+    return None if damaged and not _is_cut(capture, last) else parts
+
+
+def _is_cut(capture: Capture, last: Records) -> bool:
+    """Whether objects, too, find no packet behind the last ones; ``damage`` of the capture then says what ends it."""
+    if last is NO_RECORDS:
+        return False
+    for near in records(capture, capture.limits, [], _END, start=last.place):
+        last = near
+    place = last.place
+    if capture.format == "pcap":
+        place = capture.first._replace(offset=place.offset, number=place.number)
+    count = 0
+    for count, found in enumerate(capture.items(place), 1):
+        if isinstance(found, Damaged) or count > last.rows.num_rows:
+            return False
+    return count == last.rows.num_rows
 
 
 def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:

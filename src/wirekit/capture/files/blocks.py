@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wirekit.capture.files.items import Interface, Packet
-from wirekit.capture.files.walking import WINDOW, Walk, lead
+from wirekit.capture.files.walking import WINDOW, Walk, lead, of_record
 from wirekit.compiler.heading import Heading, heading
 from wirekit.engine import Decoded, decode
 from wirekit.errors import Damaged, Short, WireError, Wrong
@@ -62,7 +62,9 @@ class PcapngWalk(Walk):
                 yield from self._block(block)
                 self.offset += block.block_total_length
             if decoded.error is not None and self.offset < self.end:
-                raise self._disagreement() if self._size(self.offset) is None else decoded.error
+                if self._size(self.offset) is None:
+                    raise self._disagreement()
+                raise of_record(decoded.error, self._key("block"))
             self.window = min(2 * self.window, WINDOW)
 
     def _key(self, name: str) -> str:

@@ -15,7 +15,7 @@ from wirekit.capture.files.blocks import PcapngWalk
 from wirekit.capture.files.content import Content, FileContent, PipedContent, RangedContent, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
-from wirekit.capture.files.walking import LEAD, WINDOW, PcapWalk, Walk
+from wirekit.capture.files.walking import LEAD, WINDOW, PcapWalk, Walk, of_record
 from wirekit.engine import decode
 from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
 from wirekit.registry import registry
@@ -24,6 +24,7 @@ from wirekit.storage import is_remote, open_binary
 from wirekit.wire import Limits
 
 JOINED = "another capture begins at byte {}: `mergecap` joins captures, `cat` does not; or name each file"
+CUT = "the file ends in the middle of this record"
 _HEAD = 64  # bytes; enough to recognise a format
 _LONGEST_HEAD = 1024  # bytes; enough of a compressed capture for its first ones
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
@@ -175,7 +176,8 @@ class Capture:
             engine = "rows" if len(data) > _MANY else None
             decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
-                return (decoded.value or [])[:-1], decoded.error  # the last one is what is left of the damaged one
+                # The last one is what is left of the damaged one.
+                return (decoded.value or [])[:-1], of_record(decoded.error, single)
             if decoded.value:
                 return decoded.value, None
             if not self.reaches(offset + len(data)):
@@ -193,6 +195,8 @@ class Capture:
             # A header that is read as a packet is one without data, so that the error is in what follows it.
             places = (at for at in (offset, offset - LEAD) if at > 0 and is_capture(self.read(at, _HEAD)))
             error.hint = next((JOINED.format(at) for at in places), "")
+        if isinstance(error, Short) and not error.hint:
+            error.hint = CUT
         self.damage = self._content.error or error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,12 @@ def lead(struct: Struct, field: str) -> int:
     """Bytes of the fields before one, which all have a fixed size."""
     names = [name for name, _ in struct.members]
     return sum(node.minimum() for _, node in struct.members[: names.index(field)])
+
+
+def of_record(error: WireError, key: str) -> WireError:
+    """The error in a record of some that were decoded at once, as it would be if it had been decoded alone."""
+    error.protocol, error.path = key, re.sub(r"^\[\d+\]\.?", "", error.path)
+    return error
 
 
 LEAD = lead(pcap.PACKET_LE, "data")

@@ -134,8 +134,10 @@ class Decoded:
     def checks(self) -> list[Check]:
         """Verdicts on checksums, lengths and constants, in the order of decoding."""
         if self._checks is None:
-            self._checks = self._state.verdicts(self.offset, self.data) if self._state is not None else []
-            if self._state is not None and self._state.clean:
+            if self._state is None:
+                return []
+            self._checks = self._state.verdicts(self.offset, self.data)
+            if self._state.clean:
                 self._state = _rows_module().NOTHING_FOUND
         return self._checks
 
@@ -228,7 +230,8 @@ def _run(
     if decoded.error is not None:
         _forget_origin(decoded.error)
     decoded.consumed = reader.position
-    decoded._checks, decoded._gaps, decoded.sources = session.checks, session.gaps, session.sources or ()
+    decoded._checks, decoded._gaps = session.checks or None, session.gaps or None
+    decoded.sources = session.sources or ()
     decoded._spans = session.spans
     return decoded
 

@@ -97,6 +97,8 @@ class WireError(WirekitError):
         bounded: number of valid lengths around the error; tells a cut tail from damage.
     """
 
+    __slots__ = ("bounded", "hint", "offset", "partial", "path", "protocol", "source")
+
     kind: ClassVar[str] = "wire"
 
     def __init__(
@@ -145,6 +147,8 @@ class Short(WireError, EOFError):
         available: bytes left before the nearest enclosing limit.
     """
 
+    __slots__ = ("available", "needed")
+
     kind = "short"
 
     def __init__(self, needed: int, available: int, **where: Any) -> None:
@@ -164,6 +168,8 @@ class Wrong(WireError, ValueError):
         expected: the correct value, or a description of it.
         actual: the value in the bytes.
     """
+
+    __slots__ = ("actual", "expected")
 
     kind = "wrong"
 

@@ -109,6 +109,25 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
     assert max(map(keys.count, headers)) <= engine.PER_SHORT
 
 
+def test_a_request_that_ends_in_an_error_is_six_objects_to_the_collector() -> None:
+    """Frame, decoded value, description, record, error, and the list of messages."""
+    count, request = 1000, bytes.fromhex("0000000a0010000000000007000a")
+    conversation = Conversation("kafka", started=True)
+    conversation.receive("client", 50 * request)
+    gc.collect()
+    before = len(gc.get_objects())
+    conversation.receive("client", count * request)
+    gc.collect()
+    assert len(gc.get_objects()) - before <= 6 * count + 100
+
+
+def test_the_fields_of_a_message_that_does_not_decode_are_not_sought_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought = []
+    monkeypatch.setattr(damaged_sets, "fields_end", lambda *arguments: sought.append(arguments))
+    with_errors(SMALL)["kafka: sets of a message that does not decode"]()
+    assert not sought
+
+
 def test_a_connection_of_one_syn_is_one_object_to_the_collector() -> None:
     """Python's collector goes through all open connections each time that their number has grown by a quarter."""
     connections = Connections()

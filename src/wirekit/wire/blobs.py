@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
@@ -11,7 +13,7 @@ from wirekit.errors import Misuse
 from wirekit.values import shown
 from wirekit.wire.extras import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
-from wirekit.wire.numbers import Integer
+from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 PIECE = 4096  # bytes of a view that are searched at a time
@@ -57,7 +59,20 @@ class Bytes(Node):
             stream.rename("gap")
         return data
 
+    @cached_property
+    def _count(self) -> struct.Struct | None:
+        """Reads the length prefix, if it is an integer of a size that ``struct`` knows."""
+        prefix = self.prefix
+        is_packed = type(prefix) is Integer and not prefix.real and prefix.fmtstr[1] not in UNPACKED
+        return struct.Struct(prefix.fmtstr) if is_packed and prefix is not None else None
+
     def _content(self, stream: Reader, context: Scope) -> bytes | None:
+        start, count = stream.position, self._count
+        if count is not None and stream.session.spans is None and start + count.size <= stream.limit:
+            (size,) = count.unpack_from(stream.buffer, start)
+            if size >= 0 and not is_null(size, self.null):
+                stream.position = start + count.size
+                return stream.take(size)
         size = self._size(stream, context)
         start = stream.position
         data = None if size is None else stream.take(size)

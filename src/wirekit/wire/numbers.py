@@ -311,6 +311,7 @@ class Bit(Node):
     def __init__(self, width: int, table: SymbolTable | None = None) -> None:
         super().__init__()
         self.width = width
+        self.mask = (1 << width) - 1
         self.table = table
 
     def value(self, number: int) -> Any:
@@ -366,10 +367,11 @@ class Bits(Wrapping):
 
     def unpack(self, number: int) -> Record:
         """The record for the whole integer."""
-        number &= self.inner.mask
-        return self.record(
-            **{name: bit.value(number >> shift & (1 << bit.width) - 1) for name, bit, shift in self.fields}
-        )
+        record = self.record._blank()
+        record._extra = None
+        for name, bit, shift in self.fields:
+            setattr(record, name, bit.value(number >> shift & bit.mask))
+        return record
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         self.inner._build(self.pack(obj, stream), stream, context, path)

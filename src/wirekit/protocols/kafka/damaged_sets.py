@@ -53,7 +53,7 @@ class Sets:
 
     Args:
         decoded: the frame, or a set alone, whose path is "".
-        ordered: whether offsets ascend, as they do in what a broker sends.
+        ordered: whether offsets ascend, as they do in what a broker sends; without that, messages have no offset yet.
     """
 
     def __init__(self, decoded: Decoded, *, ordered: bool) -> None:
@@ -68,6 +68,7 @@ class Sets:
     def messages(self, message_set: Any, path: str, *, topic: str | None, partition: int | None) -> Iterator[Message]:
         """The messages of the set at a path."""
         facts: dict[str, Any] = {"topic": topic, "partition": partition, "schema": self._decoded.schema}
+        facts["offsets"] = self._ordered
         if message_set is None:
             return
         entries = message_set.get("messages") or []
@@ -76,7 +77,7 @@ class Sets:
             yield from messages_of_set(message_set, self._statuses, path=path, **facts)
             return
         before = entries[number - 1].offset if number and self._ordered else None
-        parts = list(self._parts(data, start, before))
+        parts = list(self._parts(data, start, before, undecodable=self._is_undecodable(path, number)))
         if not parts or (self._decoded.error is None and all(part.named for part in parts)):
             yield from messages_of_set(message_set, self._statuses, path=path, **facts)
             return
@@ -134,8 +135,18 @@ class Sets:
         data, length = self._decoded.data, record_set.length
         return min(begin + int(length.unpack(data[begin - length.length : begin])), len(data))
 
-    def _parts(self, data: bytes, at: int, before: int | None) -> Iterator[Part]:
-        """The entries from one on that is not as its size says: those in order, and those that are told to be bad."""
+    def _is_undecodable(self, path: str, number: int) -> bool:
+        """Whether the set ended in an error in a field of an entry's message, so that its fields do not end."""
+        stopped = self._stopped.get(path)
+        return stopped is not None and stopped.error.path.startswith(f"{path}.messages[{number}].message.")
+
+    def _parts(self, data: bytes, at: int, before: int | None, *, undecodable: bool) -> Iterator[Part]:
+        """The entries from one on that is not as its size says: those in order, and those that are told to be bad.
+
+        Args:
+            undecodable: whether the fields of the first one are known not to end.
+        """
+        first = at
         search = Search("", io.BytesIO(data), ALLOWANCE)
         search.before = before
         while at < len(data):
@@ -147,7 +158,7 @@ class Sets:
                 at = end
                 continue
             limit = min(end, len(data))
-            fields = fields_end(data, at, limit, self._key)
+            fields = None if undecodable and at == first else fields_end(data, at, limit, self._key)
             if end > limit and fields is None:
                 return  # cut
             found = search.within(at + 1 if fields is None else fields, limit)

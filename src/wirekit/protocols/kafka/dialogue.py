@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
@@ -301,8 +300,7 @@ class KafkaDialogue(Dialogue):
 
         sets = Sets(frame.decoded, ordered=role == "response")
         for path, message_set, topic, partition in sets_in(api, frame.value.get("body")):
-            found = sets.messages(message_set, path, topic=topic, partition=partition)
-            yield from (replace(each, offset=None) for each in found) if role == "request" else found
+            yield from sets.messages(message_set, path, topic=topic, partition=partition)
 
 
 def sets_in(api: str | None, body: Any) -> Iterator[tuple[str, Any, str | None, int | None]]:

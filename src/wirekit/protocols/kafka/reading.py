@@ -88,6 +88,7 @@ def messages_of_set(
     schema: str = "kafka.message_set",
     position: int | None = None,
     first: int = 0,
+    offsets: bool = True,
 ) -> Iterator[Message]:
     """The application messages of a decoded message set or log segment, in order.
 
@@ -99,6 +100,7 @@ def messages_of_set(
         schema: the key that the value was decoded by.
         position: of a stored set, the byte of the file at which it begins.
         first: the number of its first entry, where entries of the same set stand in front.
+        offsets: whether the offsets are those of a log: what is being produced has none yet.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -107,7 +109,7 @@ def messages_of_set(
     >>> [(m.offset, m.value, m.check) for m in messages_of_set(decoded.value, verdicts(decoded.checks))]
     [(5, b'hi', 'ok')]
     """
-    reader = _Reader(statuses, topic, partition, schema, _Place(position, first))
+    reader = _Reader(statuses, topic, partition, schema, _Place(position, first), offsets)
     return reader.read(message_set, path, None)
 
 
@@ -346,6 +348,7 @@ class _Reader:
     partition: int | None
     schema: str
     at: _Place
+    offsets: bool
 
     def read(self, message_set: Any, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
         if message_set is None:
@@ -380,7 +383,7 @@ class _Reader:
         yield Message(
             topic=self.topic,
             partition=self.partition,
-            offset=own.offset,
+            offset=own.offset if self.offsets else None,
             timestamp=own.timestamp if dated and own.timestamp != NO_TIMESTAMP else None,
             timestamp_type=own.timestamp_type.symbol if dated else None,
             key=message.key,

@@ -109,6 +109,8 @@ class Search:
                 size = self._begin.frame_size(data, match.start())
                 if size is not None and start + size <= self._size and self.is_message(start):
                     return start
+            if len(data) < chunk:
+                return None
             at += len(data) - self._begin.size + 1
             chunk = min(2 * chunk, _LARGEST_CHUNK)
         return None

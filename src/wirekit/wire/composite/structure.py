@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, SymbolTable, plain_mapping, record_type
+from wirekit.values import Record, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
@@ -40,7 +40,7 @@ class Step(NamedTuple):
         name: the member's.
         parse: reads it, whatever it is.
         unpack, size: read an integer where nobody asks for spans; None and 0 for all else.
-        table: the symbols of the integer, if it has some.
+        table: the symbols of the integer, or its bit fields, if it has some.
         low, high: a number outside of these is for ``parse`` to judge.
         frame: whether one above the limit ``frame`` is.
     """
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     parse: Callable[[Reader, Scope, str], Any]
     unpack: Callable[[bytes, int], tuple[Any, ...]] | None
     size: int
-    table: SymbolTable | None
+    table: Callable[[int], Any] | None
     low: int
     high: int
     frame: bool
@@ -67,6 +67,8 @@ def _step(name: str, node: Node) -> Step:
         number = number.inner
     if type(number) is Symbols and not number.closed:
         number, table = number.inner, number.table
+    elif type(number) is Bits:
+        number, table = number.inner, number.unpack
     if type(number) not in (Integer, Duration, Timestamp) or number.real or number.fmtstr[1] in UNPACKED:
         return Step(name, node._parse, None, 0, None, 0, 0, False)
     low, high = number.low if low is None else low, number.high if high is None else high

@@ -217,7 +217,7 @@ def _run(
     decoded = Decoded(schema.key, data, offset, context, limits)
     decoded.decrypt = decrypt
     try:
-        decoded.value = schema.node._parse(reader, Scope.root(Params(context)), "")
+        decoded.value = schema.node._parse(reader, Scope.root(Params(context) if context else _NO_PARAMS), "")
     except WireError as error:
         decoded.error, decoded.value = error, error.partial
     decoded.contained = session.contained or ()

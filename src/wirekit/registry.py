@@ -478,8 +478,10 @@ class Registry:
             Misuse: when there is none; the text lists the names.
         """
         name = name.partition(".")[0]
-        if name not in self._protocols:
-            self._load(name)
+        known = self._protocols.get(name)
+        if known is not None:
+            return known
+        self._load(name)
         if name not in self._protocols:
             self._search()
         try:

@@ -35,7 +35,14 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def __setitem__(self, pair: Hashable, frame: Frame) -> None:
         frames, number = self._frames, frame.description.correlation_id
-        if pair in frames:
+        known = frames.get(pair)
+        if known is not None:
+            if known.description.correlation_id == number:
+                numbered = self._numbered[number]
+                frames[pair] = numbered[pair] = frame
+                frames.move_to_end(pair)
+                numbered.move_to_end(pair)
+                return
             del self[pair]
         elif len(frames) >= MOST_WAITING:
             del self[next(iter(frames))]

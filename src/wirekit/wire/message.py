@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +59,14 @@ class Protobuf(Node):
         message.selector = self.selector or message.selector
         return message
 
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+    @cached_property
+    def _reader(self) -> Callable[[Message, Reader], Record]:
         from wirekit.wire.protobuf import parse_message
 
-        return parse_message(self.message, stream)
+        return parse_message
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
+        return self._reader(self.message, stream)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         from wirekit.wire.protobuf import build_message

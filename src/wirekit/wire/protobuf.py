@@ -200,7 +200,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
                 tag = _varint(stream)
             number, wire_type = tag >> 3, tag & 7
             field_ = fields.get(number)
-            if field_ is None or not _accepts(field_, wire_type):
+            if field_ is None or (wire_type != field_.wire_type and not _packed(field_, wire_type)):
                 stream.plain = False
                 stream.span(start, "tag", "$unknown", len(unknown), "$tag")
                 stream.charge(costs.UNKNOWN)
@@ -272,9 +272,9 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
             yield selected.name, f"a value, because {message.selector} {value} requires it", None
 
 
-def _accepts(field: Field, wire_type: int) -> bool:
-    packed = field.repeated and wire_type == BYTES and field.wire_type != BYTES
-    return wire_type == field.wire_type or packed
+def _packed(field: Field, wire_type: int) -> bool:
+    """Whether a field may have a wire type that is not its own: numbers in a list may be packed."""
+    return field.repeated and wire_type == BYTES and field.wire_type != BYTES
 
 
 def _append(field: Field, wire_type: int, stream: Reader, items: list[Any], start: int) -> None:

@@ -252,9 +252,11 @@ class PulsarDialogue(Dialogue):
             self._sends.pop(ids, None)
 
     def messages(self, frame: Frame) -> Iterator[Message]:
+        entry = getattr(frame.value, "entry", None)
+        if entry is None or entry.get("metadata") is None:
+            return
         command = command_of(frame.value)
-        entry = frame.value.get("entry") if command is not None else None
-        if command is None or command[1] is None or entry is None or entry.get("metadata") is None:
+        if command is None or command[1] is None:
             return
         api, content = command
         owner = ("producer", content.producer_id) if api == "SEND" else ("consumer", content.consumer_id)

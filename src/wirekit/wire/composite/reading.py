@@ -26,10 +26,10 @@ class _Bound:
         self.name = name
         self.last = last
         self.size = size
-        self.start = reader.position
-        self.outer = reader.limit
-        self.end = min(self.start + size, reader.limit)
-        self.cut = self.start + size > reader.limit
+        self.start = start = reader.position
+        self.outer = limit = reader.limit
+        self.cut = cut = start + size > limit
+        self.end = limit if cut else start + size
 
 
 class Reading:
@@ -85,7 +85,7 @@ class Reading:
         buffer, tracing, largest = stream.buffer, stream.session.spans is not None, stream.session.limits.frame
         for index, (name, parse, unpack, size, table, low, high, frame) in enumerate(self.struct.steps):
             if index in pending:
-                self._open_all(pending.pop(index))
+                self._open(pending.pop(index))
             start = stream.position
             value: Any = NOTHING
             if unpack is not None and not tracing and start + size <= stream.limit:
@@ -153,23 +153,20 @@ class Reading:
         if actual != number:
             self._keep(name)
 
-    def _open_all(self, opening: list[tuple[int, int]]) -> None:
+    def _open(self, opening: list[tuple[int, int]]) -> None:
         """Opens lengths that begin together: the one that ends last is around the others."""
+        stream, struct = self.stream, self.struct
         if len(opening) > 1:
-            opening = sorted(opening, key=lambda item: (-self.struct.lengths[item[0]][2], item[0]))
+            opening = sorted(opening, key=lambda item: (-struct.lengths[item[0]][2], item[0]))
         for index, size in opening:
-            self._open(index, size)
-
-    def _open(self, index: int, size: int) -> None:
-        stream = self.stream
-        length, _, last = self.struct.lengths[index]
-        bound = _Bound(index, self.struct.members[index][0], last, size, stream)
-        if bound.cut and stream.bounded == stream.leave and not length.clip:
-            raise stream.short(size)
-        self.bounds.append(bound)
-        stream.limit = bound.end
-        if not bound.cut:
-            stream.bounded += 1
+            length, _, last = struct.lengths[index]
+            bound = _Bound(index, struct.members[index][0], last, size, stream)
+            if not bound.cut:
+                stream.bounded += 1
+            elif stream.bounded == stream.leave and not length.clip:
+                raise stream.short(size)
+            self.bounds.append(bound)
+            stream.limit = bound.end
 
     def _close(self, bound: _Bound) -> None:
         stream = self.stream

@@ -45,6 +45,9 @@ def plain(value: Any) -> Any:
         return bytes(value).hex()
     if hasattr(value, "_asdict"):
         return value._asdict()
+    if isinstance(value, BaseException):
+        kinds = reversed(type(value).__mro__)
+        return {name: getattr(value, name) for kind in kinds for name in vars(kind).get("__slots__", ())} | vars(value)
     if hasattr(value, "__dict__"):
         return vars(value)
     return repr(value)

@@ -12,6 +12,7 @@ from typing import Any
 
 import construct
 from construct import this
+from construct.expr import Path
 
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
@@ -125,6 +126,28 @@ def evaluate(expression: Any, context: Scope) -> Any:
         raise Missing(name, f"a value for {name}", "nothing") from None
     except (TypeError, AttributeError, ZeroDivisionError) as error:
         raise Wrong(f"a value for {expression!r}", f"none ({error})") from None
+
+
+class Quick:
+    """A path of a ``this`` expression in one call, where construct makes one for each name of it."""
+
+    __slots__ = ("names", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names: list[str] = []
+        at: Any = path
+        while vars(at)["_Path__parent"] is not None:
+            self.names.insert(0, vars(at)["_Path__field"])
+            at = vars(at)["_Path__parent"]
+
+    def __call__(self, context: Any) -> Any:
+        for name in self.names:
+            context = context[name]
+        return context
+
+    def __repr__(self) -> str:
+        return repr(self.path)
 
 
 def evaluate_size(expression: Any, context: Scope) -> int:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
@@ -46,8 +46,7 @@ ENTRY_HEAD = 12
 """Bytes of an entry in front of what its ``message_size`` counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wrapper:
+class _Wrapper(NamedTuple):
     """Fields of a compressed message that apply to the messages in it."""
 
     magic: int

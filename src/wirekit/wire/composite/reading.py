@@ -82,9 +82,10 @@ class Reading:
         stream, names = self.stream, self.stream.session.path
         scope, record, lengths = self.scope, self.record, self.struct.lengths
         starts, ends, bounds, pending = self.starts, self.ends, self.bounds, self.pending
+        measured = bool(lengths)
         buffer, tracing, largest = stream.buffer, stream.session.spans is not None, stream.session.limits.frame
         for index, (name, parse, unpack, size, table, low, high, frame) in enumerate(self.struct.steps):
-            if index in pending:
+            if measured and index in pending:
                 self._open(pending.pop(index))
             start = stream.position
             value: Any = NOTHING
@@ -101,10 +102,11 @@ class Reading:
             ends.append(stream.position)
             setattr(record, name, value)
             scope[name] = value
-            if index in lengths and value is not None:
-                self._length(index, value)
-            while bounds and bounds[-1].last == index:
-                self._close(bounds.pop())
+            if measured:
+                if index in lengths and value is not None:
+                    self._length(index, value)
+                while bounds and bounds[-1].last == index:
+                    self._close(bounds.pop())
 
     def _verdicts(self) -> None:
         """Verifies what can be only when all members are there."""

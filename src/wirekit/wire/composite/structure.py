@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, plain_mapping, record_type
+from wirekit.values import Record, SymbolTable, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import Reading
@@ -67,12 +67,19 @@ def _step(name: str, node: Node) -> Step:
         number = number.inner
     if type(number) is Symbols and not number.closed:
         number, table = number.inner, number.table
+    elif type(number) is Symbols and low is None and _is_gapless(number.table):
+        low, high, number, table = int(min(number.table)), int(max(number.table)), number.inner, number.table
     elif type(number) is Bits:
         number, table = number.inner, number.unpack
     if type(number) not in (Integer, Duration, Timestamp) or number.real or number.fmtstr[1] in UNPACKED:
         return Step(name, node._parse, None, 0, None, 0, 0, False)
     low, high = number.low if low is None else low, number.high if high is None else high
     return Step(name, node._parse, struct.Struct(number.fmtstr).unpack_from, number.length, table, low, high, frame)
+
+
+def _is_gapless(table: SymbolTable) -> bool:
+    """Whether each number between the least and the most that have a symbol has one."""
+    return len(table) > 0 and max(table) - min(table) == len(table) - 1
 
 
 class Struct(Node):

@@ -36,6 +36,8 @@ from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
+RELEASING = 16
+"""Windows after which unused memory goes back to the system: what is left between arrays adds up otherwise."""
 _TIME = pa.timestamp("us", "UTC")
 
 
@@ -89,7 +91,7 @@ def _tables(
     carried: Carried | None,
 ) -> Iterator[Batch]:
     with stack:
-        for window in windows:
+        for number, window in enumerate(windows, 1):
             ended = window.last
             if carried is not None:
                 window.clock = carried.clock_us = max(window.clock, carried.clock_us)
@@ -103,6 +105,8 @@ def _tables(
             yield from made.window(window)
             if progress is not None:
                 progress(window.done)
+            if number % RELEASING == 0:
+                pa.default_memory_pool().release_unused()
         if carried is not None:
             if carried.goes_on:
                 yield from made.leave(carried)

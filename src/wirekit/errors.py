@@ -118,6 +118,11 @@ class WireError(WirekitError):
         self.hint = ""
         self.bounded = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        kinds = type(self).__mro__
+        facts = {name: getattr(self, name) for kind in kinds for name in vars(kind).get("__slots__", ())}
+        return _restored, (type(self), facts), self.__dict__
+
     @property
     def reason(self) -> str:
         """The problem, without the place."""
@@ -137,6 +142,14 @@ class WireError(WirekitError):
     def to_json(self) -> dict[str, Any]:
         """The error as the command line prints it: kind, path, offset (bytes), message."""
         return {"kind": self.kind, "path": self.path, "offset": self.offset, "message": str(self)}
+
+
+def _restored(kind: type[WireError], facts: dict[str, Any]) -> WireError:
+    """An error that came from another process."""
+    error = kind.__new__(kind)
+    for name, value in facts.items():
+        setattr(error, name, value)
+    return error
 
 
 class Short(WireError, EOFError):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -131,3 +133,19 @@ def test_a_result_with_an_error_holds_nothing_of_how_it_was_decoded(engine: str)
         error = decoded.error
         assert error is not None
         assert error.__traceback__ is error.__context__ is error.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("key", "data"),
+    [("kafka.request", b"\0\0\0\x05\0"), ("jmq4.frame", b"\xff" * 20), ("kafka.request", b"\x7f" * 20)],
+    ids=["short", "wrong", "limit"],
+)
+@pytest.mark.parametrize("how", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy], ids=["pickle", "copy"])
+def test_errors_go_from_process_to_process_as_they_are(key: str, data: bytes, how: Callable[[Any], Any]) -> None:
+    error = wirekit.decode(data, key).error
+    assert error is not None
+    error.hint = "a hint"
+    error.add_note("a note")
+    other = how(error)
+    assert (type(other), str(other), other.to_json()) == (type(error), str(error), error.to_json())
+    assert (other.partial, other.bounded, other.__notes__) == (error.partial, error.bounded, ["a note"])

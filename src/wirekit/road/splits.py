@@ -7,7 +7,7 @@ on that is not, one walk goes over all records in order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -134,9 +134,8 @@ def walk(path: str, size: int, part: Range) -> Walked | None:
         known = _described(capture)
         if capture.size != size or known is None:
             return None
-        for start in [capture.first] if not part.begin else _guessed(capture, known, part):
-            return _walked(capture, known, start, part)
-    return None
+        start = _guessed(capture, known, part) if part.begin else capture.first
+        return None if start is None else _walked(capture, known, start, part)
 
 
 def _described(capture: Capture) -> Place | None:
@@ -151,8 +150,8 @@ def _described(capture: Capture) -> Place | None:
     return None
 
 
-def _guessed(capture: Capture, known: Place, part: Range) -> Iterator[Place]:
-    """The first packet of a range, or what looks like it, if there is one."""
+def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
+    """The first packet of a range, or what looks like it; None if nothing does."""
     if capture.format == "pcap":
         key, most = f"net.pcap.packet.{known.order}", known.interfaces[0].snap_length or capture.limits.frame
     else:
@@ -163,7 +162,7 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Iterator[Place]:
     for _ in range(_TRIALS):
         match = begin.pattern.search(data, at)
         if match is None:
-            return
+            return None
         at = match.start()
         errors: list[pa.RecordBatch] = []
         start = known._replace(offset=part.begin + at, number=0)
@@ -171,11 +170,11 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Iterator[Place]:
         wrong = [offset for each in errors for offset in each["offset"].to_pylist()]
         enough = _LEAST if start.offset + _TRIAL < capture.size else 1
         if found is not None and not wrong and found.rows.num_rows >= enough and _plausible(found.rows, capture):
-            yield start._replace(offset=found.rows["@offset"][0].as_py())
-            return
+            return start._replace(offset=found.rows["@offset"][0].as_py())
         at += 1
         if found is not None and found.rows.num_rows and not np.asarray(found.rows["captured_length"]).any():
             at = max(at, found.rows["@offset"][-1].as_py() - part.begin)  # these are zeros
+    return None
 
 
 def _plausible(rows: pa.RecordBatch, capture: Capture) -> bool:

@@ -101,15 +101,17 @@ LOST = ("no column has", "bytes are lost", "was not complete", "was damaged", "t
 
 @functools.cache
 def computed(key: str, said: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]:
-    """The columns of lengths, checksums, and fields that tell of others."""
+    """The columns of lengths, checksums, fields that tell of others, and what is read ahead, which is not written."""
+    element = _element(key, said)
+    return frozenset() if element is None else frozenset(_computed(element, ""))
+
+
+def _element(key: str, said: tuple[tuple[str, Any], ...]) -> ir.Node | None:
+    """The record of a schema, None where what is in front selects it."""
     from wirekit.compiler.columns import program
     from wirekit.compiler.columns.front import selected_by_header
 
-    return (
-        frozenset()
-        if selected_by_header(wirekit.registry[key].layout)
-        else frozenset(_computed(program(key, dict(said)).plan.element, ""))
-    )
+    return None if selected_by_header(wirekit.registry[key].layout) else program(key, dict(said)).plan.element
 
 
 def _computed(node: ir.Node, path: str) -> Iterator[str]:
@@ -120,6 +122,16 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
         names = [f"{path}.{member.name}".lstrip(".") for member in node.members]
         yield from (names[rule.at] for rule in (*node.measures, *node.sums))
         yield from (f"{names[rule.at]}.{rule.field}" for rule in node.derived)
+    if isinstance(node, ir.Ahead):
+        bits = node.node.fields if isinstance(node.node, ir.BitFields) else ()
+        yield from (path, *(f"{path}.{bit.name}" for bit in bits))
+
+
+@functools.cache
+def _runs_on(key: str, said: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether a list in a record ends where the next record is no element: in another form it may be one."""
+    element = _element(key, said)
+    return element is not None and any(isinstance(node, ir.Several) and node.stop for _, node in ir.walk(element))
 
 
 def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:
@@ -150,14 +162,17 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
         return "refused"
     if built == data[: int(batch.schema.metadata[b"wirekit.consumed"])]:
         return "built"
-    again, _ = scan(key, built, wrappers=True, context=context)
-    if "@depth" in again.schema.names:
-        again = again.filter(pa.compute.equal(again["@depth"], 0))
-    told = computed(key, tuple(sorted((context or {}).items())))
-    for name in batch.schema.names:
-        if not name.startswith("@") and name.removesuffix(".ok") not in told:
-            assert batch[name].equals(again[name]) or str(batch[name]) == str(again[name]), name
-    assert assembled(key, again, context=context) == built
+    said = tuple(sorted((context or {}).items()))
+    alone = [batch.slice(row, 1) for row in range(batch.num_rows)] if _runs_on(key, said) else [batch]
+    for rows in alone:
+        built = assembled(key, rows, context=context)
+        again, _ = scan(key, built, wrappers=True, context=context)
+        if "@depth" in again.schema.names:
+            again = again.filter(pa.compute.equal(again["@depth"], 0))
+        for name in rows.schema.names:
+            if not name.startswith("@") and name.removesuffix(".ok") not in computed(key, said):
+                assert rows[name].equals(again[name]) or str(rows[name]) == str(again[name]), name
+        assert assembled(key, again, context=context) == built
     return "built in the usual form"
 
 

@@ -144,7 +144,7 @@ class Walk:
         for check in session.checks:
             damaged = check.kind in ("decompression", "layout") and check.status == "bad"
             inside = check.note.startswith("decompressed, but")
-            if damaged and not inside and check.path in (path, f"{path}.content"):
+            if path and damaged and not inside and check.path in (path, f"{path}.content"):
                 deeper = check.source > 0
                 found.errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
 

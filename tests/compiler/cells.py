@@ -66,9 +66,8 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
-        empty = isinstance(tree, Cells) and all(each is None for each in tree)
-        if empty and not verdict and not listed(key, names):
-            tree = None  # a list in the place of the structure that the columns are of
+        if isinstance(tree, Cells) and blank(tree) and not verdict and not listed(key, names):
+            tree = None  # a list in the place of the structure, or the number, that the columns are of
         if not (judged(told, got, tree) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
@@ -116,6 +115,11 @@ def merged(one: Any, other: Any) -> Any:
         return [merged(a, b) for a, b in zip(one, other, strict=True)]
     assert one is None or other is None, (one, other)
     return other if one is None else one
+
+
+def blank(tree: Any) -> bool:
+    """Whether a column of its own has nothing of this: records have columns of their own."""
+    return all(map(blank, tree)) if isinstance(tree, Cells) else tree is None or plain(tree[1]) is None
 
 
 def same(got: Any, tree: Any) -> bool:

@@ -326,7 +326,7 @@ class _Reader(Lists):
         run = 0
         for index, member in enumerate(node.members):
             for measure in ir.opening(node, index):
-                limits.append(self.bounding(state, measure, limit, top))
+                limits.append(self.bounding(state, measure, limit, top and not limits))
                 limit = limits[-1][1]
             name = state.name(index)
             if run == 0:
@@ -385,7 +385,11 @@ class _Reader(Lists):
     def bounding(
         self, state: OpenStructure, measure: ir.Measure, limit: int, top: bool
     ) -> tuple[int, int, int, int | None]:
-        """A length begins to bound: (member at its end, register of the limit, of the one around it, of the length)."""
+        """A length begins to bound: (member at its end, register of the limit, of the one around it, of the length).
+
+        Args:
+            top: whether the structure is the record, and no other length of it bounds this one's bytes.
+        """
         where = state.name(measure.at)
         inner, size = self.fresh(), self.operand(state.value(measure.at).place)
         fault = None

@@ -1,0 +1,67 @@
+"""Bytes on which engines once differed, or on which the law itself once judged them wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agreement.law import agree
+from tests.own import own
+from wirekit.compiler.columns import scan
+from wirekit.wire import (
+    Bytes,
+    Checked,
+    Flag,
+    Length,
+    Lookahead,
+    Node,
+    OrBytes,
+    RecordsToEnd,
+    Struct,
+    Switch,
+    this,
+    uint8,
+    uint16,
+    uint32,
+)
+
+FOUND: dict[str, tuple[Node, str]] = {
+    "a list of records or a number, with a count announced": (
+        Struct(
+            "n" / uint8,
+            "items"
+            / Switch(this.n, {1: RecordsToEnd(Struct("a" / uint8), short_tail="stop", count=this.n)}, default=uint16),
+        ),
+        "01 05",
+    ),
+    "a flag of 256 that is read ahead, and written as 1": (
+        Struct("ahead" / Lookahead(Flag(uint8), at=1), "flag" / Flag(uint16), "end" / Lookahead(uint8), "last" / uint8),
+        "01 00 00",
+    ),
+    "a list that the next record in its usual form belongs to": (
+        Struct("flag" / Flag(uint8), "items" / RecordsToEnd(Struct("data" / Bytes(uint8)), short_tail="stop")),
+        "00 02 00",
+    ),
+    "bytes that do not fit, as the whole record": (
+        OrBytes(Struct("sum" / Checked(uint32, "adler32"), "data" / uint8)),
+        "00 00 00",
+    ),
+    "an error within two lengths that end with the record": (
+        Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
+        "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_engines_agree(name: str) -> None:
+    layout, data = FOUND[name]
+    with own(layout) as key:
+        agree(key, bytes.fromhex(data), {})
+
+
+def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -> None:
+    layout, data = FOUND["an error within two lengths that end with the record"]
+    with own(layout) as key:
+        batch, errors = scan(key, bytes.fromhex(data))
+    assert errors["path"].to_pylist() == ["b"]
+    assert batch["@offset"].to_pylist() == [8]

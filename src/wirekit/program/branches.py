@@ -14,6 +14,7 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.choices import Choices, Join
 from wirekit.program.columns import Column, Repeated
+from wirekit.program.maker import SHORT
 from wirekit.program.parts import Deferred
 from wirekit.program.unfit import unfit
 from wirekit.program.values import Place, Scope, Value
@@ -64,28 +65,29 @@ class Branches(Choices):
         bound = self.constant(than)
         return self.arms([work], lambda bodies: steps.Test(symbol, condition, bound, bodies[0]))[0]
 
-    def when(self, condition: int, node: ir.Node, path: str, limit: int, scope: Scope) -> Value:
+    def when(self, condition: int, node: ir.Node, path: str, scope: Scope) -> Value:
         """A node that a condition makes there."""
-        present, value = self.if_true(condition, lambda: self.node(node, path, limit, scope))
+        present, value = self.if_true(condition, lambda: self.node(node, path, scope))
         return maybe(value, present)
 
-    def next(self, node: ir.WhenNext, path: str, limit: int, scope: Scope) -> Value:
-        """A node that is there when these bytes are next."""
-        to = self.fresh()
-        self.put(steps.Peek(to, node.magic, limit))
-        return self.when(to, node.node, path, limit, scope)
+    def visit_When(self, node: ir.When, path: str, scope: Scope) -> Value:
+        return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope)
 
-    def more(self, node: ir.WhenMore, path: str, limit: int, scope: Scope) -> Value:
-        """A node that is there when bytes are left."""
+    def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope) -> Value:
+        to = self.fresh()
+        self.put(steps.Peek(to, node.magic, self.limit))
+        return self.when(to, node.node, path, scope)
+
+    def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope) -> Value:
         at = self.fresh()
         self.put(steps.Mark(at))
-        return self.when(self.let("<", at, limit), node.node, path, limit, scope)
+        return self.when(self.let("<", at, self.limit), node.node, path, scope)
 
-    def choice(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
+    def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """One of several nodes."""
 
         def work(inner: ir.Node | None) -> Work:
-            return partial(self.wrong, node, path) if inner is None else partial(self.node, inner, path, limit, scope)
+            return partial(self.wrong, node, path) if inner is None else partial(self.node, inner, path, scope)
 
         nodes, join = self.alternatives(node, scope, path)
         results = self.arms([work(inner) for inner in nodes], join)
@@ -99,37 +101,34 @@ class Branches(Choices):
         self.put(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
         return Value(unfit="nothing")
 
-    def ahead(self, node: ir.Ahead, path: str, limit: int, scope: Scope) -> Value:
-        """A node that is read and not consumed."""
+    def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
         size = node.at + ir.minimum(node.node)
-        self.put(
-            steps.Need(size, limit, self.fault(path, "short", f"needs {size} bytes, more than there are", limit=limit))
-        )
+        self.put(steps.Need(size, self.limit, self.fault(path, "short", f"needs {size} bytes, more than there are")))
         back = self.fresh()
         self.put(steps.Mark(back))
         if node.at:
             self.put(steps.Seek(back, node.at))
-        value = self.node(node.node, path, limit, scope)
+        value = self.node(node.node, path, scope)
         self.put(steps.Seek(back))
         return value
 
-    def bounded(self, node: ir.Bounded, path: str, limit: int, scope: Scope) -> Value:
-        """A node inside a length of its own."""
+    def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         self.narrow(node.length, path, node, "length")
-        size = self.number(node.length, path, limit).to
+        size = self.load(node.length, path).to
+        work = partial(self.within, node, size, path, scope)
         if node.null is None:
-            return self.within(node, size, path, limit, scope)
-        work = partial(self.within, node, size, path, limit, scope)
+            return work()
         present, value = self.if_true(size, work, ">", node.null)
         return maybe(value, present)
 
-    def within(self, node: ir.Bounded, size: int, path: str, limit: int, scope: Scope) -> Value:
+    def within(self, node: ir.Bounded, size: int, path: str, scope: Scope) -> Value:
         """A node that ends where its length says."""
         self.not_negative(size, path)
         inner = self.fresh()
-        fault = self.fault(path, "short", "needs more bytes than there are", limit=limit)
-        self.put(steps.Bound(inner, limit, size, 0, fault, rest=False, record=False))
-        value = self.node(node.node, path, inner, scope)
+        fault = self.fault(path, "short", SHORT)
+        self.put(steps.Bound(inner, self.limit, size, 0, fault, rest=False, record=False))
+        with self.before(inner):
+            value = self.node(node.node, path, scope)
         self.gaps = True
         self.put(steps.Close(inner))
         return value
@@ -138,8 +137,8 @@ class Branches(Choices):
         """Reads what has been put off."""
         raise NotImplementedError
 
-    def fallback(self, node: ir.Fallback, path: str, limit: int, scope: Scope) -> Value:
-        """A node, or the bytes where they do not fit it; ``<path>.ok`` tells which."""
+    def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
+        """``<path>.ok`` tells whether it is the node, or bytes that do not fit it."""
 
         def work() -> Value:
             begin, gap = self.fresh(), self.fresh()
@@ -148,7 +147,7 @@ class Branches(Choices):
             entered, self.entered = self.entered, []
             messages = len(self.messages)
             with self.block() as body:
-                self.node(node.node, path, limit, scope)
+                self.node(node.node, path, scope)
                 self.written()
             if messages < len(self.messages) or self.contents is not None:
                 raise unfit(self.key, path, node, "of a message")
@@ -160,7 +159,7 @@ class Branches(Choices):
                 self.put(steps.Emit(verdict, self.constant(0)))
                 merging, self.merging = self.merging, [*self.merging, *inside]
                 start, length = self.fresh(), self.fresh()
-                self.put(steps.Slice(start, length, limit))
+                self.put(steps.Slice(start, length, self.limit))
                 self.put(steps.Gap(length))
                 self.put(steps.Copy(self.column(path, "bytes"), start, length))
                 self.merging = merging

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
 from wirekit.program.columns import Contents
+from wirekit.program.facts import holds_records
 from wirekit.program.maker import Maker
+from wirekit.program.parts import Part
 from wirekit.program.steps import Body, Let, Step, Switch, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import Scope
+from wirekit.program.values import Scope, Value
 
 Join = Callable[[list[Body]], Step | None]
 """Makes a step of the bodies of alternatives; None for a single body, which always runs."""
@@ -23,9 +25,35 @@ class Choices(Maker):
 
     Attributes:
         opaque: register for whether a field's bytes are not the plain content.
+        once: the structures that are read or written once, by id.
     """
 
     opaque: int = 0
+    once: dict[int, Part] = field(default_factory=dict)
+
+    def visit_Structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
+        if self.maybe and id(node) in self.once:
+            return self.met(self.once[id(node)])
+        return self.structure(node, path, scope)
+
+    def met(self, part: Part) -> Value:
+        """Notes that a part stands here."""
+        raise NotImplementedError
+
+    def visit_Choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
+        if self.around is None and holds_records(node):
+            return self.content(node, path, scope)
+        return self.choice(node, path, scope)
+
+    visit_Either = visit_Choice
+
+    def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
+        """The bytes of a field that holds records."""
+        raise NotImplementedError
+
+    def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
+        """One of several nodes."""
+        raise NotImplementedError
 
     def alternatives(self, node: ir.Alternatives, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
         """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""

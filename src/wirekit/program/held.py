@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.program.columns import CONTENTS, Contents
-from wirekit.program.facts import holds_records
 from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.shared import Sharing
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
@@ -24,8 +23,9 @@ WIDTHS |= {"sint64": WIDTHS["int64"]}
 class Held(Sharing):
     """Messages, and the lists that a record holds."""
 
-    def protobuf(self, node: ir.Protobuf, path: str, limit: int) -> Value:
-        """A message up to the limit."""
+    def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
+        if self.around is not None:
+            raise unfit(self.key, path, node)
         number = len(self.messages)
         message = tables(self.key, node, path, len(self.columns))
         self.messages.append(message)
@@ -33,12 +33,12 @@ class Held(Sharing):
         self.reasons += message.reasons()
         there, good = self.fresh(), self.fresh()
         self.walked.append((number, there))
-        self.put(Walk(number, limit, there, good, first))
+        self.put(Walk(number, self.limit, there, good, first))
         self.gaps = True
         self.put(Emit(self.verdict(path), good))
         return Value(inside=message_values(message, number, slot_at))
 
-    def content(self, node: ir.Alternatives, path: str, limit: int, scope: Scope) -> Value:
+    def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
         if self.contents is not None or self.packing is not None:
             raise unfit(self.key, path, node, "a second field that holds records")
@@ -49,7 +49,7 @@ class Held(Sharing):
             cleared = [(register, nothing[name]) for name, register in self.content_registers.items()]
             self.clear([*cleared, (self.opaque, 0)])
         start, length = self.fresh(), self.fresh()
-        self.put(Slice(start, length, limit))
+        self.put(Slice(start, length, self.limit))
         column = self.column(path, "bytes")
         self.put(Copy(column, start, length))
         self.contents = Contents(column.slot)
@@ -73,11 +73,6 @@ class Held(Sharing):
         verdict = next(column for column in reversed(self.columns) if column.path == inside(name, "ok"))
         zero = self.constant(0)
         self.put(Test("!=", wrong, zero, [Emit(verdict, zero)]))
-
-
-def is_content(node: ir.Node) -> bool:
-    """Whether a node is a field that holds records."""
-    return isinstance(node, ir.Alternatives) and holds_records(node)
 
 
 def message_values(

@@ -25,9 +25,8 @@ EMPTY = "expected a record of at least one byte, found an empty one"
 class Lists(Held):
     """One column a field of a list's elements."""
 
-    def several(self, node: ir.Several, path: str, limit: int, scope: Scope) -> Value:
-        """A list."""
-        count, present = self.counted(node, path, limit, scope)
+    def visit_Several(self, node: ir.Several, path: str, scope: Scope) -> Value:
+        count, present = self.counted(node, path, scope)
         group = self.repeated(path, nullable=present is not None or self.maybe)
         self.entered.append(group)
         turn, start = self.fresh(), self.fresh()
@@ -35,26 +34,26 @@ class Lists(Held):
         if node.stop:
             self.gaps = True
             gap = self.fresh()
-        body = self.element_of(node, group, path, limit, scope)
+        body = self.element_of(node, group, path, scope)
         empty = None
         if count is None and not ir.minimum(node.element):
             empty = self.fault(path, "wrong", EMPTY)
         undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
         index = self.indexes[group.number]
-        self.put(Loop(group, index, turn, count, limit, present, node.until, empty, start, gap, undo, body))
+        self.put(Loop(group, index, turn, count, self.limit, present, node.until, empty, start, gap, undo, body))
         if node.announced is not None:
             verdict = self.verdict(path)
             self.put(Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
         return Value(unfit="a list", length=None if present is not None else turn, high=LONGEST)
 
-    def counted(self, node: ir.Several, path: str, limit: int, scope: Scope) -> tuple[int | None, int | None]:
+    def counted(self, node: ir.Several, path: str, scope: Scope) -> tuple[int | None, int | None]:
         """(register with how many elements there are, None for as many as fit; one for whether there is a list)."""
         if node.count is None:
             return None, None
         present, low = None, 0
         if isinstance(node.count, ir.Number):
             self.narrow(node.count, path, node, "count")
-            count, low = self.number(node.count, path, limit).to, node.count.low
+            count, low = self.load(node.count, path).to, node.count.low
             if node.null is not None and node.count.signed:
                 highest, zero = self.constant(min(node.null, -1)), self.constant(0)
                 present = self.let(">", count, highest)
@@ -65,7 +64,7 @@ class Lists(Held):
             count = self.let("=", amount)
         if low < 0:
             self.not_negative(count, path, "count")
-        self.fits(count, path, limit, max(ir.minimum(node.element), 1))
+        self.fits(count, path, max(ir.minimum(node.element), 1))
         return count, present
 
     def repeated(self, path: str, *, nullable: bool) -> Repeated:
@@ -83,7 +82,7 @@ class Lists(Held):
         self.indexes.append(self.register())
         return group
 
-    def element_of(self, node: ir.Several, group: Repeated, path: str, limit: int, scope: Scope) -> Body:
+    def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """Reads one element and adds its fields to the columns."""
         outer, entered, loose, cutting = self.around, self.entered, self.loose, self.cutting
         defaults, self.defaults = self.defaults, []
@@ -91,9 +90,9 @@ class Lists(Held):
         stored, self.stored = self.stored, []
         self.around, self.entered, self.loose = group, [], []
         if node.stop:
-            self.cutting = limit
+            self.cutting = self.limit
         with self.block() as inside:
-            self.node(node.element, path, limit, scope)
+            self.node(node.element, path, scope)
         unset, self.defaults = self.defaults, defaults
         with self.block() as body:
             if self.maybe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from wirekit.codings import Coding
 from wirekit.compiler import ir
@@ -23,9 +24,10 @@ SHORT = "needs more bytes than there are"
 
 @dataclass(slots=True)
 class Maker:
-    """The program of one record, as it grows.
+    """The program of one record, as it grows: a method for each kind of node, called by its name.
 
     Attributes:
+        DEFAULTED: kinds of nodes whose methods take a default.
         key: the schema, for errors.
         body: where steps are put.
         constants: register of each number that is known.
@@ -36,7 +38,9 @@ class Maker:
         loose: parts that are put off, see ``program.shared``.
         lists: those of the record; ``around`` is the one that what is read now is an element of, and ``entered`` are
             those that begin in it; ``indexes`` has the register of each with the number of its elements.
+        limit: register for how far what is read now may reach.
         cutting: the limit that may cut the last record, or element, without an error.
+        checked: whether the bytes of the number at work were compared with the limit.
         walked: (number, register for whether it is there) of the messages.
         picked: the registers of fields of messages that were picked where what follows can use them.
         gaps: whether bytes can be left over inside a record.
@@ -59,7 +63,9 @@ class Maker:
     indexes: list[int] = field(default_factory=list)
     around: Repeated | None = None
     entered: list[Repeated] = field(default_factory=list)
+    limit: int = steps.RANGE
     cutting: int = steps.RANGE
+    checked: bool = False
     packing: Packing | None = None
     contents: Contents | None = None
     content_registers: dict[str, int] = field(default_factory=dict)
@@ -68,6 +74,23 @@ class Maker:
     picked: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     gaps: bool = False
     left_out: list[str] = field(default_factory=list)
+
+    DEFAULTED: ClassVar[tuple[type[ir.Node], ...]] = ()
+
+    def node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
+        """Reads or writes a node; its columns are called ``path``.
+
+        Args:
+            default: what is written where the columns are not given.
+
+        Raises:
+            Misuse: for what columns cannot hold.
+        """
+        visit = getattr(self, f"visit_{type(node).__name__}", None)
+        if visit is None:
+            raise unfit(self.key, path, node)
+        value: Value = visit(node, path, scope, *([default] if isinstance(node, self.DEFAULTED) else []))
+        return value
 
     def put(self, step: steps.Step) -> None:
         """Adds a step."""
@@ -87,6 +110,13 @@ class Maker:
         """A register that nothing sets but steps."""
         self.registers += 1
         return self.registers - 1
+
+    @contextmanager
+    def before(self, limit: int) -> Iterator[None]:
+        """What is read within ends at another limit."""
+        outer, self.limit = self.limit, limit
+        yield
+        self.limit = outer
 
     def fresh(self, default: int = 0) -> int:
         """A register; one that a condition may leave unset gets the default first."""
@@ -112,45 +142,45 @@ class Maker:
         if defaults:
             self.put(steps.Clear(dict(defaults)))
 
-    def fault(self, path: str, kind: str, text: str, limit: int | None = None) -> steps.Fault:
-        """The fault for a reason; one of ``limit``, if that is the list's own, may be its last record's cut."""
+    def fault(self, path: str, kind: str, text: str) -> steps.Fault:
+        """The fault for a reason; a short record may be the last one of a list, which the list's limit cuts."""
         reason = Reason(path, kind, text)
         if reason not in self.numbers:
             self.reasons.append(reason)
             self.numbers[reason] = len(self.reasons)
-        return steps.Fault(self.numbers[reason], limit == self.cutting)
+        return steps.Fault(self.numbers[reason], kind == "short" and self.limit == self.cutting)
 
-    def bound(self, size: int, path: str, limit: int) -> None:
+    def bound(self, size: int, path: str) -> None:
         """So many bytes are needed."""
-        self.put(steps.Need(size, limit, self.needs(size, path, limit)))
+        self.put(steps.Need(size, self.limit, self.needs(size, path)))
 
-    def needs(self, size: int, path: str, limit: int) -> steps.Fault:
+    def needs(self, size: int, path: str) -> steps.Fault:
         """The fault for fewer bytes than that."""
-        return self.fault(
-            path, "short", f"needs {size} byte{'' if size == 1 else 's'}, more than there are", limit=limit
-        )
+        return self.fault(path, "short", f"needs {size} byte{'' if size == 1 else 's'}, more than there are")
 
-    def number(self, number: ir.Number, path: str, limit: int, *, checked: bool = False) -> steps.Load | steps.Varint:
-        """Reads a number; the step has its register, and takes a column.
-
-        Args:
-            checked: whether its bytes were compared with the limit.
-        """
+    def load(self, number: ir.Number, path: str) -> steps.Load | steps.Varint:
+        """Reads a number; the step has its register, and takes a column."""
         step: steps.Load | steps.Varint
         if number.groups:
-            short = self.fault(path, "short", SHORT, limit=limit)
+            short = self.fault(path, "short", SHORT)
             wrong = self.fault(path, "wrong", f"expected a varint of at most {number.bits} bits")
-            step = steps.Varint(number, self.fresh(), limit, short, wrong)
+            step = steps.Varint(number, self.fresh(), self.limit, short, wrong)
         else:
-            if not checked:
-                self.bound(number.size, path, limit)
+            if not self.checked:
+                self.bound(number.size, path)
             step = steps.Load(number, self.fresh())
         self.put(step)
         return step
 
-    def fits(self, size: int, path: str, limit: int, least: int = 1) -> None:
+    def integer(self, node: ir.Interpreted, path: str) -> ir.Number:
+        """The number that means something."""
+        if not isinstance(node.number, ir.Number) or node.number.real:
+            raise unfit(self.key, path, node)
+        return node.number
+
+    def fits(self, size: int, path: str, least: int = 1) -> None:
         """So many bytes, or elements of ``least`` bytes, are left."""
-        self.put(steps.Fit(size, least, limit, self.fault(path, "short", SHORT, limit=limit)))
+        self.put(steps.Fit(size, least, self.limit, self.fault(path, "short", SHORT)))
 
     def not_negative(self, register: int, path: str, noun: str = "length") -> None:
         """A length or count is at least 0."""
@@ -293,16 +323,8 @@ class Maker:
         if is_wide(number):
             raise unfit(self.key, path, node, f"a {noun} of 64 bits without sign")
 
-    def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
-        """Reads a node before a limit into columns called ``path``.
-
-        Args:
-            checked: whether its bytes were compared with the limit.
-        """
-        raise NotImplementedError
-
-    def structure(self, node: ir.Structure, path: str, limit: int, scope: Scope) -> Value:
-        """Reads a structure."""
+    def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
+        """Reads or writes a structure."""
         raise NotImplementedError
 
 

@@ -18,8 +18,8 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of, run_of
-from wirekit.program.held import is_content
 from wirekit.program.lists import EMPTY, Lists
+from wirekit.program.maker import SHORT
 from wirekit.program.messages import Tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
@@ -70,7 +70,7 @@ class _Reader(Lists):
     def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
         """Reads a record; gives the columns of the scan."""
         self.once = parts(whole)
-        self.node(node, "", steps.RANGE, Scope({}, None))
+        self.node(node, "", Scope({}, None))
         self.written()
         hidden = {"offset": _hidden("offset", "int64"), "length": _hidden("length", "int64")}
         if self.gaps:
@@ -82,81 +82,35 @@ class _Reader(Lists):
             self.put(steps.Keep(self.walked))
         return hidden
 
-    def node(self, node: ir.Node, path: str, limit: int, scope: Scope, *, checked: bool = False) -> Value:
-        match node:
-            case ir.Number() | ir.Interpreted():
-                return self.plain(node, path, limit, checked)
-            case ir.Optional():
-                return self.node(node.node, path, limit, scope, checked=checked)
-            case ir.Constant():
-                return self.constant_of(node, path, limit, scope, checked)
-            case ir.Blob():
-                return self.blob(node, path, limit, scope)[0]
-            case ir.Delimited():
-                return self.delimited(node, path, limit)
-            case ir.Coded():
-                value, _, _ = self.blob(node.blob, path, limit, scope, node.coding)
-                return Value(value.place, unfit="a text in another encoding" if node.coding.text else "a user's value")
-            case ir.Structure() if id(node) in self.once and self.maybe:
-                return self.met(self.once[id(node)], limit)
-            case ir.Structure():
-                return self.structure(node, path, limit, scope)
-            case ir.When():
-                return self.when(self.expression(node.condition, scope, path)[0], node.node, path, limit, scope)
-            case ir.WhenMore():
-                return self.more(node, path, limit, scope)
-            case ir.Packed():
-                return self.packed(node, path, limit, scope)
-            case ir.Protobuf() if self.around is None:
-                return self.protobuf(node, path, limit)
-            case ir.WhenNext():
-                return self.next(node, path, limit, scope)
-            case ir.Alternatives() if self.around is None and is_content(node):
-                return self.content(node, path, limit, scope)
-            case ir.Alternatives():
-                return self.choice(node, path, limit, scope)
-            case ir.Ahead():
-                return self.ahead(node, path, limit, scope)
-            case ir.Bounded():
-                return self.bounded(node, path, limit, scope)
-            case ir.Fallback():
-                return self.fallback(node, path, limit, scope)
-            case ir.Several():
-                return self.several(node, path, limit, scope)
-        raise unfit(self.key, path, node)
+    def visit_Optional(self, node: ir.Optional, path: str, scope: Scope) -> Value:
+        return self.node(node.node, path, scope)
 
     # Numbers.
 
-    def plain(self, node: ir.Node, path: str, limit: int, checked: bool) -> Value:
-        """A number, whatever it means."""
-        match node:
-            case ir.Number():
-                load = self.number(node, path, limit, checked=checked)
-                load.column = self.column(path, "number", dtype_of(node), unit=node.unit)
-                return value_of(node, load.to)
-            case ir.Boolean(number=ir.Number(real=False) as number):
-                load = self.number(number, path, limit, checked=checked)
-                flag = self.let("!=", load.to, self.constant(0))
-                self.put(steps.Emit(self.column(path, "flag", "uint8"), flag))
-                return Value(flag, 0, 1)
-            case ir.Named(number=ir.Number(real=False) as number):
-                return self.named(node, self.number(number, path, limit, checked=checked), path)
-            case ir.BitFields(number=ir.Number(real=False) as number):
-                return self.bits(node, self.number(number, path, limit, checked=checked), path)
-        raise unfit(self.key, path, node)
+    def visit_Number(self, node: ir.Number, path: str, scope: Scope) -> Value:
+        load = self.load(node, path)
+        load.column = self.column(path, "number", dtype_of(node), unit=node.unit)
+        return value_of(node, load.to)
 
-    def named(self, node: ir.Named, load: steps.Load | steps.Varint, path: str) -> Value:
-        register, number = load.to, load.number
+    def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope) -> Value:
+        load = self.load(self.integer(node, path), path)
+        flag = self.let("!=", load.to, self.constant(0))
+        self.put(steps.Emit(self.column(path, "flag", "uint8"), flag))
+        return Value(flag, 0, 1)
+
+    def visit_Named(self, node: ir.Named, path: str, scope: Scope) -> Value:
+        number = self.integer(node, path)
+        load = self.load(number, path)
         dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
             text, ranges = names_of(node.table)
-            self.put(steps.OneOf(register, ranges, self.fault(path, "wrong", text)))
+            self.put(steps.OneOf(load.to, ranges, self.fault(path, "wrong", text)))
         load.column = self.column(path, "number", dtype, node.table)
-        return value_of(number, register)
+        return value_of(number, load.to)
 
-    def bits(self, node: ir.BitFields, load: steps.Load | steps.Varint, path: str) -> Value:
-        register, number = load.to, load.number
-        split = steps.Split(register, [])
+    def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope) -> Value:
+        number = self.integer(node, path)
+        split = steps.Split(self.load(number, path).to, [])
         self.put(split)
         values = {}
         for bit in node.fields:
@@ -168,12 +122,12 @@ class _Reader(Lists):
             values[bit.name] = Value(part, 0, bit.most)
         return Value(inside=values)
 
-    def constant_of(self, node: ir.Constant, path: str, limit: int, scope: Scope, checked: bool) -> Value:
+    def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
         if isinstance(node.node, ir.Blob):
-            return self.constant_bytes(node, node.node, path, limit, scope)
+            return self.constant_bytes(node, node.node, path, scope)
         if not ir.fixed(node.node) and ir.varying(node.node) is None:
             raise unfit(self.key, path, node, "of a field that is not a number")
-        value = self.node(node.node, path, limit, scope, checked=checked)
+        value = self.node(node.node, path, scope)
         if value.inside is not None or value.unfit:
             raise unfit(self.key, path, node, "of a field that is not a plain number")
         expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
@@ -183,11 +137,11 @@ class _Reader(Lists):
             self.put(steps.Emit(self.verdict(path), self.let("==", register, expected)))
         return value
 
-    def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, limit: int, scope: Scope) -> Value:
+    def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
         if blob.null is not None:
             raise unfit(self.key, path, node, "of bytes that may be null")
-        value, start, _ = self.blob(blob, path, limit, scope)
+        value, start, _ = self.string(blob, path, scope)
         same = self.fresh()
         assert value.length is not None
         self.put(steps.Same(same, start, self.operand(value.length), expected))
@@ -199,19 +153,26 @@ class _Reader(Lists):
 
     # Byte strings.
 
-    def blob(
-        self, node: ir.Blob, path: str, limit: int, scope: Scope, coding: Coding | None = None
+    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope) -> Value:
+        return self.string(node, path, scope)[0]
+
+    def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
+        value, _, _ = self.string(node.blob, path, scope, node.coding)
+        return Value(value.place, unfit="a text in another encoding" if node.coding.text else "a user's value")
+
+    def string(
+        self, node: ir.Blob, path: str, scope: Scope, coding: Coding | None = None
     ) -> tuple[Value, int, int | None]:
         """(value, register with where the bytes begin, register for whether they are there if they may be null)."""
         start, length = self.fresh(), self.fresh()
         present: int | None = None
         prefixed: steps.Prefixed | None = None
         if node.length is None:
-            self.put(steps.Slice(start, length, limit))
+            self.put(steps.Slice(start, length, self.limit))
         elif isinstance(node.length, ir.Number) and node.length.groups:
-            present = self.measured_by_varint(node, node.length, path, limit, start, length)
+            present = self.measured_by_varint(node, node.length, path, start, length)
         elif isinstance(node.length, ir.Number):
-            prefixed = self.prefixed(node, node.length, path, limit, start, length)
+            prefixed = self.prefixed(node, node.length, path, start, length)
             present = prefixed.present
             self.put(prefixed)
         else:
@@ -219,7 +180,7 @@ class _Reader(Lists):
             self.put(steps.Let(length, "=", size))
             if low < 0:
                 self.not_negative(length, path)
-            self.fits(length, path, limit)
+            self.fits(length, path)
             self.put(steps.Slice(start, length, None))
         if not node.explained:
             self.gaps = True
@@ -240,24 +201,20 @@ class _Reader(Lists):
             self.emit(verdict, self.constant(1), present)  # the functions are called when all is scanned
         return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
 
-    def prefixed(
-        self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
-    ) -> steps.Prefixed:
+    def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
         self.narrow(number, path, node, "length")
         negative: steps.Fault | None = None
-        need = self.needs(number.size, path, limit)
+        need = self.needs(number.size, path)
         if number.signed and (node.null is None or node.null < -1):
             negative = self.fault(path, "wrong", "expected a length of at least 0")
-        short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
+        short = self.fault(path, "short", SHORT)
         present = self.fresh() if node.null is not None else None
-        return steps.Prefixed(number, limit, node.null, need, negative, short, start, length, present)
+        return steps.Prefixed(number, self.limit, node.null, need, negative, short, start, length, present)
 
-    def measured_by_varint(
-        self, node: ir.Blob, number: ir.Number, path: str, limit: int, start: int, length: int
-    ) -> int | None:
+    def measured_by_varint(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> int | None:
         """Bytes with a varint in front; gives the register for whether they are there if they may be null."""
         self.narrow(number, path, node, "length")
-        present, size = None, self.number(number, path, limit).to
+        present, size = None, self.load(number, path).to
         self.put(steps.Let(length, "=", size))
         if node.null is not None:
             null = self.constant(node.null)
@@ -265,7 +222,7 @@ class _Reader(Lists):
             self.put(steps.Test("<=", size, null, [steps.Let(length, "=", self.constant(0))]))
         if number.signed and (node.null is None or node.null < -1):
             self.not_negative(length, path)
-        self.fits(length, path, limit)
+        self.fits(length, path)
         self.put(steps.Slice(start, length, None))
         return present
 
@@ -276,13 +233,12 @@ class _Reader(Lists):
         self.put(steps.IsText(good, start, length, encoding))
         self.emit(column, good, present)
 
-    def delimited(self, node: ir.Delimited, path: str, limit: int) -> Value:
-        """Text up to a delimiter, or an integer."""
+    def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope) -> Value:
         start, length, value = self.fresh(), self.fresh(), self.fresh()
-        short = self.fault(path, "short", "needs more bytes than there are", limit=limit)
+        short = self.fault(path, "short", SHORT)
         line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none") if node.lines else None
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
-        self.put(steps.Find(node.end, node.decimal, limit, start, length, value, short, line, wrong))
+        self.put(steps.Find(node.end, node.decimal, self.limit, start, length, value, short, line, wrong))
         if node.decimal:
             self.put(steps.Emit(self.column(path, "number", "int64"), value))
             return Value(value, -(1 << 63), (1 << 63) - 1)
@@ -291,15 +247,15 @@ class _Reader(Lists):
         self.text(column.path, start, length, None)
         return Value(length, 0, LONGEST, length=length, unfit="a text")
 
-    def packed(self, node: ir.Packed, path: str, limit: int, scope: Scope) -> Value:
+    def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         """Compressed bytes: opened later, or left as they stand."""
         numbers = all(isinstance(each, int) for values, _ in node.codecs for each in values)
         alone = self.around is None and not self.maybe and self.packing is None and self.contents is None
         if self.closed or not (alone and numbers and isinstance(node.node, ir.Reference) and node.size is None):
             self.left_out.append(f"{path}.content")
-            return self.blob(node.blob, path, limit, scope)[0]
+            return self.visit_Blob(node.blob, path, scope)
         slot = len(self.columns)
-        value, _, present = self.blob(node.blob, path, limit, scope)
+        value, _, present = self.string(node.blob, path, scope)
         on = [self.expression(tree, scope, path)[0] for tree in node.on]
         names = tuple(dict.fromkeys(name for _, name in node.codecs))
         last = [int(values[-1]) for values, _ in node.codecs]
@@ -316,36 +272,37 @@ class _Reader(Lists):
 
     # Structures.
 
-    def structure(self, node: ir.Structure, path: str, limit: int, scope: Scope) -> Value:
+    def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         """Reads a structure."""
         verified = [measure for measure in node.measures if not measure.is_limit]
         wanted = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
         state = OpenStructure(node, path, Scope({}, scope), wanted)
-        top = limit == steps.RANGE and not path and not self.maybe and self.around is None
-        limits: list[tuple[int, int, int, int | None]] = []
+        top = self.limit == steps.RANGE and not path and not self.maybe and self.around is None
+        limits: list[tuple[int, int, int | None]] = []
         run = 0
         for index, member in enumerate(node.members):
             for measure in ir.opening(node, index):
-                limits.append(self.bounding(state, measure, limit, top and not limits))
-                limit = limits[-1][1]
+                limits.append(self.bounding(state, measure, top and not limits))
             name = state.name(index)
             if run == 0:
                 run, size = run_of(node, index, {last for last, *_ in limits})
                 if run:
-                    self.bound(size, name, limit)
+                    self.bound(size, name)
             if index in wanted:
                 state.begins[index] = self.mark()
             if self.loose and index:
-                value = self.behind(member.node, name, limit, state.scope)
+                value = self.behind(member.node, name, state.scope)
             else:
-                value = self.node(member.node, name, limit, state.scope, checked=run > 0)
+                self.checked = run > 0
+                value = self.node(member.node, name, state.scope)
+                self.checked = False
             state.scope.fields[member.name] = value
             run -= run > 0
             if index in wanted:
                 state.ends[index] = self.mark()
             self.measured(state, index)
             while limits and limits[-1][0] == index:
-                limit = self.closing(limits.pop())
+                self.closing(limits.pop())
         for measure in verified:
             self.agreed(state, measure)
         for total in node.sums:
@@ -382,10 +339,8 @@ class _Reader(Lists):
             if measure.frame:
                 self.put(steps.Refuse(">", register, steps.FRAME, self.fault(name, "limit", "exceeds the limit frame")))
 
-    def bounding(
-        self, state: OpenStructure, measure: ir.Measure, limit: int, top: bool
-    ) -> tuple[int, int, int, int | None]:
-        """A length begins to bound: (member at its end, register of the limit, of the one around it, of the length).
+    def bounding(self, state: OpenStructure, measure: ir.Measure, top: bool) -> tuple[int, int, int | None]:
+        """A length begins to bound: (member at its end, registers of the limit around it and of the length).
 
         Args:
             top: whether the structure is the record, and no other length of it bounds this one's bytes.
@@ -394,26 +349,26 @@ class _Reader(Lists):
         inner, size = self.fresh(), self.operand(state.value(measure.at).place)
         fault = None
         if not measure.clip:
-            fault = self.fault(where, "short", "needs more bytes than there are", limit=limit)
+            fault = self.fault(where, "short", SHORT)
         elif measure.exceeds:
             self.put(steps.Emit(self.verdict(where), self.constant(1)))
         else:
             at = self.mark()
             covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
-            fits = self.let("<=", covered, self.let("-", limit, at))
+            fits = self.let("<=", covered, self.let("-", self.limit, at))
             if measure.zero_is_rest:
                 fits = self.let("or", fits, self.let("==", size, self.constant(0)))
             self.put(steps.Emit(self.verdict(where), fits))
         record = top and measure.last == len(state.node.members) - 1
-        self.put(steps.Bound(inner, limit, size, measure.add, fault, measure.zero_is_rest, record))
-        return measure.last, inner, limit, size if measure.zero_is_rest else None
+        self.put(steps.Bound(inner, self.limit, size, measure.add, fault, measure.zero_is_rest, record))
+        outer, self.limit = self.limit, inner
+        return measure.last, outer, size if measure.zero_is_rest else None
 
-    def closing(self, entry: tuple[int, int, int, int | None]) -> int:
-        """A length's bytes are over; gives the limit around it."""
-        _, limit, outer, unless = entry
+    def closing(self, entry: tuple[int, int, int | None]) -> None:
+        """A length's bytes are over."""
         self.gaps = True
-        self.put(steps.Close(limit, unless))
-        return outer
+        self.put(steps.Close(self.limit, entry[2]))
+        self.limit = entry[1]
 
     def agreed(self, state: OpenStructure, measure: ir.Measure) -> None:
         """A length that is only verified."""

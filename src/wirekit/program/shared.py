@@ -17,15 +17,13 @@ class Sharing(Branches):
     """Structures that are read once.
 
     Attributes:
-        once: those of the record, by id.
         deferred: those met and not read yet. Behind those in ``loose`` nothing was read yet, where they do not take
             all bytes to their limit: the position is not where they end.
     """
 
-    once: dict[int, Part] = field(default_factory=dict)
     deferred: dict[int, Deferred] = field(default_factory=dict)
 
-    def met(self, part: Part, limit: int) -> Value:
+    def met(self, part: Part) -> Value:
         """Notes where a part begins."""
         entry = self.deferred.get(id(part.node))
         if entry is None:
@@ -33,26 +31,26 @@ class Sharing(Branches):
             self.deferred[id(part.node)] = entry
         self.put(Let(entry.flag, "=", self.constant(1)))
         self.put(Mark(entry.start))
-        self.put(Let(entry.limit, "=", limit))
+        self.put(Let(entry.limit, "=", self.limit))
         if part.greedy:
-            self.put(Seek(limit))
+            self.put(Seek(self.limit))
         elif not any(entry is each for each in self.loose):
             self.loose.append(entry)
         return Value(unfit="a structure that is reached by several ways")
 
-    def behind(self, node: ir.Node, path: str, limit: int, scope: Scope) -> Value:
+    def behind(self, node: ir.Node, path: str, scope: Scope) -> Value:
         """Bytes that stand behind parts, or behind nothing."""
         known = len(self.columns)
         loose, self.loose = self.loose, []
         flags = loose[0].flag
         for entry in loose[1:]:
             flags = self.let("or", flags, entry.flag)
-        self.if_true(flags, lambda: self.node(node, path, limit, scope), "==")
+        self.if_true(flags, lambda: self.node(node, path, scope), "==")
         mark = self.fresh()
         self.put(Let(mark, "=", self.constant(1)))
-        self.put(Seek(limit))
+        self.put(Seek(self.limit))
         for entry in loose:
-            entry.after.append(Behind(mark, node, path, limit, self.columns[known:]))
+            entry.after.append(Behind(mark, node, path, self.limit, self.columns[known:]))
         return Value(unfit="bytes behind a structure")
 
     def written(self) -> None:
@@ -70,7 +68,8 @@ class Sharing(Branches):
         back = self.fresh()
         self.put(Mark(back))
         self.put(Seek(entry.start))
-        self.structure(entry.part.node, entry.part.name, entry.limit, Scope({}, None))
+        with self.before(entry.limit):
+            self.structure(entry.part.node, entry.part.name, Scope({}, None))
         if entry.part.greedy:
             self.put(Seek(back))
         for each in entry.after:
@@ -78,7 +77,8 @@ class Sharing(Branches):
             condition = each.mark
             for inner in self.loose:
                 condition = self.let("and", condition, self.let("==", inner.flag, self.constant(0)))
-            self.if_true(condition, partial(self.node, each.node, each.path, each.limit, Scope({}, None)))
+            with self.before(each.limit):
+                self.if_true(condition, partial(self.node, each.node, each.path, Scope({}, None)))
             self.merging = merging
             for inner in self.loose:
                 inner.after.append(each)

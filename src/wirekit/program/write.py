@@ -99,53 +99,15 @@ class _Writer(Branches):
     built: list[Built] = field(default_factory=list)
     hidden: dict[str, Column] = field(default_factory=dict)
 
-    def written_node(self, node: ir.Node, path: str, scope: Scope, default: object = None) -> Value:
-        match node:
-            case ir.Number() | ir.Interpreted():
-                return self.plain(node, path, default)
-            case ir.Optional():
-                return self.written_node(node.node, path, scope, self.default(node, scope, path))
-            case ir.Constant():
-                return self.constant_of(node, path, scope)
-            case ir.Blob():
-                return self.blob(node, path, scope)
-            case ir.Coded():
-                return self.blob(replace(node.blob, text=node.coding.text), path, scope)
-            case ir.Delimited():
-                return self.delimited(node, path, default)
-            case ir.Packed():
-                return self.blob(node.blob, path, scope)
-            case ir.Structure() if id(node) in self.once and self.maybe:
-                return self.met(self.once[id(node)])
-            case ir.Structure():
-                return self.written_structure(node, path, scope)
-            case ir.When():
-                return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope, default)
-            case ir.WhenMore():
-                return self.when(None, node.node, path, scope, default)
-            case ir.WhenNext(node=ir.Constant() as inner):
-                return self.alone(inner, path, scope, default)
-            case ir.WhenNext():
-                return self.when(None, node.node, path, scope, default, constants=True)
-            case ir.Protobuf():
-                return self.protobuf(node, path)
-            case ir.Alternatives() if holds_records(node) and self.around is None:
-                return self.content(node, path, scope)
-            case ir.Alternatives():
-                return self.choice(node, path, scope)
-            case ir.Ahead():
-                return self.ahead(node, path, scope)
-            case ir.Bounded():
-                return self.bounded(node, path, scope)
-            case ir.Fallback():
-                return self.fallback(node, path, scope)
-            case ir.Several():
-                return self.several(node, path, scope, default)
-        raise Unfit(self.key, path, node.WORDS, "")
+    def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
+        return self.visit_Blob(replace(node.blob, text=node.coding.text), path, scope)
+
+    def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
+        return self.visit_Blob(node.blob, path, scope)
 
     # Messages, and what stands behind them.
 
-    def protobuf(self, node: ir.Protobuf, path: str) -> Value:
+    def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
         """A message: a field that its column has is written; null, or no column, leaves it out."""
         number = self.message(node, path)
         self.written_messages.append((number, path))
@@ -194,7 +156,7 @@ class _Writer(Branches):
             self.put(steps.Finish())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
-        return self.blob(plain, path, scope, null=True)
+        return self.visit_Blob(plain, path, scope, null=True)
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:
         """That a list has as many elements as a field says, is all that matters: the field follows."""
@@ -241,7 +203,7 @@ class _Writer(Branches):
 
     # Structures.
 
-    def written_structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
+    def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         state = _Open(node, path, Scope({}, scope), set[int]().union(*node.extents(node.measures)))
         self.members(state, 0)
         return Value(inside=state.scope.fields)
@@ -261,7 +223,7 @@ class _Writer(Branches):
                 inner.fields[member.name] = Value(unfit="a number that is computed from later fields")
             else:
                 self.counts_ahead(node, index, state.path, inner)
-                inner.fields[member.name] = self.written_node(member.node, name, inner)
+                inner.fields[member.name] = self.node(member.node, name, inner)
             if self.loose:
                 self.put_off(partial(self.behind, state, index))
                 return
@@ -465,7 +427,7 @@ def write(
     try:
         with writer.block() as body:
             start = writer.mark() if some else 0
-            writer.written_node(element, within, Scope({}, None))
+            writer.node(element, within, Scope({}, None))
             writer.written()
     except Unfit as error:
         raise _unfit(key, error) from None

@@ -42,7 +42,6 @@ class Branches(Fields):
     """The nodes that are there or not, one of several, or repeated.
 
     Attributes:
-        once: the structures that are written once, by id.
         met_parts: those that were met and are not written yet: the part, and the register that tells.
         loose: whether something was put off that stands before what would be written now.
         later: what comes when it is written: a register that tells whether, and the work.
@@ -53,7 +52,6 @@ class Branches(Fields):
         groups: the lists of the read program; ``own`` has a column of each, which says where its elements are.
     """
 
-    once: dict[int, Part] = field(default_factory=dict)
     met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
     loose: bool = False
     later: list[tuple[int, Work]] = field(default_factory=list)
@@ -119,10 +117,21 @@ class Branches(Fields):
         self, condition: int | None, node: ir.Node, path: str, scope: Scope, default: Any, *, constants: bool = False
     ) -> Value:
         """A node that is there only if the condition holds, or without one, if there is a value."""
-        value, body, presence = self.apart(partial(self.written_node, node, path, scope, default), constants=constants)
+        value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=constants)
         present = self.any_of(presence) if condition is None else condition
         self.if_true(present, body)
         return maybe(value, present)
+
+    def visit_When(self, node: ir.When, path: str, scope: Scope, default: Any) -> Value:
+        return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope, default)
+
+    def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope, default: Any) -> Value:
+        return self.when(None, node.node, path, scope, default)
+
+    def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope, default: Any) -> Value:
+        if isinstance(node.node, ir.Constant):
+            return self.alone(node.node, path, scope, default)
+        return self.when(None, node.node, path, scope, default, constants=True)
 
     def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any) -> Value:
         """A constant that may not be there: its column tells; without one, it is there if it has a default."""
@@ -132,7 +141,7 @@ class Branches(Fields):
             given = self.there(column, given=True)
             present = self.let("or", present, self.let("==", given, self.constant(0)))
         with self.block() as body:
-            value = self.constant_of(node, path, scope)
+            value = self.visit_Constant(node, path, scope)
         self.if_true(present, body)
         return maybe(value, present)
 
@@ -158,15 +167,15 @@ class Branches(Fields):
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
         """One of the alternatives; None where another value is wrong."""
         if inner is not None:
-            return self.written_node(inner, path, scope)
+            return self.node(inner, path, scope)
         self.fail("==", self.constant(0), 0, path, f"no such case; {self.no_case(node)}")
         return Value(unfit="nothing")
 
-    def ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
+    def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
         """A node that stands ahead is read, and written where it stands."""
         back = self.mark()
         self.put(Reserve(self.constant(node.at)))
-        value = self.written_node(node.node, path, scope)
+        value = self.node(node.node, path, scope)
         self.put(Seek(back))
         return value
 
@@ -181,10 +190,10 @@ class Branches(Fields):
         """Writes a number where its least bytes were left for it."""
         self.put(Insert(number, source, place, self.marks) if number.groups else Store(number, source, place))
 
-    def bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
+    def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """A node behind a length of its own; null, if that may be, when nothing of it has a value."""
         number = node.length
-        value, body, presence = self.apart(lambda: self.written_node(node.node, path, scope))
+        value, body, presence = self.apart(lambda: self.node(node.node, path, scope))
         place = self.mark()
         self.put(Reserve(self.constant(number.least)))
         begin = self.mark()
@@ -199,11 +208,11 @@ class Branches(Fields):
         self.patch(number, size, place)
         return maybe(value, present)
 
-    def fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
+    def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
         """A node, or bytes where they did not fit it, which ``<path>.ok`` tells; without it, the bytes' column."""
 
         def fitting() -> Value:
-            value = self.written_node(node.node, path, scope)
+            value = self.node(node.node, path, scope)
             self.written()
             return value
 
@@ -211,7 +220,7 @@ class Branches(Fields):
         loose = self.loose
         _, fitted, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
-        _, other, presence = self.apart(lambda: self.blob(plain, path, scope))
+        _, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
         self.loose = loose
         missing = self.let("==", self.there(verdict, given=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
@@ -247,7 +256,7 @@ class Branches(Fields):
             del self.met_parts[id(part.node)]
             groups.append(self.later)
             self.later, self.loose = [], False
-            _, body, _ = self.apart(partial(self.written_structure, part.node, part.name, Scope({}, None)))
+            _, body, _ = self.apart(partial(self.structure, part.node, part.name, Scope({}, None)))
             self.if_true(flag, body)
         groups.append(self.later)
         self.later, self.loose = [], False
@@ -261,8 +270,7 @@ class Branches(Fields):
 
     # Lists.
 
-    def several(self, node: ir.Several, path: str, scope: Scope, default: Any) -> Value:
-        """A list."""
+    def visit_Several(self, node: ir.Several, path: str, scope: Scope, default: Any) -> Value:
         group = self.group(path)
         if group is None:
             raise unfit(self.key, path, node, "its elements have no columns, so their number is unknown")
@@ -320,7 +328,7 @@ class Branches(Fields):
         with self.block() as inside:
             ends = node.count is None and (node.until or not ir.minimum(node.element))
             start = self.mark() if ends else 0
-            self.written_node(node.element, path, scope)
+            self.node(node.element, path, scope)
             if self.loose or self.later or self.met_parts:
                 raise unfit(self.key, path, node, "of structures that are reached by several ways")
             if ends:
@@ -347,11 +355,3 @@ class Branches(Fields):
             self.put(Elements(own, self.index(own), first, self.register(), self.register(), None, None))
             later = self.let("and", begins, self.let("!=", self.element[group.number], first))
             self.fail("!=", later, 0, path, "it begins with the bytes that end the list")
-
-    def written_node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
-        """Writes a node."""
-        raise NotImplementedError
-
-    def written_structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
-        """Writes a structure."""
-        raise NotImplementedError

@@ -61,11 +61,13 @@ class Fields(Choices):
     constant_slots: set[int] = field(default_factory=set)
     element: dict[int, int] = field(default_factory=dict)
 
+    DEFAULTED = (ir.Number, ir.Interpreted, ir.Delimited, ir.Conditional, ir.Several)
+
     def fresh(self, default: int = 0) -> int:
         """A register; who reads one that a condition may leave unset looks at the condition first."""
         return self.register()
 
-    def fault(self, path: str, kind: str, text: str, limit: int | None = None) -> Fault:
+    def fault(self, path: str, kind: str, text: str) -> Fault:
         return self.refusal(path, text)
 
     def refusal(self, path: str, text: str) -> Fault:
@@ -167,27 +169,25 @@ class Fields(Choices):
         self.put(steps.Take(column, self.index(column), to, register, absent, null, **more))
         return to
 
-    def plain(self, node: ir.Node, path: str, default: Any) -> Value:
-        """A number, whatever it means."""
-        match node:
-            case ir.Number():
-                column, bounds = self.number_column(node, path), {}
-                if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > node.bits:
-                    bounds = self.bounds(column, node.low, node.high)
-                return value_of(node, self.take(column, default, number=node, **bounds))
-            case ir.Boolean(number=ir.Number(real=False) as number):
-                return Value(self.take(self.column(path, "flag", "uint8"), default, number=number), 0, 1)
-            case ir.Named(number=ir.Number(real=False) as number):
-                return self.named(node, number, path, default)
-            case ir.BitFields(number=ir.Number(real=False) as number):
-                return self.bits(node, number, path, default)
-        raise unfit(self.key, path, node)
+    def visit_Optional(self, node: ir.Optional, path: str, scope: Scope) -> Value:
+        return self.node(node.node, path, scope, self.default(node, scope, path))
+
+    def visit_Number(self, node: ir.Number, path: str, scope: Scope, default: Any) -> Value:
+        column, bounds = self.number_column(node, path), {}
+        if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > node.bits:
+            bounds = self.bounds(column, node.low, node.high)
+        return value_of(node, self.take(column, default, number=node, **bounds))
+
+    def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope, default: Any) -> Value:
+        number = self.integer(node, path)
+        return Value(self.take(self.column(path, "flag", "uint8"), default, number=number), 0, 1)
 
     def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
         """The arguments of a step that refuses numbers outside the range of the layout."""
         return {"low": low, "high": high, "wrong": self.refusal(column.path, f"expected a number in {low}..{high}")}
 
-    def named(self, node: ir.Named, number: ir.Number, path: str, default: Any) -> Value:
+    def visit_Named(self, node: ir.Named, path: str, scope: Scope, default: Any) -> Value:
+        number = self.integer(node, path)
         column = self.column(path, "number", named_dtype(number.bits + (not number.signed)), node.table)
         if not node.closed:
             bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
@@ -202,7 +202,8 @@ class Fields(Choices):
         self.put(steps.Store(number, value))
         return value_of(number, value)
 
-    def bits(self, node: ir.BitFields, number: ir.Number, path: str, default: Any) -> Value:
+    def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
+        number = self.integer(node, path)
         columns = [self.column(inside(path, bit.name), *bit_column(bit)) for bit in node.fields]
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
@@ -219,7 +220,7 @@ class Fields(Choices):
         self.put(steps.Join(number, parts))
         return Value(inside=values)
 
-    def constant_of(self, node: ir.Constant, path: str, scope: Scope) -> Value:
+    def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
         """Writes a constant, unless the batch has another value for it."""
         number = node.node
         while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
@@ -249,7 +250,7 @@ class Fields(Choices):
             usual()
         else:
             with self.block() as other:
-                self.blob(blob, path, scope)
+                self.visit_Blob(blob, path, scope)
             with self.block() as body:
                 usual()
             self.put(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, body))
@@ -273,7 +274,7 @@ class Fields(Choices):
 
     # Byte strings.
 
-    def blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
+    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Bytes or text; ``null`` when that means none, too."""
         column = self.column(path, "text" if node.text else "bytes")
         prefix = node.length if isinstance(node.length, ir.Number) else None
@@ -321,8 +322,7 @@ class Fields(Choices):
         self.put(Test("!=", step.length, wanted, other, [steps.CopyBytes(column, step.start, step.length)]))
         return wanted
 
-    def delimited(self, node: ir.Delimited, path: str, default: Any) -> Value:
-        """Text with a delimiter behind it, or an integer."""
+    def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope, default: Any) -> Value:
         if node.decimal:
             value = self.take(self.column(path, "number", "int64"), default)
             self.put(steps.Digits(value))

@@ -11,6 +11,8 @@ from wirekit.wire import (
     Bytes,
     Checked,
     Flag,
+    If,
+    IfMore,
     Length,
     Lookahead,
     Node,
@@ -18,6 +20,7 @@ from wirekit.wire import (
     RecordsToEnd,
     Struct,
     Switch,
+    context,
     this,
     uint8,
     uint16,
@@ -40,6 +43,10 @@ FOUND: dict[str, tuple[Node, str]] = {
     "a list that the next record in its usual form belongs to": (
         Struct("flag" / Flag(uint8), "items" / RecordsToEnd(Struct("data" / Bytes(uint8)), short_tail="stop")),
         "00 02 00",
+    ),
+    "a list inside of a record, of elements that take no bytes": (
+        Struct("items" / IfMore(RecordsToEnd(If(context.mode == 1, uint8)))),
+        "01",
     ),
     "bytes that do not fit, as the whole record": (
         OrBytes(Struct("sum" / Checked(uint32, "adler32"), "data" / uint8)),

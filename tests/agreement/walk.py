@@ -304,7 +304,7 @@ def compare_errors(key: str, data: bytes, limits: Limits, told: list[Error], wan
     listed = selected_by_header(schema.layout) or list_of(key)[1] is not None
     if not listed:
         assert not front
-        alone = [error for error in ending if error.offset == 0 and error.reason != EMPTY]
+        alone = [error for error in ending if error.offset == 0 and (error.path or error.reason != EMPTY)]
         mine, first = next(iter(alone), None), first if data else None
     assert (mine is None) == (first is None), (mine, first)
     if mine is not None and first is not None:

@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
+from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
 from wirekit.wire.message_fields import Derived
+from wirekit.wire.references import referred
+
+G = TypeVar("G", bound="Generator")
 
 PLAIN = (bool, int, float, str, bytes, type(None))
 
@@ -29,6 +33,11 @@ class Unusual(Exception):
 def missing() -> None:
     """Stands for a value that has to be given, and for none at all."""
     raise Unusual
+
+
+def named(*helpers: Any) -> dict[str, Any]:
+    """Functions and classes by their names."""
+    return {helper.__name__: helper for helper in helpers}
 
 
 @dataclass(slots=True)
@@ -101,15 +110,21 @@ class Generator:
     Args:
         key: the schema's key.
         layout: its IR.
-        names: what the module can use from the start.
+        resolve: gives the unit of another schema by key, when the code runs.
+
+    Attributes:
+        NAMES: what the module can use from the start.
+        ROLES: of the expressions that the code evaluates.
     """
 
+    NAMES: ClassVar[dict[str, Any]] = {}
+    ROLES: ClassVar[tuple[str, ...]] = ()
     purpose = ""
     arguments = ""
 
-    def __init__(self, key: str, layout: ir.Node, names: dict[str, Any]) -> None:
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Callable[..., Any]]) -> None:
         self.key = key
-        self.names = names
+        self.names = {"Unusual": Unusual, "missing": missing, "resolve": resolve, **self.NAMES}
         self._units: dict[int, str] = {}
         self._free: dict[int, list[tuple[int, str]]] = {}
         self._unwritten: dict[str, ir.Node] = {}
@@ -134,10 +149,9 @@ class Generator:
         """The lines of a node's function."""
         raise NotImplementedError
 
-    @staticmethod
-    def _trees(node: ir.Node) -> Iterator[Expression]:
+    def _trees(self, node: ir.Node) -> Iterator[Expression]:
         """The expressions of a node that the code evaluates."""
-        raise NotImplementedError
+        return trees_in(node, self.ROLES)
 
     def compile(self) -> Callable[..., Any]:
         """The function of the whole layout; those that it calls are written and compiled when they are first called."""
@@ -303,6 +317,19 @@ class Generator:
     def _used(self, node: ir.Structure) -> set[str]:
         """The members that expressions of others read."""
         return {name for each in node.members for up, name in ir.read_outside(each.node, self._trees) if up == 0}
+
+
+def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., Any]], Callable[[str], G]]:
+    """What gives the function generated from a schema, made when it is first asked for, and what its module.
+
+    The module is written and not compiled; its ``source`` can be read.
+    """
+
+    def module(key: str) -> G:
+        return generator(key, referred(key).layout, unit)
+
+    unit = by_key(lambda key: module(key).compile())
+    return unit, module
 
 
 def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:

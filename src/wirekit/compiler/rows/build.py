@@ -16,12 +16,10 @@ import struct
 from collections.abc import Callable
 
 from wirekit.compiler import ir
-from wirekit.compiler.generated import by_key
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import Scope, Unusual, is_large, nullable
-from wirekit.wire.references import referred
+from wirekit.compiler.source import Scope, Unusual, is_large, nullable, units
 
 __all__ = ["REASONS", "Builder", "State", "Unit", "Unusual", "builder", "unit"]
 
@@ -201,12 +199,5 @@ def _add(code: Building, number: ir.Node, value: str) -> None:
     put_number(code, number, value)
 
 
-@by_key
-def unit(key: str) -> Unit:
-    """The generated encoder of a schema, made when it is first asked for."""
-    return builder(key).compile()
-
-
-def builder(key: str) -> Builder:
-    """The module of a schema, written and not compiled; its ``source`` can be read."""
-    return Builder(key, referred(key).layout, unit)
+unit, builder = units(Builder)
+"""Give the encoder of a schema, and its module."""

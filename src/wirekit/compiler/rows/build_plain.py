@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
-from wirekit.compiler.rows.build_state import Unit, flag, integer, octets, real, sequence
-from wirekit.compiler.source import Generator, Scope, Unusual, missing, trees_in, whole_number
+from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence
+from wirekit.compiler.source import Generator, Scope, named, whole_number
 from wirekit.values import Symbol, SymbolTable
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
@@ -22,21 +20,12 @@ class Plain(Generator):
     """Writes the encoder of one schema: (state, buffer, value), which appends to the buffer.
 
     Its subclasses write the code of one kind of node each. ``x`` is the variable that holds the value.
-
-    Args:
-        key: the schema's key.
-        layout: its IR.
-        resolve: gives the unit of another schema by key, when the code runs.
     """
 
+    NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
+    ROLES = ("condition", "default", "length", "value")
     purpose = "build"
     arguments = "S, o, x"
-
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        helpers = (integer, real, flag, octets, sequence, missing)
-        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "Opened": Opened, "resolve": resolve}
-        names["elements"] = elements
-        super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Building([header], module=self.names)
@@ -45,10 +34,6 @@ class Plain(Generator):
         if len(code.lines) == 1:
             code.put("pass")
         return code.done()
-
-    @staticmethod
-    def _trees(node: ir.Node) -> Iterator[Expression]:
-        return trees_in(node, ("condition", "default", "length", "value"))
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         """Writes a node of any kind."""

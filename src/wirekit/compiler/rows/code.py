@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression
 from wirekit.compiler.rows.state import Cut, Site, Unit, span
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, missing, trees_in
+from wirekit.compiler.source import Code, Generator, Scope, assignment, named
 from wirekit.values import Record, Symbol
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
@@ -161,31 +160,20 @@ class Writing(Generator):
 
     Its subclasses write the code of one kind of node each, and give the expression of its value.
 
-    Args:
-        key: the schema's key.
-        layout: its IR.
-        resolve: gives the unit of another schema by key, when the code runs.
+    Attributes:
         tracing: whether the code records where fields lie.
     """
 
+    NAMES = named(Cut, Opened, Symbol, elements) | {"span": span}
+    ROLES = ("condition", "length", "count", "announced", "size", "value")
+    tracing = False
+    purpose = "rows"
     arguments = "S, b, p, e, q"
 
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit], *, tracing: bool = False) -> None:
-        self.tracing = tracing
-        self.purpose = "trace" if tracing else "rows"
+    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
         self._sites: dict[Site, Site] = {}
         self._splitters: dict[int, str] = {}
-        names = {
-            "Cut": Cut,
-            "Unusual": Unusual,
-            "Opened": Opened,
-            "Symbol": Symbol,
-            "missing": missing,
-            "elements": elements,
-            "resolve": resolve,
-            "span": span,
-        }
-        super().__init__(key, layout, names)
+        super().__init__(key, layout, resolve)
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Decoding([header], tracing=self.tracing)
@@ -200,10 +188,6 @@ class Writing(Generator):
         if code.verdicts:
             code.opening.append("    checks, source = S.checks, S.source")
         return code.done()
-
-    @staticmethod
-    def _trees(node: ir.Node) -> Iterator[Expression]:
-        return trees_in(node, ("condition", "length", "count", "announced", "size", "value"))
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
         """Writes a node of any kind."""

@@ -21,16 +21,14 @@ import functools
 
 from wirekit.codings import read_plainly
 from wirekit.compiler import ir
-from wirekit.compiler.generated import by_key
 from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.blobs import Blobs
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Unusual, is_large, nullable
+from wirekit.compiler.source import Unusual, is_large, nullable, units
 from wirekit.errors import Misuse
-from wirekit.wire.references import referred
 
 __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_unit", "unit", "writer"]
 
@@ -209,23 +207,13 @@ class Writer(Structures, Lists, Blobs):
         return value
 
 
-@by_key
-def unit(key: str) -> Unit:
-    """The generated decoder of a schema, made when it is first asked for."""
-    return writer(key).compile()
+class Tracer(Writer):
+    """Writes the same with the spans of the fields."""
+
+    tracing = True
+    purpose = "trace"
 
 
-@by_key
-def tracing_unit(key: str) -> Unit:
-    """The same with the spans of the fields."""
-    return tracer(key).compile()
-
-
-def writer(key: str) -> Writer:
-    """The module of a schema, written and not compiled; its ``source`` can be read."""
-    return Writer(key, referred(key).layout, unit)
-
-
-def tracer(key: str) -> Writer:
-    """The same with the spans of the fields."""
-    return Writer(key, referred(key).layout, tracing_unit, tracing=True)
+unit, writer = units(Writer)
+"""Give the decoder of a schema, and its module; the next two do so for one that records the spans of the fields."""
+tracing_unit, tracer = units(Tracer)

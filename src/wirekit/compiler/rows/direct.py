@@ -7,18 +7,15 @@ and the value is loaded and built in two steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
-from wirekit.compiler.generated import by_key
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
-from wirekit.compiler.rows.build_state import Unit
-from wirekit.compiler.source import Scope, Unusual, trees_in
-from wirekit.wire.references import referred
+from wirekit.compiler.source import Scope, Unusual, named, trees_in, units
 
 
 def octets(value: Any) -> bytes:
@@ -49,15 +46,8 @@ def _choosing(node: ir.Node) -> Iterator[Expression]:
 class DirectBuilder(Builder):
     """Writes the encoder of one schema: (state, buffer, mapping), which appends to the buffer."""
 
+    NAMES = Builder.NAMES | named(octets, sequence, ignored)
     purpose = "direct"
-
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        self.helpers = {helper.__name__: helper for helper in (octets, sequence, ignored)}
-        super().__init__(key, layout, resolve)
-
-    def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
-        self.names.update(self.helpers)
-        return super()._function(header, node, scope)
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
         choosing = {name for member in node.members for up, name in ir.read_outside(member.node, _choosing) if up == 0}
@@ -121,12 +111,5 @@ def _left(x: str) -> str:
     return f"left_{x}"
 
 
-@by_key
-def unit(key: str) -> Unit:
-    """The generated encoder of a schema's mappings, made when it is first asked for."""
-    return builder(key).compile()
-
-
-def builder(key: str) -> DirectBuilder:
-    """The module of a schema, written and not compiled; its ``source`` can be read."""
-    return DirectBuilder(key, referred(key).layout, unit)
+unit, builder = units(DirectBuilder)
+"""Give the encoder of a schema's mappings, and its module."""

@@ -8,22 +8,19 @@ or says what is wrong with it.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.generated import by_key
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, missing, trees_in
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, named, trees_in, units
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
 from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
 from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
-from wirekit.wire.references import referred
 
-Unit = Callable[..., Any]
 REMEMBERED = 256  # numbers whose bit fields are remembered
 
 # What generated code raises when a mapping does not fit.
@@ -57,30 +54,19 @@ def extras(record: Record, given: Mapping[str, Any]) -> None:
 
 
 class Loader(Generator):
-    """Writes the loader of one schema: (state, mapping) → record.
+    """Writes the loader of one schema: (state, mapping) → record."""
 
-    Args:
-        key: the schema's key.
-        layout: its IR.
-        resolve: gives the unit of another schema by key, when the code runs.
-    """
-
+    NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"opened": load_opened, "number": load_integer}
+    NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes}
     purpose = "load"
     arguments = "S, x"
-
-    def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
-        helpers = (other, extras, counted, missing, plain_mapping)
-        names: dict[str, Any] = {"Unusual": Unusual, "Symbol": Symbol, "resolve": resolve, "opened": load_opened}
-        names |= {"number": load_integer, "real": load_real, "symbol": load_symbol, "octets": load_bytes}
-        super().__init__(key, layout, {**names, **{helper.__name__: helper for helper in helpers}})
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Code([header])
         code.put(f"return {self._node(code, node, 'x', scope)}")
         return code.done()
 
-    @staticmethod
-    def _trees(node: ir.Node) -> Iterator[Expression]:
+    def _trees(self, node: ir.Node) -> Iterator[Expression]:
         return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
 
     # What follows writes the code of one kind of node each, and gives the variable that holds its value. ``x`` is the
@@ -242,12 +228,5 @@ class Splitter:
         return self.record(**dict(zip(self.record._fields, parts, strict=True)))
 
 
-@by_key
-def unit(key: str) -> Unit:
-    """The generated loader of a schema, made when it is first asked for."""
-    return loader(key).compile()
-
-
-def loader(key: str) -> Loader:
-    """The module of a schema, written and not compiled; its ``source`` can be read."""
-    return Loader(key, referred(key).layout, unit)
+unit, loader = units(Loader)
+"""Give the loader of a schema, and its module."""

@@ -73,6 +73,12 @@ def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.C
     assert "messages       pulsar ×10" in out
 
 
+def test_an_empty_file_has_nothing_in_quarantine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.pcap").touch()
+    status, _, err = run(capsys, tmp_path / "empty.pcap", "-o", tmp_path / "lake")
+    assert (status, err.count("the file is empty"), "quarantine" in err) == (1, 1, False)
+
+
 def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--protocol", "joyqueue")
     assert "joyqueue ×1" in out
@@ -88,6 +94,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["nowhere.pcap", "-o", "out"], 1, "wirekit: nowhere.pcap: No such file or directory"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
         ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
+        ([BATCH, "-o", "out", "--port", "6650=net"], 2, "'net' of connections; choose from kafka, pulsar,"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH], 2, "Missing option '--output'"),
         ([BATCH, "-o", FIXTURES], 2, "is not wirekit's"),

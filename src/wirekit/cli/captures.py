@@ -24,7 +24,7 @@ from wirekit.errors import Misuse, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.summary import unasked
-from wirekit.registry import registry
+from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
 
 LARGEST_PORT = 1 << 16
@@ -58,10 +58,17 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
         port, equals, name = pair.partition("=")
         if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
             raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka")
-        chosen[int(port)] = registry.protocol(name).name
-    for name in filter(None, [protocol, *chosen.values()]):
-        registry.protocol(name).stream("client")
-    return Choice(protocol, chosen)
+        chosen[int(port)] = _of_connections(name)
+    return Choice(protocol and _of_connections(protocol), chosen)
+
+
+def _of_connections(name: str) -> str:
+    """The name of a protocol, if it has connections."""
+    if name not in BUILT_IN or name in WITHOUT_STREAM:
+        known = [each for each in registry.protocols() if registry.protocol(each).client]
+        if name not in known:
+            raise click.BadParameter(f"no protocol {name!r} of connections; choose from {', '.join(known)}")
+    return name
 
 
 def no_capture(path: str, error: WireError) -> str:

@@ -168,8 +168,11 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def selected(*arguments: Any, **options: Any) -> Any:
-        chosen = {each.name: options.pop(each.name) for each in fields(Selection)}
-        return command(*arguments, selection=Selection(**chosen), **options)
+        selection = Selection(**{each.name: options.pop(each.name) for each in fields(Selection)})
+        since, until = selection.since, selection.until
+        if since and until and since.dated == until.dated and since.us >= until.us:
+            raise click.UsageError("no time is between --since and --until; --until must be the later one")
+        return command(*arguments, selection=selection, **options)
 
     for option in reversed(OPTIONS):
         selected = option(selected)

@@ -393,7 +393,8 @@ def _complain(result: Result, strict: bool) -> int:
     total = result.summary.total()
     if total.quarantine:
         pieces = sum(number for (_, what), number in total.quarantine.items() if what == "pieces")
-        say(f"in quarantine: {total.quarantined_bytes:,} bytes in {plural(pieces, 'piece')}")
+        if total.quarantined_bytes:
+            say(f"in quarantine: {plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}")
         status |= strict
     if total.checks:
         say(failed(total.checks))

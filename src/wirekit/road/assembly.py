@@ -20,15 +20,16 @@ from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
+from wirekit.road.arrays import Columns, days, joined, small, table_of, times, whole
 from wirekit.road.contents import NOT_THERE, Contents
 from wirekit.road.index import Begun, Carried, Index, grouped
 from wirekit.road.packets import PORT_BITS
+from wirekit.road.several import ERROR, Topics, merged, with_errors
 from wirekit.road.streams import REASONS, Streams
 from wirekit.tables.columns import (
     CALL_TOPICS,
     CALLS,
     CONNECTIONS,
-    DECLARED,
     FATES,
     FRAMES,
     FROM_INPUTS,
@@ -39,7 +40,6 @@ from wirekit.tables.columns import (
     Table,
 )  # fmt: skip
 from wirekit.tables.records import Row, records
-from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,11 +51,6 @@ SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 OF_CALLS = ("client", "is_replica", "error")
 """Columns of ``calls`` that others depend on."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
-ERROR = ("error_code", "error")
-
-
-Columns = dict[str, Any]
-"""Columns by name: arrays, or functions that make them when they are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +160,7 @@ class Assembly:
         connection, failed = index.connection[self.first], np.asarray(calls.column("error").is_valid())
         order = np.argsort(connection, kind="stable")
         bounds = np.searchsorted(connection[order], [flows, flows + 1])
-        clients = _whole(calls.column("client")).dictionary_encode()
+        clients = whole(calls.column("client")).dictionary_encode()
         names_of = [*clients.dictionary.to_pylist(), None]
         client = np.asarray(clients.indices.fill_null(len(names_of) - 1))[order].tolist()
         errors = np.append(0, np.cumsum(failed[order])).tolist()
@@ -314,9 +309,9 @@ class Assembly:
         return {
             "call_id": lambda: self._call_ids.take(pa.array(calls)),
             "file": lambda: pa.repeat(self.file, calls.size),
-            "date": lambda: _days(time),
+            "date": lambda: days(time),
             "protocol": lambda: self._protocols(first),
-            "time": lambda: _times(time),
+            "time": lambda: times(time),
         }
 
     def _described(self, frames: NDArray[Any]) -> Columns:
@@ -325,7 +320,7 @@ class Assembly:
         api, version = facts.api[frames], facts.version[frames]
         return {
             "api": lambda: pa.array(facts.apis, pa.string()).take(pa.array(api, mask=api < 0)),
-            "version": lambda: _small(version, version == NOT_THERE),
+            "version": lambda: small(version, version == NOT_THERE),
             "correlation_id": lambda: pa.array(self.index.number[frames], mask=~facts.numbered[frames]),
         }
 
@@ -346,7 +341,7 @@ class Assembly:
         ranges = pa.StructArray.from_arrays(
             [(self._positions + sizes - gaps)[unexplained], gaps[unexplained]], ["position", "length"]
         )
-        return _table(
+        return table_of(
             self._tables[FRAMES.name],
             count,
             {
@@ -354,10 +349,10 @@ class Assembly:
                 "call_id": lambda: self._call_ids.take(pa.array(self.call_of[frames])),
                 "connection_id": lambda: self._connection_ids.take(flow),
                 "file": lambda: pa.repeat(self.file, count),
-                "date": lambda: _days(time),
+                "date": lambda: days(time),
                 "protocol": lambda: self._protocols(frames),
                 "side": lambda: pa.array(SIDES).take(pa.array(index.side[frames])),
-                "time": lambda: _times(time),
+                "time": lambda: times(time),
                 "schema": lambda: schema.take(pa.array(facts.schema[frames])),
                 **self._described(frames),
                 "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
@@ -384,13 +379,13 @@ class Assembly:
             "call_id": lambda: self._call_ids,
             "connection_id": lambda: self._connection_ids.take(pa.array(flow)),
             "file": lambda: pa.repeat(self.file, count),
-            "date": lambda: _days(asked_at),
+            "date": lambda: days(asked_at),
             "protocol": lambda: self._protocols(first),
             **self._described(first),
             "outcome": lambda: OUTCOMES.take(pa.array(outcome)),
             **self._addresses_of(flow),
-            "request_time": lambda: _times(asked_at),
-            "response_time": lambda: _times(answered_at, ~answered),
+            "request_time": lambda: times(asked_at),
+            "response_time": lambda: times(answered_at, ~answered),
             "latency_us": lambda: pa.array(answered_at - asked_at, mask=~answered),
             "request_bytes": lambda: pa.array(sizes[first]),
             "response_bytes": lambda: pa.array(sizes[response], mask=~answered),
@@ -398,21 +393,21 @@ class Assembly:
         }
         own = {name: columns.get(name, pa.nulls(count, CALLS.schema.field(name).type)) for name in ERROR}
         several: dict[str, pa.Table] = {}
-        call_topics: _Topics | None = None
+        call_topics: Topics | None = None
         for table in SEVERAL:
             if table is not CALL_TOPICS and table.name not in self._tables:
                 continue
-            calls, rows = self._merged(table.name)
+            calls, rows = merged(table.name, self.contents.rows, self.call_of, index.request, count)
             if table is CALL_TOPICS:
-                call_topics = _Topics(calls, rows, columns.get("topic"), count)
+                call_topics = Topics(calls, rows, columns.get("topic"), count)
                 self._count_messages(call_topics, columns)
-            rows = self._with_errors(table.name, calls, rows, own, call_topics)
+            rows = with_errors(table.name, calls, rows, own, call_topics)
             if table.name in self._tables:
-                several[table.name] = _table(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
+                several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
         assert call_topics is not None
         call_topics.complete(columns, own)
         wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
-        return _table(wanted, count, columns), several
+        return table_of(wanted, count, columns), several
 
     def _of_several(self, table: str) -> pa.Table:
         return self._calls[1][table]
@@ -442,82 +437,7 @@ class Assembly:
             found[name] = values.take(pa.array(winner, mask=winner < 0))
         return found
 
-    def _merged(self, table: str) -> tuple[NDArray[Any], dict[str, pa.Array]]:
-        """The rows of a table with several a call, those of request and answer that agree as one: calls, columns."""
-        pieces = []
-        for frames, declared in self.contents.rows:
-            if declared.table == table and frames.size:
-                kept = np.flatnonzero(self.call_of[frames] >= 0)
-                columns = declared.columns
-                if kept.size < frames.size:
-                    columns = {name: column.take(pa.array(kept)) for name, column in columns.items()}
-                if kept.size:
-                    pieces.append((frames[kept], declared.keys, columns))
-        if not pieces:
-            return np.zeros(0, np.int64), {}
-        frames = np.concatenate([each for each, _, _ in pieces])
-        declared_keys = np.concatenate([np.full(each.size, bits) for each, bits, _ in pieces])
-        rows = pa.concat_tables([pa.table(columns) for _, _, columns in pieces], promote_options="default")
-        order = np.argsort(frames, kind="stable")
-        frames, declared_keys, rows = frames[order], declared_keys[order], rows.take(pa.array(order))
-        columns = {name: _whole(rows.column(name)) for name in rows.schema.names}
-        calls, answers = self.call_of[frames], self.index.request[frames] >= 0
-        sides = np.zeros((self.first.size, 2), bool)
-        sides[calls, answers.astype(np.int64)] = True
-        both = (sides[:, 0] & sides[:, 1])[calls]
-        if not both.any():
-            return calls, columns
-        common = np.full(self.first.size, (1 << len(DECLARED[table].keys)) - 1)
-        np.bitwise_and.at(common, calls, declared_keys)
-        key = calls.copy()
-        for number, name in enumerate(DECLARED[table].keys):
-            codes, size = _codes(columns[name]) if name in columns else (np.zeros(calls.size, np.int64), 1)
-            key = key * size + np.where(common[calls] >> number & 1 != 0, codes, 0)
-        asked, given = np.flatnonzero(both & ~answers), np.flatnonzero(both & answers)
-        partner = np.full(calls.size, -1, np.int64)
-        partner[given], merged = _partners(key[asked], key[given], asked)
-        kept = np.ones(calls.size, bool)
-        kept[merged] = False
-        rows_left = np.flatnonzero(kept)
-        rank = np.lexsort((rows_left, ~answers[rows_left], calls[rows_left]))
-        rows_left = rows_left[rank]
-        take, other = pa.array(rows_left), partner[rows_left]
-        with_other = pa.array(other, mask=other < 0)
-        return calls[rows_left], {
-            name: pc.coalesce(column.take(take), column.take(with_other)) for name, column in columns.items()
-        }
-
-    def _with_errors(
-        self,
-        table: str,
-        calls: NDArray[Any],
-        rows: dict[str, pa.Array],
-        own: dict[str, pa.Array],
-        topics: _Topics | None,
-    ) -> dict[str, pa.Array]:
-        """Rows with the error of their call, or of their topic, where they have none."""
-        rows = dict(rows)
-        take = pa.array(calls)
-        inherited = {name: column.take(take) for name, column in own.items()}
-        if table == OFFSETS.name:
-            rows["source"] = pa.repeat("request", calls.size)
-            assert topics is not None
-            failed = topics.failed_for(calls, rows)
-            if failed is not None:
-                place = pa.array(failed, mask=failed < 0)
-                there = pa.array(failed >= 0)
-                inherited = {
-                    name: pc.if_else(there, topics.column(name).take(place), column)
-                    for name, column in inherited.items()
-                }
-        error = rows.get("error")
-        none = pa.array(np.ones(calls.size, bool)) if error is None else error.is_null()
-        for name, column in inherited.items():
-            mine = rows.get(name, pa.nulls(calls.size, column.type))
-            rows[name] = pc.if_else(none, pc.coalesce(column, mine), mine)
-        return rows
-
-    def _count_messages(self, topics: _Topics, columns: dict[str, Any]) -> None:
+    def _count_messages(self, topics: Topics, columns: dict[str, Any]) -> None:
         """Adds how many messages a call carried."""
         holds = np.zeros(self.first.size, bool)
         for frames in self.contents.holders:
@@ -529,10 +449,10 @@ class Assembly:
         topics.count(
             holds,
             np.concatenate(calls) if calls else np.zeros(0, np.int64),
-            _joined(
+            joined(
                 [each[1].get("topic") for each in self.messages], [each[0].size for each in self.messages], pa.string()
             ),
-            _joined(
+            joined(
                 [each[1].get("partition") for each in self.messages],
                 [each[0].size for each in self.messages],
                 pa.int32(),
@@ -552,18 +472,18 @@ class Assembly:
                 amount = np.zeros(count, np.int64) if of_fate is None else of_fate[flows, side]
                 columns[f"{name}_{fate}"] = pa.array(amount)
         opened, closed = streams.opened[flows], streams.closed[flows]
-        return _table(
+        return table_of(
             self._tables[CONNECTIONS.name],
             count,
             {
                 "connection_id": self._connection_ids.take(pa.array(flows)),
                 "file": pa.repeat(self.file, count),
-                "date": _days(opened),
+                "date": days(opened),
                 "protocol": pa.array(self.index.protocols, pa.string()).take(pa.array(flows)),
                 **self._addresses_of(flows),
                 "ordinal": pa.repeat(pa.scalar(0, pa.int32()), count),
-                "opened": _times(opened),
-                "closed": _times(closed),
+                "opened": times(opened),
+                "closed": times(closed),
                 "reason": pa.array(REASONS).take(pa.array(streams.reason[flows])),
                 "known_start": pa.array(streams.known[flows].astype(bool)),
                 "calls": pa.array(np.bincount(of_call, minlength=self.index.odd.size)[flows]),
@@ -611,7 +531,7 @@ class Assembly:
 
     def _messages_of(self, wanted: Table, frames: NDArray[Any], columns: dict[str, pa.Array], schema: str) -> pa.Table:
         calls = self.call_of[frames]
-        return _table(
+        return table_of(
             wanted,
             frames.size,
             {
@@ -619,8 +539,8 @@ class Assembly:
                 "call_id": lambda: self._call_ids.take(pa.array(calls)),
                 "connection_id": lambda: self._connection_ids.take(pa.array(self.index.connection[frames])),
                 "file": lambda: pa.repeat(self.file, frames.size),
-                "date": lambda: _days(self.index.time[frames]),
-                "time": lambda: _times(self.index.time[frames]),
+                "date": lambda: days(self.index.time[frames]),
+                "time": lambda: times(self.index.time[frames]),
                 "protocol": lambda: self._protocols(frames),
                 "direction": lambda: self._directions(frames, calls),
                 "schema": lambda: pa.repeat(schema, frames.size),
@@ -675,188 +595,7 @@ class Assembly:
                 yield table, batch
 
 
-class _Topics:
-    """The rows of ``call_topics``, and what calls get from them.
-
-    Args:
-        calls: of each row.
-        rows: the columns; ``count`` adds one.
-        topic: the topic that calls name themselves.
-        count: how many calls there are.
-    """
-
-    def __init__(self, calls: NDArray[Any], rows: dict[str, pa.Array], topic: pa.Array | None, count: int) -> None:
-        self._calls, self._rows, self._count = calls, rows, count
-        size = calls.size
-        self._topic = rows.get("topic", pa.nulls(size, pa.string()))
-        self._partition = rows.get("partition", pa.nulls(size, pa.int32()))
-        self._own = pa.nulls(count, pa.string()) if topic is None else topic
-        error = rows.get("error")
-        self.failed = np.zeros(0, np.int64) if error is None else np.flatnonzero(np.asarray(error.is_valid()))
-
-    def column(self, name: str) -> pa.Array:
-        """A column of theirs."""
-        return self._rows.get(name, pa.nulls(self._calls.size, CALL_TOPICS.schema.field(name).type))
-
-    def count(self, holds: NDArray[Any], calls: NDArray[Any], topics: pa.Array, partitions: pa.Array) -> None:
-        """Adds the column ``messages``: of calls that hold messages, how many are about the topic and partition.
-
-        Args:
-            holds: of each call, whether it does.
-            calls, topics, partitions: of each message.
-        """
-        size = self._calls.size
-        codes, many = _codes(pa.concat_arrays([self._topic, topics]))
-        parts, most = _codes(pa.concat_arrays([self._partition, partitions]))
-        of_topic = np.concatenate([self._calls, calls]) * many + codes
-        of_place = of_topic * most + parts
-        alone = _how_many(of_topic[:size], of_topic[:size]) == 1
-        found = np.where(
-            alone, _how_many(of_topic[:size], of_topic[size:]), _how_many(of_place[:size], of_place[size:])
-        )
-        self._rows["messages"] = pa.array(found.astype(np.int32), mask=~holds[self._calls])
-
-    def failed_for(self, calls: NDArray[Any], rows: dict[str, pa.Array]) -> NDArray[Any] | None:
-        """The last row of the same call, topic and partition that has an error, or -1; None without errors."""
-        if not self.failed.size or not calls.size:
-            return None
-        take = pa.array(self.failed)
-        size = self.failed.size
-        none = pa.nulls(calls.size)
-        keys = np.concatenate([self._calls[self.failed], calls])
-        for mine, name in ((self._topic, "topic"), (self._partition, "partition")):
-            other = rows.get(name, none).cast(mine.type)
-            codes, many = _codes(pa.concat_arrays([mine.take(take), other]))
-            keys = keys * many + codes
-        known, which = np.unique(keys[:size], return_inverse=True)
-        last = np.zeros(known.size, np.int64)
-        last[which] = self.failed
-        place = np.minimum(np.searchsorted(known, keys[size:]), known.size - 1)
-        return np.where(known[place] == keys[size:], last[place], -1)
-
-    def complete(self, columns: dict[str, Any], own: dict[str, pa.Array]) -> None:
-        """Adds to the columns of calls what follows from their topics: error, ``topics`` and ``topic``."""
-        count = self._count
-        if self.failed.size:
-            calls = self._calls[self.failed]
-            first = np.full(count, -1, np.int64)
-            first[calls[::-1]] = self.failed[::-1]
-            last = self.failed_for(self._calls, self._rows)
-            assert last is not None
-            use = np.where((first >= 0) & np.asarray(own["error"].is_null()), first, -1)
-            place = np.where(use >= 0, last[use], -1)
-            there, take = pa.array(place >= 0), pa.array(place, mask=place < 0)
-            for name in ERROR:
-                mine = self.column(name).take(take)
-                columns[name] = pc.if_else(there, pc.coalesce(mine, own[name]), own[name])
-        names = pa.concat_arrays([self._topic, self._own])
-        codes, many = _codes(names)
-        pairs = np.concatenate([self._calls, np.arange(count)]) * many + codes
-        there = np.asarray(names.is_valid())
-        known, first_row = np.unique(pairs[there], return_index=True)
-        number = np.bincount(known // many, minlength=count)
-        holds = np.zeros(count, bool)
-        holds[self._calls] = True
-        columns["topics"] = pa.array(number.astype(np.int32), mask=(number == 0) & ~holds)
-        single = np.full(count, -1, np.int64)
-        single[known // many] = np.flatnonzero(there)[first_row]
-        single[number != 1] = -1
-        columns["topic"] = pc.coalesce(self._own, names.take(pa.array(single, mask=single < 0)))
-
-
 def _counted(codes: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
     """The columns that occur, and how often."""
     groups = grouped(codes)
     return [codes[:, group[0]].tolist() for group in groups], [group.size for group in groups]
-
-
-def _codes(column: pa.Array) -> tuple[NDArray[Any], int]:
-    """Numbers from 0 that are equal where values are, and how many there may be; nulls are equal."""
-    coded = column.dictionary_encode()
-    missing = len(coded.dictionary)
-    return np.asarray(coded.indices.fill_null(missing)).astype(np.int64), missing + 1
-
-
-def _how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
-    """How often each key occurs among others."""
-    known, counts = np.unique(among, return_counts=True)
-    if not known.size:
-        return np.zeros(keys.size, np.int64)
-    place = np.minimum(np.searchsorted(known, keys), known.size - 1)
-    return np.where(known[place] == keys, counts[place], 0)
-
-
-def _partners(asked: NDArray[Any], given: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Of each key that is given, the row of the one that is asked: the first with the first, and so on; or -1.
-
-    Returns:
-        These, and the rows that have a partner.
-    """
-    _, which = np.unique(np.concatenate([asked, given]), return_inverse=True)
-    numbers = np.concatenate([_ranked(which[: asked.size]), _ranked(which[asked.size :])])
-    pairs = which * (int(numbers.max(initial=0)) + 1) + numbers
-    order = np.argsort(pairs[: asked.size])
-    sorted_pairs = pairs[: asked.size][order]
-    place = np.minimum(np.searchsorted(sorted_pairs, pairs[asked.size :]), max(asked.size - 1, 0))
-    same = sorted_pairs[place] == pairs[asked.size :]
-    found = np.where(same, rows[order[place]], -1)
-    return found, found[found >= 0]
-
-
-def _ranked(keys: NDArray[Any]) -> NDArray[Any]:
-    """Of each key, how many equal ones stand in front of it."""
-    order = np.argsort(keys, kind="stable")
-    first = np.diff(keys[order], prepend=-1) != 0
-    begins = np.maximum.accumulate(np.where(first, np.arange(keys.size), 0))
-    ranks = np.empty(keys.size, np.int64)
-    ranks[order] = np.arange(keys.size) - begins
-    return ranks
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
-
-
-def _joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:
-    """Columns one behind the other; those that are not there are null."""
-    arrays = [
-        pa.nulls(size, kind) if column is None else column.cast(kind)
-        for column, size in zip(columns, sizes, strict=True)
-    ]
-    return pa.concat_arrays(arrays) if arrays else pa.nulls(0, kind)
-
-
-def _times(time: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
-    """Microseconds as times; those that no reader can show are null."""
-    beyond = (time < EARLIEST_US) | (time > LATEST_US)
-    mask = beyond if missing is None else beyond | missing
-    return pa.array(time, mask=mask).cast(pa.timestamp("us", "UTC"))
-
-
-def _days(time: NDArray[Any]) -> pa.Array:
-    """UTC days of times in microseconds."""
-    day = time // DAY_US
-    beyond = (day < EARLIEST_US // DAY_US) | (day > LATEST_US // DAY_US)
-    return pa.array(np.where(beyond, 0, day).astype(np.int32), mask=beyond).cast(pa.date32())
-
-
-def _small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
-    """Numbers as a column of 32 bits holds them; null where they do not fit."""
-    beyond = missing | (numbers < -(1 << 31)) | (numbers >= 1 << 31)
-    return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
-
-
-def _table(table: Table, count: int, columns: Columns) -> pa.Table:
-    """The columns of a table; those that are not given are null."""
-    arrays = []
-    for field in table.schema:
-        column = columns.get(field.name)
-        if callable(column):
-            column = column()
-        if column is None:
-            column = pa.nulls(count, field.type)
-        elif column.type != field.type:
-            column = column.cast(field.type)
-        arrays.append(column)
-    return pa.Table.from_arrays(arrays, schema=table.schema)

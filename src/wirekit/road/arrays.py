@@ -1,0 +1,82 @@
+"""Columns of tables as arrays: their codes, times, days and numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.tables.columns import Table
+from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Columns = dict[str, Any]
+"""Columns by name: arrays, or functions that make them when they are wanted."""
+
+
+def codes_of(column: pa.Array) -> tuple[NDArray[Any], int]:
+    """Numbers from 0 that are equal where values are, and how many there may be; nulls are equal."""
+    coded = column.dictionary_encode()
+    missing = len(coded.dictionary)
+    return np.asarray(coded.indices.fill_null(missing)).astype(np.int64), missing + 1
+
+
+def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
+    """How often each key occurs among others."""
+    known, counts = np.unique(among, return_counts=True)
+    if not known.size:
+        return np.zeros(keys.size, np.int64)
+    place = np.minimum(np.searchsorted(known, keys), known.size - 1)
+    return np.where(known[place] == keys, counts[place], 0)
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    found = column.combine_chunks()
+    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+
+
+def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:
+    """Columns one behind the other; those that are not there are null."""
+    arrays = [
+        pa.nulls(size, kind) if column is None else column.cast(kind)
+        for column, size in zip(columns, sizes, strict=True)
+    ]
+    return pa.concat_arrays(arrays) if arrays else pa.nulls(0, kind)
+
+
+def times(time: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
+    """Microseconds as times; those that no reader can show are null."""
+    beyond = (time < EARLIEST_US) | (time > LATEST_US)
+    mask = beyond if missing is None else beyond | missing
+    return pa.array(time, mask=mask).cast(pa.timestamp("us", "UTC"))
+
+
+def days(time: NDArray[Any]) -> pa.Array:
+    """UTC days of times in microseconds."""
+    day = time // DAY_US
+    beyond = (day < EARLIEST_US // DAY_US) | (day > LATEST_US // DAY_US)
+    return pa.array(np.where(beyond, 0, day).astype(np.int32), mask=beyond).cast(pa.date32())
+
+
+def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
+    """Numbers as a column of 32 bits holds them; null where they do not fit."""
+    beyond = missing | (numbers < -(1 << 31)) | (numbers >= 1 << 31)
+    return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
+
+
+def table_of(table: Table, count: int, columns: Columns) -> pa.Table:
+    """The columns of a table; those that are not given are null."""
+    arrays = []
+    for field in table.schema:
+        column = columns.get(field.name)
+        if callable(column):
+            column = column()
+        if column is None:
+            column = pa.nulls(count, field.type)
+        elif column.type != field.type:
+            column = column.cast(field.type)
+        arrays.append(column)
+    return pa.Table.from_arrays(arrays, schema=table.schema)

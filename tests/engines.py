@@ -8,11 +8,12 @@ from typing import Any
 
 import wirekit
 from tests.trace.tiling import check_tiling
+from wirekit import encoding
 from wirekit import engine as engines
 from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import Misuse, WireError
 
-decode, encode = engines.decode, engines.encode
+decode, encode = engines.decode, encoding.encode
 
 
 def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True, **options: Any) -> wirekit.Decoded:

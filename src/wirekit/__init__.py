@@ -40,7 +40,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wirekit.engine import Decoded, encode, frames, from_json
+from wirekit.encoding import encode, from_json
+from wirekit.engine import Decoded, frames
 from wirekit.errors import Limit, Misuse, Short, WireError, WirekitError, Wrong, lacking
 from wirekit.registry import Layout, Protocol, Schema, register, registry
 from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_json

@@ -1,4 +1,4 @@
-"""decode, encode, frames, from_json: bytes to values and back, by schema key.
+"""decode, frames: bytes to values by schema key; ``wirekit.encoding`` is the way back.
 
 Two engines decode and encode, and give the same value, bytes, verdicts and errors. ``reference`` runs each node's own
 ``_parse`` and ``_build``; it needs no preparation, and says what is wrong with bytes or values that are not in order.
@@ -12,16 +12,16 @@ from __future__ import annotations
 import functools
 import struct
 from collections import Counter, namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from wirekit.compiler.engines import DECODERS, ENCODERS
-from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong, plural
+from wirekit.compiler.engines import DECODERS
+from wirekit.errors import Limit, Misuse, Short, WireError, Wrong, plural
 from wirekit.registry import Schema, registry
-from wirekit.values import Check, Gap, Span, plain_mapping, printable, to_json
+from wirekit.values import Check, Gap, Span, printable, to_json
 from wirekit.wire.composite import Struct
-from wirekit.wire.stream import Contained, Decrypt, Limits, Reader, Scope, Session, Writer, join_path
+from wirekit.wire.stream import Contained, Decrypt, Limits, Reader, Scope, Session
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -42,7 +42,6 @@ PER_SHORT = 64
 MOST_SHORT = 64 * PER_SHORT
 """Frames that are shorter than any of their layout can be, as ``shortness`` counts them; beyond that no length is
 believed."""
-UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)  # of a value, in building
 
 
 class Params(dict[str, Any]):
@@ -118,7 +117,7 @@ class Decoded:
         """
         if self._spans is None:
             again = self.schema, self.data, self.offset, self.context, self.limits
-            generated = self.clean and _is_generated(self._asked, self.schema, _traced_times, DECODERS)
+            generated = self.clean and is_generated(self._asked, self.schema, _traced_times, DECODERS)
             traced = _traced(*again, generated=generated, decrypt=self.decrypt)
             if isinstance(traced.error, Limit) and self.error is None:
                 raise traced.error
@@ -292,12 +291,10 @@ def _traced(
 
 _decoded_times: Counter[str] = Counter()
 _given_up: Counter[str] = Counter()
-_encoded_times: Counter[str] = Counter()
-_loaded_times: Counter[str] = Counter()
 _traced_times: Counter[str] = Counter()
 
 
-def _is_generated(engine: str | None, key: str, times: Counter[str], engines: tuple[str, ...]) -> bool:
+def is_generated(engine: str | None, key: str, times: Counter[str], engines: tuple[str, ...]) -> bool:
     """Whether generated code is asked for, or the key was used often enough to have it generated."""
     if engine is not None:
         if engine not in engines:
@@ -362,7 +359,7 @@ def decode_bytes(
     decrypt: Decrypt | None = None,
 ) -> Decoded:
     """``decode`` for callers that have looked up the schema, and that pass limits and an own copy of the context."""
-    generated = _is_generated(engine, schema.key, _decoded_times, DECODERS)
+    generated = is_generated(engine, schema.key, _decoded_times, DECODERS)
     decoded = None
     if engine == "trace":
         decoded = _traced(schema.key, data, offset, context, limits, decrypt=decrypt)
@@ -390,7 +387,7 @@ def _is_worth_a_try(key: str, data: bytes) -> bool:
 
 def value_of(data: bytes, key: str) -> Any:
     """``decode(data, key).value``, for what is asked of every frame: nothing else is kept of the decoding."""
-    value = lead_of(data, key) if _is_generated(None, key, _decoded_times, DECODERS) else None
+    value = lead_of(data, key) if is_generated(None, key, _decoded_times, DECODERS) else None
     if value is None:  # the reference engine says how far the bytes go
         schema = registry[key]
         value = _run(schema, data, 0, {}, schema.limits).value
@@ -405,7 +402,7 @@ def numbers_of(data: bytes, key: str) -> Any:
     >>> numbers_of(bytes.fromhex("0000000a001000000000"), "kafka.request_header")
     Numbers(size=10, api_key=16, api_version=0, correlation_id=None)
     """
-    if _is_generated(None, key, _decoded_times, DECODERS):
+    if is_generated(None, key, _decoded_times, DECODERS):
         reader, names = _rows_module().fixed_numbers(key)
         if len(data) >= reader.size:
             return _numbers(names)._make(reader.unpack_from(data))
@@ -546,7 +543,7 @@ def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
 
 def fits_unverified(data: bytes, key: str, limits: Limits | None = None) -> bool | None:
     """Whether ``decode`` finds no error and no gap in bytes, besides what is compressed; None if only it can tell."""
-    if not _is_generated(None, key, _decoded_times, DECODERS) and len(data) < WORTH_COMPILING:
+    if not is_generated(None, key, _decoded_times, DECODERS) and len(data) < WORTH_COMPILING:
         return None
     try:
         return _begins(_rows_module().Unverified, data, key, len(data), None, limits)
@@ -703,176 +700,3 @@ def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int 
         return frame_size(data, key, limits=limits, start=start) or None
     except (WireError, Misuse):
         return None
-
-
-def encode(
-    key: str,
-    value: Any,
-    *,
-    context: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-    strict: bool = False,
-    engine: str | None = None,
-) -> bytes:
-    """The bytes of a value; lengths, counts, checksums and compressed data are computed.
-
-    Args:
-        key: a schema key, or a protocol's name for a frame of its client stream.
-        value: a record, or a mapping in the JSON form. A length or check named in ``$keep`` is written unchanged.
-        context: as for ``decode``.
-        strict: refuse a value whose bytes ``decode`` refuses with ``strict``: values that peers refuse
-            (``wirekit.wire.Refused``), wrong numbers in ``$keep``, bytes that no field explains.
-        engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.
-
-    Raises:
-        Wrong: the value does not fit the layout; the path names the field.
-        Short, Limit: only with ``strict``.
-        Misuse: an unknown key, engine or field, or a value that is nested too deeply.
-
-    >>> import wirekit
-    >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
-    '00000006000000070000'
-    """
-    data = encoded(key, value, context=context, limits=limits, engine=engine)[0]
-    if strict:
-        decode(data, built_key(key), context=context, limits=limits, strict=True)
-    return data
-
-
-def built_key(key: str) -> str:
-    """The schema key; for a protocol's name, the key of its client's frames."""
-    if not isinstance(key, str):
-        raise Misuse(f"the key, the first argument, must be a str, not {type(key).__name__}")
-    return key if "." in key else registry.protocol(key).stream("client")
-
-
-def encoded(
-    key: str,
-    value: Any,
-    *,
-    context: Mapping[str, Any] | None = None,
-    limits: Limits | None = None,
-    engine: str | None = None,
-) -> tuple[bytes, str]:
-    """The result of ``encode``, and the engine that built it: ``rows`` or ``reference``."""
-    key = built_key(key)
-    schema = registry[key]
-    params, bounds = Params(context or {}), limits or schema.limits
-    generated = _is_generated(engine, key, _encoded_times, ENCODERS)
-    try:
-        return _encoded(schema, value, params, bounds, generated)
-    except RecursionError:
-        raise _too_deep(key) from None
-    except (WireError, Misfit) as error:
-        from wirekit.compiler.contexts import undecided
-
-        error.hint = error.hint or undecided(schema.layout, context or {}, error.path)
-        raise
-
-
-def _too_deep(key: str) -> Misuse:
-    return Misuse(f"the value of {key} is nested too deeply or contains itself")
-
-
-def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generated: bool) -> tuple[bytes, str]:
-    scope = Scope.root(params)
-    if generated and isinstance(value, dict):
-        from wirekit.compiler.rows import direct as rows_direct
-
-        data = _rows_built(schema, value, params, bounds, rows_direct.unit)
-        if data is not None:
-            return data, "rows"
-    if plain_mapping(value) or isinstance(value, (list, str)):
-        value = _loaded(schema, value, params, generated)
-    if generated:
-        from wirekit.compiler.rows import build as rows_build
-
-        data = _rows_built(schema, value, params, bounds, rows_build.unit)
-        if data is not None:
-            return data, "rows"
-    return _built(schema, value, Writer(schema.key, bounds), scope), "reference"
-
-
-def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
-    """The value for its JSON form; generated code loads what is plain, the nodes the rest."""
-    if generated:
-        from wirekit.compiler.rows import load as rows_load
-
-        try:
-            return rows_load.unit(schema.key)(rows_load.State(params), obj)
-        except rows_load.REASONS:
-            pass  # the nodes say what is wrong with it, if anything is
-    try:
-        return schema.node.load(obj, Scope.root(params))
-    except Misfit as error:
-        error.protocol = schema.key
-        raise
-    except WireError as error:
-        error.protocol = error.protocol or schema.key
-        raise
-    except Misuse:
-        raise
-    except UNFIT as error:
-        raise _unfit(schema.key, "", error) from None
-
-
-def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
-    """The bytes that the nodes build."""
-    try:
-        schema.node._build(value, writer, scope, "")
-    except WireError as error:
-        if not error.protocol:
-            error.protocol, error.path = schema.key, join_path(writer.path)
-        raise
-    except Misfit as error:
-        error.protocol, error.path = schema.key, error.path or join_path(writer.path)
-        raise
-    except Misuse as error:
-        raise _unfit(schema.key, join_path(writer.path), error) from None
-    except UNFIT as error:
-        raise _unfit(schema.key, join_path(writer.path), error) from None
-    return bytes(writer.buffer)
-
-
-def _unfit(key: str, path: str, error: Exception) -> Misfit:
-    """Wraps a Python error from building, with its path."""
-    misfit = Misfit(str(error) if isinstance(error, Misuse) else f"a value that does not fit the layout ({error})")
-    misfit.protocol, misfit.path = key, path
-    return misfit
-
-
-def _rows_built(
-    schema: Schema, value: Any, params: Params, limits: Limits, unit_of: Callable[[str], Callable[..., None]]
-) -> bytes | None:
-    """The bytes that the generated code builds; None if the value is not valid: the reference engine reports why."""
-    from wirekit.compiler.rows import build as rows_build
-
-    unit = unit_of(schema.key)
-    buffer = bytearray()
-    try:
-        unit(rows_build.State(schema.key, params, limits), buffer, value)
-    except rows_build.REASONS:
-        return None
-    return bytes(buffer)
-
-
-def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, engine: str | None = None) -> Any:
-    """Converts the JSON form of a value to the value: the inverse of ``to_json``.
-
-    The layout is needed to tell bytes from text.
-
-    Args:
-        key: a schema key, or a protocol's name for a frame of its client stream.
-        obj: the JSON form; it may also contain Python values such as bytes.
-        context: as for ``decode``.
-        engine: ``rows`` or ``reference``; the default is whichever is faster. The results are equal.
-
-    Raises:
-        Misuse: a field that the layout lacks, bytes that are not hex, or a value that is nested too deeply.
-    """
-    key = built_key(key)
-    generated = _is_generated(engine, key, _loaded_times, ENCODERS)
-    try:
-        return _loaded(registry[key], obj, Params(context or {}), generated)
-    except RecursionError:
-        raise _too_deep(key) from None

@@ -11,7 +11,8 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
-from wirekit.engine import Decoded, built_key, decode, encode
+from wirekit.encoding import built_key, encode
+from wirekit.engine import Decoded, decode
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json

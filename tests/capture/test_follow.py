@@ -12,7 +12,7 @@ from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, Missing, follow
 from wirekit.capture.tcp import ACK, PSH, SYN, Segment
 from wirekit.conversation import Frame, Quarantined
-from wirekit.engine import encode
+from wirekit.encoding import encode
 
 CAPTURES = sorted(path.name for path in (Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*"))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.running import Run
 from tests.net.building import ethernet, ipv4, packet, pcap, tcp
-from wirekit.engine import encode
+from wirekit.encoding import encode
 
 
 def connections(path: Path) -> list[dict[str, object]]:

@@ -16,7 +16,8 @@ import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, FEWER, KEYS, damaged, samples
 from wirekit.compiler.lower import lower
 from wirekit.compiler.rows import build as rows_build
-from wirekit.engine import Params, encoded
+from wirekit.encoding import encoded
+from wirekit.engine import Params
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol
 from wirekit.wire import (

@@ -12,7 +12,7 @@ import click
 from wirekit.cli.arguments import KeyType, schema_and_file
 from wirekit.cli.common import on_terminal, read_bytes, say
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.engine import encode
+from wirekit.encoding import encode
 from wirekit.errors import Misuse, WirekitError
 from wirekit.values import json_text
 

@@ -126,7 +126,8 @@ def _example(key: str) -> list[str]:
     from rich.console import Console
 
     from wirekit.display.render import show
-    from wirekit.engine import decode, encode
+    from wirekit.encoding import encode
+    from wirekit.engine import decode
     from wirekit.examples import example
 
     try:

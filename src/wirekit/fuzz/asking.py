@@ -6,7 +6,7 @@ import socket
 import time
 from random import Random
 
-from wirekit import engine
+from wirekit import encoding
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
@@ -75,7 +75,7 @@ class _Asking:
         protocol, play = self._exchange.protocol, self._play
         skipped = play.kind == "opening left out"
         for name, value in self._exchange.conversation.dialogue.opening:
-            data = engine.encode(protocol.key(name), value)
+            data = encoding.encode(protocol.key(name), value)
             self._exchange.hear("client", data)
             if skipped:
                 self._exchange.answer(self._exchange.frames[-1])  # as if: else the rules allow nothing but an opening

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from wirekit import engine
+from wirekit import encoding, engine
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong
 from wirekit.fuzz.cases import Case
@@ -46,7 +46,7 @@ class TcpTarget(Target):
         self._bounds = bounds
         dialogue = self._protocol.follow()
         self._opening = [
-            engine.encode(self._protocol.key(name), value) for name, value in (dialogue.opening if opening else ())
+            encoding.encode(self._protocol.key(name), value) for name, value in (dialogue.opening if opening else ())
         ]
         self._connected = False
 

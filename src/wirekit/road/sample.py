@@ -7,7 +7,7 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from wirekit.capture.tcp import ACK, FIN, SYN
-from wirekit.engine import encode
+from wirekit.encoding import encode
 from wirekit.errors import WirekitError
 from wirekit.examples import example
 from wirekit.registry import Protocol, registry

@@ -11,7 +11,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from wirekit import engine
+from wirekit import encoding, engine
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Rejected, SeededChoices
@@ -183,7 +183,7 @@ def _attempts(
     while rejected < MOST_REJECTED:
         try:
             value = Maker(layout, choices, context, wish).whole()
-            data = engine.encode(layout.key, value, context=context)
+            data = encoding.encode(layout.key, value, context=context)
         except (Rejected, WirekitError):
             rejected += 1
             continue

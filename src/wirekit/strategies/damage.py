@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wirekit import engine
+from wirekit import encoding, engine
 from wirekit.compiler import ir
 from wirekit.compiler.values import Names, Unknown, evaluate, found_in
 from wirekit.compression import compress
@@ -257,7 +257,7 @@ class Damage:
     def _encoded(self, change: Callable[[Any], Any]) -> bytes | None:
         """The bytes of a changed copy of the value; None when the encoder refuses it."""
         try:
-            return engine.encode(self.key, change(copy.deepcopy(self.value)), context=self.context)
+            return encoding.encode(self.key, change(copy.deepcopy(self.value)), context=self.context)
         except WirekitError:
             return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from construct.expr import Path
 
-from wirekit import engine
+from wirekit import encoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
 from wirekit.compiler.generated import by_key
@@ -99,7 +99,7 @@ class Exchange:
     def open(self) -> None:
         """Sends the opening frames of a client, and their answers."""
         for name, value in self.conversation.dialogue.opening:
-            self.hear("client", engine.encode(self.protocol.key(name), value))
+            self.hear("client", encoding.encode(self.protocol.key(name), value))
             self.answer(self.frames[-1])
 
     def step(self) -> Turn | None:
@@ -253,7 +253,7 @@ class Exchange:
             for path, item in paths.items():
                 if path not in fields:  # bits of a number, which are no fields of their own
                     _set(bound, path, item)
-            return engine.encode(key, bound, context=context)
+            return encoding.encode(key, bound, context=context)
         except (Rejected, WirekitError):
             return None
 

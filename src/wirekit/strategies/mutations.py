@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from wirekit import engine
+from wirekit import encoding
 from wirekit.compiler import ir
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
@@ -83,7 +83,7 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tupl
         return _too_deep(draw, layout, context)
     key = layout.key
     wish = Wish(depth, leading=layout.offering(kind))
-    original = engine.encode(key, draw(drawn(layout, context, wish)), context=context)
+    original = encoding.encode(key, draw(drawn(layout, context, wish)), context=context)
     by_kind: dict[str, list[Recipe]] = {}
     for recipe in recipes_of(key, original, context):
         by_kind.setdefault(recipe[0], []).append(recipe)
@@ -101,10 +101,10 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tupl
 
 def _too_deep(draw: Draw, layout: Layout, context: dict[str, Any]) -> Mutation:
     """A value that lies in itself more often than the limits grant, and one that does not."""
-    original = engine.encode(layout.key, draw(drawn(layout, context, Wish(0))), context=context)
+    original = encoding.encode(layout.key, draw(drawn(layout, context, Wish(0))), context=context)
     deep = draw(drawn(layout, context, Wish(0, dive=registry[layout.key].limits.depth + 1)))
     try:
-        return Mutation("too deep", "", engine.encode(layout.key, deep, context=context), original)
+        return Mutation("too deep", "", encoding.encode(layout.key, deep, context=context), original)
     except WirekitError:
         return reject()
 

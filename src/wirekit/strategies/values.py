@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from wirekit import engine
+from wirekit import encoding, engine
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Literal, Operation
 from wirekit.compiler.values import Names, expressions_of, operands_of
@@ -107,7 +107,7 @@ def drawn(
 def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
     """Whether a value can be encoded and comes out of decoding again."""
     try:
-        data = engine.encode(key, value, context=context)
+        data = encoding.encode(key, value, context=context)
     except WirekitError:
         return False
     decoded = engine.decode(data, key, context=context)
@@ -154,7 +154,7 @@ def frames(
     """The bytes of ``values``; the arguments are the same."""
     full, said = full_key(key), dict(context or {})
     return values(full, context=said, depth=depth, clean=clean, fields=fields).map(
-        lambda value: engine.encode(full, value, context=said)
+        lambda value: encoding.encode(full, value, context=said)
     )
 
 

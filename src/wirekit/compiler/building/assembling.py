@@ -168,7 +168,7 @@ def assembled(
 
 def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
     """The program of a key, and the encoded fields before the records if they select the records' layout."""
-    from wirekit.engine import encode
+    from wirekit.encoding import encode
     from wirekit.registry import registry
 
     layout = registry[key].layout

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Any, ClassVar
 
 from wirekit.codings import Coding
@@ -538,23 +539,16 @@ def mapped(
 
 def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
     """(role, expression) of a node's own expressions, but for a structure's refusals, which bytes do not depend on."""
-    found: list[tuple[str, Any]] = []
-    match node:
-        case Blob(length=length):
-            found = [("length", length)]
-        case Several(count=count, announced=announced):
-            found = [("count", count), ("announced", announced)]
-        case When(condition=condition) | Either(condition=condition):
-            found = [("condition", condition)]
-        case Choice(on=on):
-            found = [("on", tree) for tree in on]
-        case Constant(value=value):
-            found = [("value", value)]
-        case Optional(default=default):
-            found = [("default", default)]
-        case Packed(on=on, size=size):
-            found = [*(("on", tree) for tree in on), ("size", size)]
-    yield from ((role, tree) for role, tree in found if tree is not None and not isinstance(tree, Number))
+    for role in _roles(type(node)):  # type: ignore[arg-type]  # classes can be hashed
+        found = getattr(node, role)
+        trees = found if isinstance(found, tuple) else (found,)
+        yield from ((role, tree) for tree in trees if tree is not None and not isinstance(tree, Number))
+
+
+@cache
+def _roles(kind: type[Node]) -> tuple[str, ...]:
+    """The attributes with expressions, as their types tell."""
+    return tuple(each.name for each in fields(kind) if "Expression" in str(each.type) and each.name != "refusals")
 
 
 def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:

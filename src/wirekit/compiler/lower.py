@@ -89,14 +89,6 @@ def _integer(source: numbers.Integer, path: str) -> ir.Node:
     return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit, source.form)
 
 
-def _flag(source: numbers.Flag, path: str) -> ir.Node:
-    return ir.Boolean(lower(source.inner, path))
-
-
-def _symbols(source: numbers.Symbols, path: str) -> ir.Node:
-    return ir.Named(lower(source.inner, path), source.table, source.closed)
-
-
 def _bits(source: numbers.Bits, path: str) -> ir.Node:
     fields = tuple(ir.BitField(name, bit.width, shift, bit.table) for name, bit, shift in source.fields)
     return ir.BitFields(lower(source.inner, path), fields)
@@ -114,10 +106,6 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
     text = source.text and source.coding is None
     blob = ir.Blob(length, source.null, text, source.explained, filler, source.part)
     return blob if source.coding is None else ir.Coded(blob, source.coding)
-
-
-def _delimited(source: blobs.Delimited, path: str) -> ir.Node:
-    return ir.Delimited(source.end, source.number, source.lines)
 
 
 def _struct(source: composite.Struct, path: str) -> ir.Node:
@@ -158,15 +146,6 @@ def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
     return ir.Several(lower(source.element, f"{path}[]"), None, None, stop, source.until, announced)
 
 
-def _if(source: composite.If, path: str) -> ir.Node:
-    return ir.When(_expression(source.condition, path), lower(source.inner, path))
-
-
-def _if_then_else(source: composite.IfThenElse, path: str) -> ir.Node:
-    condition = _expression(source.condition, path)
-    return ir.Either(condition, lower(source.then, path), lower(source.otherwise, path))
-
-
 def _switch(source: composite.Switch, path: str) -> ir.Node:
     on = source.on if isinstance(source.on, tuple) else (source.on,)
     for part in on:
@@ -177,34 +156,6 @@ def _switch(source: composite.Switch, path: str) -> ir.Node:
     )
     otherwise = None if source.otherwise is None else lower(source.otherwise, path)
     return ir.Choice(tuple(_expression(part, path) for part in on), cases, otherwise)
-
-
-def _if_next(source: composite.IfNext, path: str) -> ir.Node:
-    return ir.WhenNext(source.magic, lower(source.inner, path))
-
-
-def _if_more(source: composite.IfMore, path: str) -> ir.Node:
-    return ir.WhenMore(lower(source.inner, path))
-
-
-def _or_bytes(source: composite.OrBytes, path: str) -> ir.Node:
-    return ir.Fallback(lower(source.inner, path))
-
-
-def _lookahead(source: composite.Lookahead, path: str) -> ir.Node:
-    return ir.Ahead(lower(source.inner, path), source.at)
-
-
-def _sized(source: composite.Sized, path: str) -> ir.Node:
-    return ir.Bounded(_number(source.length, path), lower(source.inner, path), source.null)
-
-
-def _ref(source: composite.Ref, path: str) -> ir.Node:
-    return ir.Reference(source.key)
-
-
-def _const(source: derived.Const, path: str) -> ir.Node:
-    return ir.Constant(lower(source.inner, path), _expression(source.value, path), source.fatal)
 
 
 def _default(source: derived.Default, path: str) -> ir.Node:
@@ -241,25 +192,27 @@ def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:
 
 _LOWERERS: dict[type, Lowerer] = {
     numbers.Integer: _integer,
-    numbers.Flag: _flag,
-    numbers.Symbols: _symbols,
+    numbers.Flag: lambda node, path: ir.Boolean(lower(node.inner, path)),
+    numbers.Symbols: lambda node, path: ir.Named(lower(node.inner, path), node.table, node.closed),
     numbers.Bits: _bits,
     blobs.Bytes: _bytes,
-    blobs.Delimited: _delimited,
+    blobs.Delimited: lambda node, path: ir.Delimited(node.end, node.number, node.lines),
     composite.Struct: _struct,
     composite.Array: _array,
     composite.Repeat: _repeat,
     composite.RecordsToEnd: _records,
-    composite.If: _if,
-    composite.IfThenElse: _if_then_else,
+    composite.If: lambda node, path: ir.When(_expression(node.condition, path), lower(node.inner, path)),
+    composite.IfThenElse: lambda node, path: ir.Either(
+        _expression(node.condition, path), lower(node.then, path), lower(node.otherwise, path)
+    ),
     composite.Switch: _switch,
-    composite.IfNext: _if_next,
-    composite.IfMore: _if_more,
-    composite.OrBytes: _or_bytes,
-    composite.Lookahead: _lookahead,
-    composite.Sized: _sized,
-    composite.Ref: _ref,
-    derived.Const: _const,
+    composite.IfNext: lambda node, path: ir.WhenNext(node.magic, lower(node.inner, path)),
+    composite.IfMore: lambda node, path: ir.WhenMore(lower(node.inner, path)),
+    composite.OrBytes: lambda node, path: ir.Fallback(lower(node.inner, path)),
+    composite.Lookahead: lambda node, path: ir.Ahead(lower(node.inner, path), node.at),
+    composite.Sized: lambda node, path: ir.Bounded(_number(node.length, path), lower(node.inner, path), node.null),
+    composite.Ref: lambda node, path: ir.Reference(node.key),
+    derived.Const: lambda node, path: ir.Constant(lower(node.inner, path), _expression(node.value, path), node.fatal),
     derived.Default: _default,
     derived.Length: _inner,
     derived.Checked: _inner,

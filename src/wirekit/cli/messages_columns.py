@@ -100,24 +100,26 @@ class Windows(Writer):
         self._each(link, piece)
         return super().piece(name, link, piece)
 
-    def _whole(self) -> Iterator[Shown]:
-        ended, self._ended = self._ended, []
-        for shown in ended:
-            yield from shown
-
-    def _item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Takes the messages of an item that objects read."""
         time_us = item.time_us if isinstance(item, Frame) else None
         self._messages += [(time_us or 0, message) for message in self._each(link, item)]
         if self._ended:  # an empty batch gives these to the reader
             yield MESSAGES.name, pa.RecordBatch.from_pylist([], self.table.schema)
-        yield from super()._item(name, link, item)
+        yield from super().item(name, link, item)
 
-    def _note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
+    def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
+        """Says where a file was not read to its end."""
         note = Note.loads(text)
         if note.kind == "damaged":
             self.status = 1
-            say(f"{self._job.inputs[file].name}: {note.text}")
-        super()._note(file, count, position, length, payload, text)
+            say(f"{self.job.inputs[file].name}: {note.text}")
+        super().note(file, count, position, length, payload, text)
+
+    def _whole(self) -> Iterator[Shown]:
+        ended, self._ended = self._ended, []
+        for shown in ended:
+            yield from shown
 
 
 def _in_order(rows: pa.Table, messages: list[tuple[int, Message]]) -> Iterator[Shown]:

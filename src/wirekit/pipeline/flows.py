@@ -72,11 +72,12 @@ class Writer:
     """Turns items into rows of the tables and counts them.
 
     Attributes:
+        job: the captures by number, and how protocols are chosen.
         summary: what was counted.
     """
 
     def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
-        self._job = job
+        self.job = job
         self._choice = job.choice
         self._settings = Settings(server_ports=frozenset(job.choice.ports))
         self.summary = summary
@@ -88,7 +89,7 @@ class Writer:
         """Follows one flow to its end, or to the end of the bundle."""
         iterator = iter(rows)
         first = next(iterator)
-        name = self._job.capture_name(first[2])
+        name = self.job.capture_name(first[2])
         count = self.summary.file(name)
         segments = self._segments(first, iterator, count)
         pair = None if first[4] is None else pair_of(first[4], first[5])
@@ -96,7 +97,7 @@ class Writer:
             flow = Flow(self._choice, self._settings) if carried is None or pair is None else self._taken(pair, carried)
             for segment in segments:
                 for link, item in flow.feed(segment):
-                    yield from self._item(name, link, item)
+                    yield from self.item(name, link, item)
             if pair is not None:
                 yield from self.leave(name, pair, flow, carried)
         except Exception as error:
@@ -135,7 +136,7 @@ class Writer:
     def items(self, name: str, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
         """Takes items of connections in the named capture, None at the end of each; gives the batches that are full."""
         for link, item in items:
-            yield from self._item(name, link, item)
+            yield from self.item(name, link, item)
 
     def calls_of(self, name: str, link: Link) -> Calls:
         """The calls of a connection of the named capture."""
@@ -150,7 +151,8 @@ class Writer:
         self._quarantine(name, Calls(name, link), piece, None)
         yield from self._drain()
 
-    def _item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Takes one item."""
         self.summary.file(name).count(link, item)
         self._take(name, link, item)
         if self._ready:
@@ -185,13 +187,13 @@ class Writer:
                     ts_us, source, target, sequence, acknowledgment, flags, payload, position, file_no, length
                 )
             else:
-                self._note(file_no, count, position, length, payload, note)
+                self.note(file_no, count, position, length, payload, note)
             row = next(rest, None)
 
-    def _note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
+    def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
         """Parts of a capture without a segment: skipped packets are counted, unread bytes are quarantined."""
         note = Note.loads(text)
-        name, alone = self._job.inputs[file].name, self._job.is_alone(file)
+        name, alone = self.job.inputs[file].name, self.job.is_alone(file)
         if note.kind == "skipped":
             count.skipped.update(note.packets)
             return
@@ -208,7 +210,7 @@ class Writer:
             "path": note.path,
             "error_position": note.error_offset,
             "part": 0,
-            "raw": payload if self._job.raw else None,
+            "raw": payload if self.job.raw else None,
         }
         self._add("quarantine", row, len(payload))
 
@@ -253,7 +255,7 @@ class Writer:
     def _frame(self, name: str, calls: Calls, call_id: str, frame: Frame) -> None:
         about, connection = frame.description, calls.connection_id
         checks = [check_row(check) for check in frame.decoded.checks if check.status == "bad"]
-        value = frame_value(frame) if self._job.values else None
+        value = frame_value(frame) if self.job.values else None
         row = {
             "frame_id": frame_id(connection, frame.side, frame.offset),
             "call_id": call_id,
@@ -280,7 +282,7 @@ class Writer:
     def _quarantine(self, name: str, calls: Calls, piece: Quarantined, schema: str | None) -> None:
         where = self._where(name, calls, piece.side, piece.time_us)
         data = piece.data
-        step = PART_BYTES if self._job.raw else max(len(data), 1)
+        step = PART_BYTES if self.job.raw else max(len(data), 1)
         for part, start in enumerate(range(0, len(data), step)):
             raw = data[start : start + step]
             row = {
@@ -292,7 +294,7 @@ class Writer:
                 "path": piece.path,
                 "error_position": piece.error_offset,
                 "part": part,
-                "raw": raw if self._job.raw else None,
+                "raw": raw if self.job.raw else None,
             }
             self._add("quarantine", row, len(raw))
 

@@ -174,6 +174,15 @@ class Short(WireError, EOFError):
         return f"needs {self.needed} byte{'' if self.needed == 1 else 's'}, {self.available} available"
 
 
+def short_at(needed: int, available: int, protocol: str, path: str, offset: int, source: int, bounded: int) -> Short:
+    """A ``Short`` with its place, in less than half of the time: damaged input causes one for every few bytes."""
+    error = Short.__new__(Short)
+    error.needed, error.available = needed, available
+    error.protocol, error.path, error.offset, error.source, error.bounded = protocol, path, offset, source, bounded
+    error.partial, error.hint = None, ""
+    return error
+
+
 class Wrong(WireError, ValueError):
     """The bytes have a value that the format does not allow.
 

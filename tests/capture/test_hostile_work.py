@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import CLIENT, HEADERS, SERVER, cases, segment, with_errors
+from benchmarks.hostile import CLIENT, HEADERS, SERVER, cases, request, segment, with_errors
 from wirekit import engine
+from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, FIN, RST, SYN, Connection, Connections, Opened
 from wirekit.conversation import Conversation, Frame, recognition
 from wirekit.protocols.kafka import damaged_sets
@@ -111,12 +112,12 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
 
 def test_a_request_that_ends_in_an_error_is_six_objects_to_the_collector() -> None:
     """Frame, decoded value, description, record, error, and the list of messages."""
-    count, request = 1000, bytes.fromhex("0000000a0010000000000007000a")
+    count, asked = 1000, bytes.fromhex("0000000a0010000000000007000a")
     conversation = Conversation("kafka", started=True)
-    conversation.receive("client", 50 * request)
+    conversation.receive("client", 50 * asked)
     gc.collect()
     before = len(gc.get_objects())
-    conversation.receive("client", count * request)
+    conversation.receive("client", count * asked)
     gc.collect()
     assert len(gc.get_objects()) - before <= 6 * count + 100
 
@@ -138,6 +139,20 @@ def test_a_connection_of_one_syn_is_one_object_to_the_collector() -> None:
         connections.feed(segment(1, b"", flags=SYN, source=f"10.1.{each >> 8}.{each & 255}:4000"))
     gc.collect()
     assert len(gc.get_objects()) - before <= 1.1 * number
+
+
+def test_a_connection_of_one_request_that_has_ended_is_twelve_objects_to_the_collector() -> None:
+    """TCP's connection, its directions and their tuple; link and follower; the dialogue with its containers."""
+    number = 1000
+    clients = [f"10.1.{each >> 8}.{each & 255}:4000" for each in range(number)]
+    connections = follow(segment(1, request(), source=client) for client in clients)
+    gc.collect()
+    before = len(gc.get_objects())
+    link = next(link for link, item in connections if item is None)
+    gc.collect()
+    assert len(gc.get_objects()) - before <= 12.1 * number
+    assert link.dialogue is not None
+    assert not link.dialogue.requests
 
 
 @pytest.mark.parametrize("later", [SYN | ACK, ACK, RST, FIN | ACK])

@@ -48,7 +48,8 @@ class Choice:
         return ""
 
 
-_NO_BYTES: Counter[tuple[str, str]] = Counter()
+_FATES: dict[tuple[str, str], tuple[str, str]] = {}
+"""The keys of ``Link`` counts, each once: Python's collector does not go through a dictionary of numbers by these."""
 
 
 @dataclass(slots=True)
@@ -62,7 +63,8 @@ class Link:
         known_start: whether its handshake was captured.
         protocol: name, "" while or if it is not known.
         closed: why it ended.
-        dialogue: what is known of the conversation, None while its protocol is not known.
+        dialogue: what is known of the conversation, None while its protocol is not known; without requests when the
+            connection has ended.
         bytes: payload bytes by (side, what became of them): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
             ``ignored``, ``missing``.
     """
@@ -76,18 +78,23 @@ class Link:
     protocol: str = ""
     closed: str = ""
     dialogue: Dialogue | None = field(default=None, repr=False)
-    _bytes: Counter[tuple[str, str]] | None = field(default=None, init=False, repr=False)
+    _bytes: dict[tuple[str, str], int] | None = field(default=None, init=False, repr=False)
 
     @property
     def bytes(self) -> Mapping[tuple[str, str], int]:
         """Payload bytes by (side, what became of them); 0 for what is not there."""
-        return _NO_BYTES if self._bytes is None else self._bytes
+        return Counter(self._bytes)
 
     def count(self, side: str, fate: str, size: int) -> None:
         """Adds payload bytes to ``bytes``."""
         if self._bytes is None:  # most connections of a scan of ports carry none
-            self._bytes = Counter()
-        self._bytes[side, fate] += size
+            self._bytes = {}
+        key = side, fate
+        counted = self._bytes.get(key)
+        if counted is None:
+            self._bytes[_FATES.setdefault(key, key)] = size
+        else:
+            self._bytes[key] = counted + size
 
     @property
     def ordinal(self) -> int:
@@ -96,7 +103,7 @@ class Link:
 
     def state(self) -> dict[str, Any]:
         """For ``from_state``; without the dialogue."""
-        return {"bytes": dict(self.bytes), **{name: getattr(self, name) for name in _NO_LINK}}
+        return {"bytes": dict(self._bytes or {}), **{name: getattr(self, name) for name in _NO_LINK}}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Link:
@@ -132,6 +139,10 @@ class Missing:
 Item = Frame | Quarantined | Missing
 
 
+_NONE_WAITS: list[tcp.Data | tcp.Gap] = []
+"""Stands for the events of a connection of which none waits; never changed."""
+
+
 class Follower:
     """Follows one connection from its TCP events; its protocol is the link's, or found from the bytes."""
 
@@ -150,7 +161,7 @@ class Follower:
     def __init__(self, link: Link) -> None:
         self.link = link
         self._sides: Mapping[str, str] = SAME_SIDES
-        self._waiting: list[tcp.Data | tcp.Gap] = []
+        self._waiting: list[tcp.Data | tcp.Gap] = _NONE_WAITS
         self._heads: dict[str, bytearray] = {}
         self._next_count = self._next_size = 0
         self._prospects: Prospects | None = None
@@ -184,7 +195,7 @@ class Follower:
             if event.direction not in SAME_SIDES:
                 raise ValueError(f"bytes of {event.direction!r}")
             if isinstance(event, tcp.Gap):
-                follower._waiting.append(event)
+                follower._await(event)
             else:
                 follower._hold(event)
                 follower._is_time(last=False)
@@ -267,6 +278,12 @@ class Follower:
             return self._closed(event)
         return []
 
+    def forget(self) -> None:
+        """Lets go of all that more bytes would need: the connection has ended, and what comes late is only counted."""
+        self._conversation = None
+        if self.link.dialogue is not None:
+            self.link.dialogue.requests.clear()
+
     def _account(self, event: tcp.Data | tcp.Gap | tcp.Duplicate | tcp.Ignored, fate: str, size: int) -> None:
         """Counts payload bytes for the side that sent them, which TCP may call by the other name."""
         self.link.count(self._sides[event.direction], fate, size)
@@ -280,7 +297,7 @@ class Follower:
         return self._recognise(last=False)
 
     def _hold(self, event: tcp.Data) -> None:
-        self._waiting.append(event)
+        self._await(event)
         head = self._heads.get(event.direction)
         if head is None:
             self._heads[event.direction] = bytearray(event.data)
@@ -289,14 +306,19 @@ class Follower:
 
     def _gap(self, event: tcp.Gap) -> list[Item]:
         if self._conversation is None and not self._hopeless:
-            self._waiting.append(event)
+            self._await(event)
             return []
         return self._feed(event)
+
+    def _await(self, event: tcp.Data | tcp.Gap) -> None:
+        if self._waiting is _NONE_WAITS:
+            self._waiting = []
+        self._waiting.append(event)
 
     def _recognise(self, *, last: bool) -> list[Item]:
         if not self._decided(last=last):
             return []
-        waiting, self._waiting, self._heads, self._prospects = self._waiting, [], {}, None
+        waiting, self._waiting, self._heads, self._prospects = self._waiting, _NONE_WAITS, {}, None
         items: list[Item] = []
         for event in waiting:
             items += self._feed(event)
@@ -349,7 +371,7 @@ class Follower:
         link = self.link
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
-        counts, link._bytes = link.bytes, None
+        counts, link._bytes = link._bytes or {}, None
         for (side, what), size in counts.items():
             link.count(other[side], what, size)
         self._sides = other
@@ -518,6 +540,8 @@ def follow(
             follower = followers[number] = Follower(links[number])
         for item in follower.take(event):
             yield follower.link, item
+        if isinstance(event, tcp.Closed) and event.direction == "both":
+            follower.forget()
     for number in list(links):
         yield links.pop(number), None
 

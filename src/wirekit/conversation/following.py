@@ -44,6 +44,10 @@ HEADS = (FEW, 512)
 """Bytes of what may be a frame that are looked at before all are."""
 
 
+_NONE_BEGUN: list[tuple[int, int]] = []
+"""Stands for the heaps of a direction in which nothing was sought; never changed."""
+
+
 class _Direction:
     """Bytes of one direction that are not decoded yet.
 
@@ -68,9 +72,14 @@ class _Direction:
         self.short = 0
         self.searched = 0
         self.credit = FIRST_CREDIT
-        self.waiting: list[tuple[int, int]] = []
-        self.whole: list[tuple[int, int]] = []
+        self.waiting = self.whole = _NONE_BEGUN
         self.time_us: int | None = None
+
+    def expect(self, end: int, start: int) -> None:
+        """Takes note of what may be a frame and is not all there."""
+        if self.waiting is _NONE_BEGUN:
+            self.waiting, self.whole = [], []
+        heapq.heappush(self.waiting, (end, start))
 
     def state(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
@@ -230,7 +239,7 @@ class Conversation:
         self.dialogue.lost()
         direction.offset += length
         direction.headed = True
-        direction.waiting, direction.whole = [], []
+        direction.waiting = direction.whole = _NONE_BEGUN
         direction.lost = f"after {length} bytes {reason}"
         return events
 
@@ -260,10 +269,11 @@ class Conversation:
             direction.headed = True
         from wirekit.compiler.heading import heading
 
-        buffer = direction.buffer
+        buffer, begin, of = direction.buffer, None, None
         while buffer:
             key, limits = self.dialogue.frame_key(side), self._framing()
-            begin = heading(key, limits.frame)
+            if begin is None or of != (key, limits.frame):
+                begin, of = heading(key, limits.frame), (key, limits.frame)
             if direction.lost:
                 found = self._search(side, direction, begin)
                 if found is None:
@@ -303,7 +313,7 @@ class Conversation:
     def _lose(direction: _Direction, why: str) -> None:
         direction.lost = f"no frame begins here: {why}"
         direction.searched = direction.offset + 1
-        direction.waiting, direction.whole = [], []
+        direction.waiting = direction.whole = _NONE_BEGUN
 
     def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
         """The proxy header in front of the stream."""
@@ -439,12 +449,12 @@ class Conversation:
             end = start + size
             if not 0 < size <= max(LARGEST_SEARCH, len(buffer) - start):
                 continue
-            if end > len(buffer) and len(waiting) < MOST_UNSEEN:
-                heapq.heappush(waiting, (base + end, base + start))
+            if end > len(buffer) and len(direction.waiting) < MOST_UNSEEN:
+                direction.expect(base + end, base + start)
             elif self._is_frame(side, direction, start, size):
                 if end <= len(buffer):
                     return start
-                heapq.heappush(waiting, (base + end, base + start))
+                direction.expect(base + end, base + start)
         return None
 
     def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:

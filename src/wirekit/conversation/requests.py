@@ -19,7 +19,8 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def __init__(self) -> None:
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
-        self._numbered: dict[int | None, OrderedDict[Hashable, Frame]] = {}
+        # By correlation id: what pairs the request, or an OrderedDict of that if several have the id.
+        self._numbered: dict[int | None, Any] = {}
 
     def __getitem__(self, pair: Hashable) -> Frame:
         return self._frames[pair]
@@ -34,29 +35,33 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         return len(self._frames)
 
     def __setitem__(self, pair: Hashable, frame: Frame) -> None:
-        frames, number = self._frames, frame.description.correlation_id
+        frames, numbered, number = self._frames, self._numbered, frame.description.correlation_id
         known = frames.get(pair)
         if known is not None:
             if known.description.correlation_id == number:
-                numbered = self._numbered[number]
-                frames[pair] = numbered[pair] = frame
+                frames[pair] = frame
                 frames.move_to_end(pair)
-                numbered.move_to_end(pair)
+                if isinstance(numbered[number], OrderedDict):
+                    numbered[number].move_to_end(pair)
                 return
             del self[pair]
         elif len(frames) >= MOST_WAITING:
             del self[next(iter(frames))]
         frames[pair] = frame
-        same = self._numbered.get(number)
-        if same is None:
-            same = self._numbered[number] = OrderedDict()
-        same[pair] = frame
+        if number not in numbered:
+            numbered[number] = pair
+            return
+        same = numbered[number]
+        if not isinstance(same, OrderedDict):
+            same = numbered[number] = OrderedDict({same: None})
+        same[pair] = None
 
     def __delitem__(self, pair: Hashable) -> None:
         number = self._frames.pop(pair).description.correlation_id
         same = self._numbered[number]
-        del same[pair]
-        if not same and number is not None:
+        if isinstance(same, OrderedDict):
+            del same[pair]
+        if not isinstance(same, OrderedDict) or not same:
             del self._numbered[number]
 
     def pop(self, pair: Hashable, default: Any = None) -> Any:
@@ -67,12 +72,18 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         del self[pair]
         return frame
 
+    def clear(self) -> None:
+        """Forgets all requests."""
+        self._frames.clear()
+        self._numbered.clear()
+
     def with_number(self, number: int | None, most: int) -> list[tuple[Hashable, Frame]]:
         """(pair, request) of the oldest requests that have a correlation id, so many at most."""
-        same = self._numbered.get(number)
-        if same is None:
+        if number not in self._numbered:
             return []
-        return list(same.items()) if len(same) <= most else list(islice(same.items(), most))
+        same = self._numbered[number]
+        pairs = islice(same, most) if isinstance(same, OrderedDict) else (same,)
+        return [(pair, self._frames[pair]) for pair in pairs]
 
     def forget_before(self, offset: int) -> list[Frame]:
         """Forgets the oldest requests, up to the first one that stands at an offset or behind it, and gives them."""

@@ -71,8 +71,11 @@ class Bytes(Node):
         if count is not None and stream.session.spans is None and start + count.size <= stream.limit:
             (size,) = count.unpack_from(stream.buffer, start)
             if size >= 0 and not is_null(size, self.null):
-                stream.position = start + count.size
-                return stream.take(size)
+                stream.position = start = start + count.size
+                if size > stream.limit - start:
+                    raise stream.short(size)
+                stream.position = start + size
+                return bytes(stream.buffer[start : start + size])
         size = self._size(stream, context)
         start = stream.position
         data = None if size is None else stream.take(size)

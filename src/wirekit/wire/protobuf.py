@@ -335,10 +335,10 @@ def _length(stream: Reader, *names: str | int) -> int:
 
 
 def _value(field: Field, stream: Reader) -> Any:
-    start = stream.position
+    start, tracing = stream.position, stream.session.spans is not None
     if field.wire_type == VARINT:
         raw = _varint(stream)
-        if stream.session.spans is not None:
+        if tracing:
             stream.span(start, "number")
         if raw < LAST_BYTE and field.table is not None:
             return field.table(raw)
@@ -351,7 +351,13 @@ def _value(field: Field, stream: Reader) -> Any:
         data = stream.take(struct.calcsize(field.fixed))
         stream.span(start, "number")
         return struct.unpack(field.fixed, data)[0]
-    size = _length(stream)
+    size = LAST_BYTE if tracing or start >= stream.limit else stream.buffer[start]
+    if size < LAST_BYTE:
+        stream.position = start + 1
+        if size > stream.limit - start - 1:
+            raise stream.short(size)
+    else:
+        size = _length(stream)
     if field.message is not None:
         if stream.messages == DEEPEST:
             raise Limit("messages", DEEPEST, DEEPEST + 1, **stream.where())
@@ -366,7 +372,7 @@ def _value(field: Field, stream: Reader) -> Any:
     start = stream.position
     data = stream.take(size)
     text = field.kind == "string"
-    if stream.session.spans is not None:
+    if tracing:
         stream.span(start, "text" if text else "bytes")
     return decode_text(data, stream, start) if text else data
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wirekit.errors import Limit, Short, WireError, Wrong
+from wirekit.errors import Limit, Short, WireError, Wrong, short_at
 from wirekit.values import Check, Gap, Span
 from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
 
@@ -330,11 +330,9 @@ class Reader:
 
     def short(self, needed: int) -> Short:
         """The error for a field of ``needed`` bytes at this position."""
-        session = self.session
-        error = Short(needed, self.limit - self.position)
-        error.protocol, error.path = session.protocol, join_path(session.path)
-        error.offset, error.source, error.bounded = self.origin + self.position, self.source, self.bounded
-        return error
+        session, offset = self.session, self.origin + self.position
+        left = self.limit - self.position
+        return short_at(needed, left, session.protocol, join_path(session.path), offset, self.source, self.bounded)
 
     def wrong(self, expected: Any, actual: Any, position: int | None = None) -> Wrong:
         """The error for bytes that say what they may not, at ``position`` (default: here)."""

@@ -267,6 +267,8 @@ class Direction:
                 reported += 1
         if released > held.begin:
             held.leave(released)
+            if not held:
+                self.held = _NONE_HELD
         if reported > cuts.begin:
             cuts.leave(reported)
         self.next = position

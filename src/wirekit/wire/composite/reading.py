@@ -57,58 +57,7 @@ class Reading:
         self.pending: dict[int, list[tuple[int, int]]] = {}
         self.bounds: list[_Bound] = []
 
-    def read(self) -> Record:
-        """The record; an error carries what was read before it."""
-        stream = self.stream
-        session = stream.session
-        begin, depth = stream.position, len(session.path)
-        session.frames.append((depth, self.extra))
-        try:
-            self._members()
-            if self.struct.verified:
-                self._verdicts()
-        except WireError as error:
-            self._explain(error, depth)
-            raise
-        finally:
-            session.frames.pop()
-            if session.spans is not None:
-                stream.span(begin, "record", depth=depth)
-            if self.extra:
-                self.record._extra = self.extra
-        return self.record
-
-    def _members(self) -> None:
-        stream, names = self.stream, self.stream.session.path
-        scope, record, lengths = self.scope, self.record, self.struct.lengths
-        starts, ends, bounds, pending = self.starts, self.ends, self.bounds, self.pending
-        measured = bool(lengths)
-        buffer, tracing, largest = stream.buffer, stream.session.spans is not None, stream.session.limits.frame
-        for index, (name, parse, unpack, size, table, low, high, frame) in enumerate(self.struct.steps):
-            if measured and index in pending:
-                self._open(pending.pop(index))
-            start = stream.position
-            value: Any = NOTHING
-            if unpack is not None and not tracing and start + size <= stream.limit:
-                (number,) = unpack(buffer, start)
-                if low <= number <= high and not (frame and number > largest):
-                    value = number if table is None else table(number)
-                    stream.position = start + size
-            if value is NOTHING:
-                names.append(name)
-                value = parse(stream, scope, "")
-                names.pop()
-            starts.append(start)
-            ends.append(stream.position)
-            setattr(record, name, value)
-            scope[name] = value
-            if measured:
-                if index in lengths and value is not None:
-                    self._length(index, value)
-                while bounds and bounds[-1].last == index:
-                    self._close(bounds.pop())
-
-    def _verdicts(self) -> None:
+    def verify(self) -> None:
         """Verifies what can be only when all members are there."""
         for index, (length, first, last) in self.struct.lengths.items():
             name = self.struct.members[index][0]
@@ -124,7 +73,7 @@ class Reading:
             if evaluate(refused.when, self.scope):
                 self._refuse(refused)
 
-    def _explain(self, error: WireError, depth: int) -> None:
+    def explain(self, error: WireError, depth: int) -> None:
         """Gives an error on its way out its place, what was read before it, and why a length cannot be right."""
         if error.offset is None:
             located(error, self.stream)
@@ -136,14 +85,18 @@ class Reading:
             self.stream.limit = self.bounds[0].outer
             self._blame(error, depth)
 
-    def _length(self, index: int, number: int) -> None:
+    def length(self, index: int, number: int) -> None:
+        """Opens a length, or verifies it if what it covers is in front of it."""
         node, first, last = self.struct.lengths[index]
         if node.zero_is_rest and number == 0:
             return
         if last < index:
             self._agree(index, number)
         elif node.bounds:
-            self.pending.setdefault(first, []).append((index, number - node.add))
+            if index in self.struct.opens:
+                self.open([(index, number - node.add)])
+            else:
+                self.pending.setdefault(first, []).append((index, number - node.add))
 
     def _agree(self, index: int, number: int) -> None:
         """Verifies a length that did not bound the members it covers."""
@@ -155,7 +108,7 @@ class Reading:
         if actual != number:
             self._keep(name)
 
-    def _open(self, opening: list[tuple[int, int]]) -> None:
+    def open(self, opening: list[tuple[int, int]]) -> None:
         """Opens lengths that begin together: the one that ends last is around the others."""
         stream, struct = self.stream, self.struct
         if len(opening) > 1:
@@ -170,7 +123,8 @@ class Reading:
             self.bounds.append(bound)
             stream.limit = bound.end
 
-    def _close(self, bound: _Bound) -> None:
+    def close(self, bound: _Bound) -> None:
+        """Ends a length behind the last member that it covers."""
         stream = self.stream
         if stream.position < bound.end:
             self._trailing(bound)
@@ -264,3 +218,92 @@ class Reading:
     def _keep(self, name: str) -> None:
         """Has a member written as it stands."""
         self.extra.setdefault("keep", []).append(name)
+
+
+def read(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
+    """The record of a struct; an error carries what was read before it."""
+    reading = Reading(struct, stream, context)
+    record, scope, extra = reading.record, reading.scope, reading.extra
+    session, buffer = stream.session, stream.buffer
+    names, tracing, largest = session.path, session.spans is not None, session.limits.frame
+    starts, ends, lengths = reading.starts, reading.ends, struct.lengths
+    bounds, pending = reading.bounds, reading.pending
+    begin, depth = stream.position, len(names)
+    session.frames.append((depth, extra))
+    try:
+        for index, (name, parse, unpack, size, table, low, high, frame) in enumerate(struct.steps):
+            if pending and index in pending:
+                reading.open(pending.pop(index))
+            start = stream.position
+            value: Any = NOTHING
+            if unpack is not None and not tracing and start + size <= stream.limit:
+                (number,) = unpack(buffer, start)
+                if low <= number <= high and not (frame and number > largest):
+                    value = number if table is None else table(number)
+                    stream.position = start + size
+            if value is NOTHING:
+                names.append(name)
+                value = parse(stream, scope, "")
+                names.pop()
+            starts.append(start)
+            ends.append(stream.position)
+            setattr(record, name, value)
+            scope[name] = value
+            if index in lengths and value is not None:
+                reading.length(index, value)
+            while bounds and bounds[-1].last == index:
+                reading.close(bounds.pop())
+        if struct.verified:
+            reading.verify()
+    except WireError as error:
+        reading.explain(error, depth)
+        raise
+    finally:
+        session.frames.pop()
+        if tracing:
+            stream.span(begin, "record", depth=depth)
+        if extra:
+            record._extra = extra
+    return record
+
+
+def read_plain(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
+    """The record of a struct without lengths and verdicts; an error carries what was read before it."""
+    session, buffer, scope = stream.session, stream.buffer, context.inner()
+    names, tracing = session.path, session.spans is not None
+    begin, depth, name = stream.position, len(names), ""
+    extra: dict[str, Any] = {}
+    record: Record = struct.record._blank()
+    record._extra = None
+    session.frames.append((depth, extra))
+    try:
+        for name, parse, unpack, size, table, low, high, _ in struct.steps:
+            if unpack is not None and not tracing:
+                start = stream.position
+                if start + size <= stream.limit:
+                    (number,) = unpack(buffer, start)
+                    if low <= number <= high:
+                        stream.position = start + size
+                        value = number if table is None else table(number)
+                        setattr(record, name, value)
+                        scope[name] = value
+                        continue
+            names.append(name)
+            value = parse(stream, scope, "")
+            names.pop()
+            setattr(record, name, value)
+            scope[name] = value
+    except WireError as error:
+        if error.offset is None:
+            located(error, stream)
+        if error.partial is not None:
+            setattr(record, name, error.partial)
+        error.partial = record
+        raise
+    finally:
+        session.frames.pop()
+        if tracing:
+            stream.span(begin, "record", depth=depth)
+        if extra:
+            record._extra = extra
+    return record

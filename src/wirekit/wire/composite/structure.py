@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import construct
@@ -13,7 +13,7 @@ from wirekit.errors import Misfit, Misuse, Short, Wrong
 from wirekit.values import Record, SymbolTable, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.composite.choices import bare
-from wirekit.wire.composite.reading import Reading
+from wirekit.wire.composite.reading import read, read_plain
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
 from wirekit.wire.extras import load_extras
@@ -72,7 +72,8 @@ def _step(name: str, node: Node) -> Step:
     elif type(number) is Bits:
         number, table = number.inner, number.unpack
     if type(number) not in (Integer, Duration, Timestamp) or number.real or number.fmtstr[1] in UNPACKED:
-        return Step(name, node._parse, None, 0, None, 0, 0, False)
+        parse = node._reader if type(node) is Struct else node._parse
+        return Step(name, parse, None, 0, None, 0, 0, False)
     low, high = number.low if low is None else low, number.high if high is None else high
     return Step(name, node._parse, struct.Struct(number.fmtstr).unpack_from, number.length, table, low, high, frame)
 
@@ -137,6 +138,17 @@ class Struct(Node):
         return [_step(name, node) for name, node in self.members]
 
     @cached_property
+    def opens(self) -> frozenset[int]:
+        """The lengths behind which nothing else begins or ends than what they bound."""
+        firsts = [first for _, first, _ in self.lengths.values()]
+        lasts = {last for _, _, last in self.lengths.values()}
+        return frozenset(
+            index
+            for index, (length, first, last) in self.lengths.items()
+            if length.bounds and first == index + 1 <= last and firsts.count(first) == 1 and index not in lasts
+        )
+
+    @cached_property
     def verified(self) -> bool:
         """Whether anything is left to verify when all members are read."""
         late = any(not length.bounds or length.zero_is_rest for length, _, _ in self.lengths.values())
@@ -155,8 +167,12 @@ class Struct(Node):
             self._least = sum(node.minimum() for _, node in self.members)
         return self._least
 
+    @cached_property
+    def _reader(self) -> Callable[[Reader, Scope, str], Record]:
+        return partial(read if self.lengths or self.verified else read_plain, self)
+
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
-        return Reading(self, stream, context).read()
+        return self._reader(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         Writing(self, obj, stream, context).write()

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from wirekit.pipeline.run import COMMITTING, READING, Result, Step
 from wirekit.pipeline.sink import Manifest
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 IDS = ("file", "call_id", "connection_id")
@@ -160,15 +159,9 @@ def test_spark_makes_the_same_tables(
         return manifests, again
 
     monkeypatch.setattr(pipeline, "completed", all_but_one)
-    rows_at_once = "spark.sql.execution.arrow.maxRecordsPerBatch"
-    before = spark.conf.get(rows_at_once)
-    spark.conf.set(rows_at_once, "20")
     told: list[Step] = []
     job = Job(find_inputs([captures]), road=road)
-    try:
-        result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
-    finally:
-        spark.conf.set(rows_at_once, before)
+    result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
     assert bool(followed_again) == (shuffled is True and road == "columns")
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
@@ -203,20 +196,20 @@ def test_tasks_that_fail_or_leave_files_behind_change_nothing(
 
     # The functions of a test module would go to the workers by name, and workers do not know it.
     def flaky(task: pipeline.Task) -> pipeline.Task:
-        def run(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
             import os
 
             from pyspark import TaskContext
 
             context = TaskContext.get()
             if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
-                done = list(task(job, attempts, batches))  # all is written, and then the task is lost
+                done = list(task(job, attempts, numbers))  # all is written, and then the task is lost
                 (marks / f"{context.partitionId()}").write_text(str(len(done)))
                 raise OSError("lost")
             if context.attemptNumber() == 0:
                 (marks / f"{context.partitionId()}").write_text("killed")
                 os._exit(1)
-            yield from task(job, attempts, batches)
+            yield from task(job, attempts, numbers)
 
         return run
 
@@ -241,7 +234,7 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
     before = tables(tmp_path)
 
     def broken(_: pipeline.Task) -> pipeline.Task:
-        def run(job: Job, attempts: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
             raise OSError("disk full")
             yield
 
@@ -261,8 +254,10 @@ def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
     mib = 1 << 20
     groups = [(Input(number, f"{number}.pcap", "", size * mib, 0),) for number, size in enumerate([1, 40, 3, 3, 50, 2])]
     assert dominating(groups, "objects", 2) == [groups[4]]  # 50 MiB of 99
-    assert dominating(groups, "columns", 2) == []
-    assert dominating(groups, "columns", 2 * LEAD) == [groups[4]]
+    large = [tuple(dataclasses.replace(each, size=2 * each.size) for each in group) for group in groups]
+    assert dominating(large, "columns", 2) == []
+    assert dominating(large, "columns", round(2 * LEAD)) == [large[4]]
+    assert dominating(groups, "columns", 8) == []  # too small for kernels in every worker
     assert dominating(groups[:1], "objects", 16) == []  # too small for a shuffle
     assert dominating([(Input(0, "a.pcap", "", 70 * mib, 0),)] * 9, "objects", 1) != []  # more than memory is to hold
     stored = (Input(0, "00000000000000000000.log", "", 90 * mib, 0, "kafka.log_segment"),)

@@ -6,12 +6,13 @@ import gzip
 import os
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -35,9 +36,9 @@ from wirekit.pipeline import packet_rows
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
+from wirekit.pipeline.shuffle import HEADER, Share, ShuffleFile, shares, windows, write_files
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
-from wirekit.road import flows
 from wirekit.road import packets as road_packets
 from wirekit.road.flows import flow_batches
 from wirekit.road.index import index_frames
@@ -48,7 +49,7 @@ from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
 from wirekit.road.windows import read_windows
 from wirekit.strategies import Script, Turn
-from wirekit.tables.columns import FROM_INPUTS
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
 from wirekit.wire.stream import Limits
 
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
@@ -59,6 +60,8 @@ DAMAGED = (
 )
 WINDOWS = (200, 700, 2000, 5000, 20_000)
 """Bytes; the captures that are damaged have some hundreds a packet."""
+PLACES = 3
+"""Tasks that follow flows."""
 KAFKA = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
 
 
@@ -81,15 +84,30 @@ def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
 
 
 def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
-    """From sorted packets in batches of a few rows, as tasks of Spark have them."""
+    """As tasks of Spark do it one after the other: some write packets in files, the others follow their flows."""
     job = Job(find_inputs(paths), **options)
     summary = Summary({job.inputs[0].name: FileSummary()})
-    packets = (
-        batch.slice(start, 7)
-        for batch in sorted_packets(job.inputs, road="objects")
-        for start in range(0, batch.num_rows, 7)
-    )
-    return rows(flow_batches(packets, job, summary, window=window)), summary
+    with TemporaryDirectory() as folder:
+        files = written(job, folder, window)
+        found = [
+            each
+            for share in shares(files, PLACES, window)
+            for each in flow_batches(windows(files, share, folder, PLACES, window), job, summary)
+        ]
+    return rows(found), summary
+
+
+def written(job: Job, folder: str | Path, size: int, *, lost: Container[int] = ()) -> list[ShuffleFile]:
+    """The packets of a capture in files of some bytes, without those of some numbers in their order."""
+    files: list[ShuffleFile] = []
+    before = 0
+    for each in job.inputs:
+        packets = pa.Table.from_batches(packet_batches([each], road="objects"), PACKETS.schema)
+        kept = [row for row in range(packets.num_rows) if before + row not in lost]
+        before += packets.num_rows
+        batches = packets.take(kept).to_batches(max_chunksize=7)
+        files += write_files(each, batches, folder, f"packets-{each.number}", PLACES, size)
+    return files
 
 
 def rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, Counter[str]]:
@@ -407,11 +425,13 @@ def test_windows_end_where_reading_ends(tmp_path: Path, monkeypatch: pytest.Monk
     assert sum(window.packets.time.size for window in windows) == sum(reads) == len(found)
 
 
-def test_flows_without_payload_fill_windows() -> None:
+def test_flows_without_payload_fill_windows(tmp_path: Path) -> None:
     """A scan of ports: what is held does not grow with the number of its flows."""
     job = Job(find_inputs([KAFKA]))
     (first, *_) = sorted_packets(job.inputs, road="objects")
     (row,) = first.filter(first["note"].is_null()).slice(0, 1).to_pylist()
     scan = [{**row, "flow": flow, "payload": b"", "length": 0} for flow in range(1000)]
-    parts = list(flows._parts([pa.RecordBatch.from_pylist(scan, first.schema)], job, 10 * flows.HEADER))
-    assert [part.rows.num_rows for part in parts if not isinstance(part, list)] == [10] * 100
+    batches = pa.Table.from_pylist(scan, first.schema).to_batches(max_chunksize=10)
+    files = list(write_files(job.inputs[0], batches, tmp_path, "packets", 1, 1))
+    parts = list(windows(files, Share(0), tmp_path, 1, 10 * HEADER))
+    assert [part.rows.num_rows for part in parts] == [10] * 100

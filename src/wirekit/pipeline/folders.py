@@ -12,6 +12,8 @@ import os
 import shutil
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -48,6 +50,12 @@ class Folder(Protocol):
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
         """Writes a Parquet file; gives its bytes and its metadata."""
+
+    def create(self, path: str) -> AbstractContextManager[pa.NativeFile]:
+        """A file that the block writes."""
+
+    def open(self, path: str) -> AbstractContextManager[pa.NativeFile]:
+        """A file that the block reads in any order; a local one is mapped into memory."""
 
     def make(self, path: str) -> None:
         """Makes a folder that does not exist, where folders are anything of their own."""
@@ -138,6 +146,12 @@ class LocalFolder:
                 raise
             raise OSError(error.errno, os.strerror(error.errno), str(self.root / path)) from error
         return (self.root / path).stat().st_size, metadata
+
+    def create(self, path: str) -> AbstractContextManager[pa.NativeFile]:
+        return pa.OSFile(os.fspath(self.root / path), "wb")
+
+    def open(self, path: str) -> AbstractContextManager[pa.NativeFile]:
+        return pa.memory_map(os.fspath(self.root / path))
 
     def make(self, path: str) -> None:
         (self.root / path).mkdir(parents=True, exist_ok=True)
@@ -247,6 +261,19 @@ class RemoteFolder:
         with failures(self._uri(path)):
             metadata = _write_table(table, self._at(path), filesystem=self._system, **options)
             return int(self._system.get_file_info(self._at(path)).size), metadata
+
+    @contextlib.contextmanager
+    def create(self, path: str) -> Iterator[pa.NativeFile]:
+        with (
+            failures(self._uri(path)),
+            self._system.open_output_stream(self._at(path), compression=None) as stream,
+        ):
+            yield stream
+
+    @contextlib.contextmanager
+    def open(self, path: str) -> Iterator[pa.NativeFile]:
+        with failures(self._uri(path)), self._system.open_input_file(self._at(path)) as file:
+            yield file
 
     def make(self, path: str) -> None:
         """Nothing: an object's key makes its folders."""

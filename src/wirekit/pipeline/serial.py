@@ -147,7 +147,7 @@ def sorted_packets(
     """The packets of one capture, sorted as ``flow_batches`` wants them.
 
     The capture's packets are held in memory; columns hold those of a window. For captures beyond it, this is where runs
-    of sorted batches would be written to disk and merged; on Spark the shuffle does that.
+    of sorted batches would be written to disk and merged.
 
     Args:
         files: the files of the capture.
@@ -159,6 +159,11 @@ def sorted_packets(
     if carried is not None:
         latest = (pc.max(batch.column("ts_us")).as_py() for batch in batches if batch.num_rows)
         carried.clock_us = max(carried.clock_us, *latest, 0)
+    return in_order(batches)
+
+
+def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of the table ``packets``, sorted as ``flow_batches`` wants them."""
     keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]

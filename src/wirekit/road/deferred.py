@@ -9,7 +9,6 @@ otherwise one task has to follow the flow again, without units.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ import numpy as np
 from wirekit.conversation import ENDED_INSIDE, Frame, Quarantined
 from wirekit.pipeline.deferred import Decoded, DecodedUnits, Outstanding, Unit
 from wirekit.pipeline.flows import Batch
-from wirekit.pipeline.folders import folder
+from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.sink import Sink
@@ -97,12 +96,12 @@ class LongFlow:
             "places": followed.places,
             "waiting": [each.position for each in followed.waiting],
         }
-        buffer, size = io.BytesIO(), int(streams.stops.max())
+        size = int(streams.stops.max())
         arrays = {name: getattr(streams, name) for name in _ARRAYS}
         arrays["stream"] = streams.stream[:size]  # without the frames that are carried
-        np.savez(buffer, about=np.frombuffer(json.dumps(stored(about, _NAMED)).encode(), np.uint8), **arrays)
         name = f"{self._attempt}/unit-{len(self.units):05}.npz"
-        self._folder.write(name, buffer.getvalue())
+        with self._folder.create(name) as target:
+            np.savez(target, about=np.frombuffer(json.dumps(stored(about, _NAMED)).encode(), np.uint8), **arrays)
         self.units.append(Unit(name, size, connection_id(file, ends[0], ends[1], begun[0].ordinal), tuple(known)))
         return followed
 
@@ -132,15 +131,15 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
     summary, decoded = Summary(), list[Decoded]()
     with Sink(attempts, task, attempt) as sink:
         for unit in units:
-            about, batches = _decode(folder(attempts).read(unit.name), unit, job, summary)
+            about, batches = _decode(folder(attempts), unit, job, summary)
             decoded.append(about)
             for table, batch in batches:
                 sink.write(table, batch)
         return DecodedUnits(flow, sink.finish(summary), tuple(decoded))
 
 
-def _decode(content: bytes, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as found:
+def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
+    with store.open(unit.name) as source, np.load(source, allow_pickle=False) as found:
         about = restored(json.loads(found["about"].tobytes()), _NAMED)
         arrays = {name: found[name] for name in (*_ARRAYS, "stream")}
     none = np.zeros(0, np.int64)

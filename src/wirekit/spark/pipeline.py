@@ -3,54 +3,50 @@
 A capture is shuffled if one task would read it while the others have nothing left to do. Its packets are read in
 parallel then, and each task follows its flows, on the road that the capture would take as a whole.
 
-Spark's own writer is not used. After the flows there is no shuffle, so each task writes its Parquet files itself, into
-a directory of its attempt, and gives Spark one manifest row; the driver publishes the files of the manifests that came
-back. Of 140-byte rows on two cores this took 2.9 million a second, Spark's writer 0.84. It needs a directory that all
-workers see.
-
-Nothing may stand between the sort and the tasks: a ``coalesce``, ``repartition`` or rebalancing hint there would cut
-flows in two.
+Neither Spark's shuffle nor its writer is used, so that no packet and no row goes through the JVM. Each task writes its
+files itself, those of packets (``wirekit.pipeline.shuffle``) and Parquet, into a directory of its attempt, and gives
+Spark one row that lists them; the driver publishes the Parquet files of the manifests that came back. This needs a
+directory that all workers see.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import heapq
 import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
+from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
-from wirekit.pipeline.serial import write
+from wirekit.pipeline.serial import in_order, write
+from wirekit.pipeline.shuffle import Share, ShuffleFile, shares, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.spark.source import bundles
-from wirekit.tables.columns import PACKETS
+from wirekit.values import json_text
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
-    from wirekit.road.deferred import LongFlow
     from wirekit.road.splits import Range, Walked
 
-MANIFEST_SCHEMA = "manifest string"
 PARTITION_BYTES = 64 << 20
 WAVES = 4
 """Tasks of a bundle for each core."""
@@ -63,22 +59,22 @@ SHUFFLING, FOLLOWING = "reading packets", "following connections"
 """Stages of captures that are shuffled; each counts as half of their bytes."""
 DECODING = "decoding long connections"
 WINDOW = 32 << 20
-"""Bytes of shuffled packets that a task follows at once."""
+"""Bytes of shuffled packets that a task writes together, and that one follows at once."""
 AT_ONCE = 64 << 20
 """Bytes of a long connection that are decoded by the task that follows it; the others are left to other tasks, of
 which each decodes as many at least."""
 
-LEAD = 4
+LEAD = 1.5
 """How many times as much processor time a capture takes by columns if it is shuffled, about."""
 
 Group = tuple[Input, ...]
 """The files of a capture, or a stored file."""
 
-Task = Callable[[Job, str, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What a task of Spark does: job, folder of attempts, and its rows; it gives the manifest of what it wrote, or other
-rows that say what it found."""
+Task = Callable[[Job, str, Iterable[int]], Iterable[str]]
+"""What a task of Spark does: job, folder of attempts, and its number; it gives the manifest of what it wrote, or
+another text that says what it found."""
 
-OnSpark = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+OnSpark = Callable[[Iterable[int]], Iterable[str]]
 """The same, as Spark calls it."""
 
 Part = tuple[Group, Split | None]
@@ -143,16 +139,19 @@ def run(
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
             on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
             parts = _parts(spark, alone, on_spark)
-            read = on_spark(functools.partial(read_parts, parts))
-            largest = max(map(_size, split))
 
-            def told(shares: Sequence[float]) -> None:
-                stage = (SHUFFLING, FOLLOWING)[len(shares) > 1]
-                reached(stage, part.size - size + int(size * sum(shares) / 2))
+            def told(stage: str, share: float) -> None:
+                reached(stage, part.size - size + int(size * (share + (stage == FOLLOWING)) / 2))
 
-            follow = functools.partial(follow_partition, largest, (WINDOW, AT_ONCE))
-            with _watched(spark, None if progress is None else told):
-                rows = _flows(spark, len(parts), count, read, on_spark(follow))
+            read = functools.partial(read_parts, parts, count, WINDOW)
+            with _watched(spark, None if progress is None else functools.partial(told, SHUFFLING)):
+                rows = _by_number(spark, len(parts), on_spark(read))
+            files = [ShuffleFile(*each) for row in rows for each in json.loads(row)]
+            columns = by_columns(max(map(_size, split)), part.road)
+            found_shares = shares(files, count, 2 * AT_ONCE if columns else None)
+            follow = functools.partial(follow_share, files, count, columns, WINDOW)
+            with _watched(spark, None if progress is None else functools.partial(told, FOLLOWING)):
+                rows = _by_number(spark, len(found_shares), on_spark(functools.partial(follow, AT_ONCE, found_shares)))
             reached(FOLLOWING, part.size)
             found = list(map(Outstanding.loads, rows))
             manifests += [Manifest.loads(row) for row, each in zip(rows, found, strict=True) if each is None]
@@ -166,9 +165,11 @@ def run(
                 more, again = completed(attempts, long, decoded)
                 manifests += more
                 if again:
-                    follow = functools.partial(follow_partition, largest, (WINDOW, None))
-                    rows = _flows(spark, len(parts), count, read, on_spark(follow), again)
+                    found_shares = [each for each in found_shares if each.flow in again]
+                    rows = _by_number(spark, len(found_shares), on_spark(functools.partial(follow, None, found_shares)))
                     manifests += map(Manifest.loads, rows)
+            for name in {os.path.dirname(each.name) for each in files}:
+                folder(attempts).remove(name)
         return [dataclasses.replace(each, task=task) for task, each in enumerate(manifests)]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
@@ -211,36 +212,25 @@ def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark
     return splits(file, PARTITION_BYTES, walks)
 
 
-def _flows(
-    spark: SparkSession, parts: int, count: int, read: OnSpark, follow: OnSpark, flows: Sequence[int] = ()
-) -> list[str]:
-    """What tasks say that follow all flows, or some, which are shuffled into so many tasks.
-
-    Args:
-        spark: the session.
-        parts: how many tasks read packets.
-        count: how many tasks follow flows.
-        read, follow: what these tasks do.
-        flows: those that are followed, if not all.
-    """
-    numbers = spark.range(0, parts, 1, parts)
-    packets = numbers.mapInArrow(read, from_arrow_schema(PACKETS.schema))
-    if flows:
-        packets = packets.where(packets["flow"].isin(list(flows)))
-    sorted_flows = packets.repartition(count, "flow").sortWithinPartitions(*PACKETS.sort)
-    return [row.manifest for row in sorted_flows.mapInArrow(follow, MANIFEST_SCHEMA).collect()]
-
-
 def _by_number(spark: SparkSession, count: int, function: OnSpark) -> list[str]:
-    """What tasks say of which each gets its number."""
+    """What tasks say of which each gets its number.
+
+    As an RDD: with a DataFrame each task takes twice the processor time besides what it does, 70 ms.
+    """
     if not count:
         return []
-    numbers = spark.range(0, count, 1, count)
-    return [row.manifest for row in numbers.mapInArrow(function, MANIFEST_SCHEMA).collect()]
+    return spark.sparkContext.parallelize(range(count), count).mapPartitions(function).collect()
 
 
 def _task(task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None) -> OnSpark:
-    return functools.partial(task if around is None else around(task), job, attempts)
+    return functools.partial(_settled, task if around is None else around(task), job, attempts)
+
+
+def _settled(task: Task, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+    """Runs a task. Spark collects garbage behind each, which takes 0.1 s if it has to look at all modules."""
+    yield from task(job, attempts, numbers)
+    gc.collect()
+    gc.freeze()
 
 
 def bundle_bytes(groups: Sequence[Group], cores: int) -> int:
@@ -266,7 +256,7 @@ def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:
     for group in groups:
         size = _size(group)
         # By objects a task holds all packets of a capture in memory.
-        most = LEAD * share if by_columns(size, road) else min(share, PARTITION_BYTES)
+        most = max(LEAD * share, PARTITION_BYTES) if by_columns(size, road) else min(share, PARTITION_BYTES)
         if group[0].kind == CAPTURE and size > max(most, LEAST_SPLIT):
             found.append(group)
     return found
@@ -294,8 +284,8 @@ def read_whole(
     finished: Accumulator[int],
     job: Job,
     attempts: str,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+    numbers: Iterable[int],
+) -> Iterator[str]:
     """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests.
 
     Args:
@@ -303,19 +293,16 @@ def read_whole(
         finished: counts the bytes of the tasks that have ended.
         job: the job of the bundle.
         attempts: the folder of attempts.
-        batches: the numbers.
+        numbers: the numbers.
     """
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            with Sink(attempts, number, _attempt("whole", number)) as sink:
-                manifest = sink.finish(write(tasks[number], job, sink))
-            finished.add(sum(map(_size, tasks[number])))
-            yield pa.record_batch({"manifest": [manifest.dumps()]})
+    for number in numbers:
+        with Sink(attempts, number, _attempt("whole", number)) as sink:
+            manifest = sink.finish(write(tasks[number], job, sink))
+        finished.add(sum(map(_size, tasks[number])))
+        yield manifest.dumps()
 
 
-def walk_ranges(
-    file: Input, ranges: Sequence[Range], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
     """Walks over the ranges of a large file whose numbers come in.
 
     Args:
@@ -323,31 +310,38 @@ def walk_ranges(
         ranges: all of its ranges.
         job: not looked at.
         attempts: not looked at.
-        batches: the numbers.
+        numbers: the numbers.
     """
     from wirekit.road.splits import walk
 
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            found = walk(file.path, file.size, ranges[number])
-            yield pa.record_batch({"manifest": [json.dumps(None if found is None else found.dumps())]})
+    for number in numbers:
+        found = walk(file.path, file.size, ranges[number])
+        yield json.dumps(None if found is None else found.dumps())
 
 
 def read_parts(
-    parts: Sequence[Part], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Reads the parts whose numbers come in; gives rows of the table ``packets``.
+    parts: Sequence[Part], places: int, size: int, job: Job, attempts: str, numbers: Iterable[int]
+) -> Iterator[str]:
+    """Reads the parts whose numbers come in, and writes their packets for those that follow flows.
 
     Args:
         parts: of each task, what it reads.
+        places, size: as of ``write_files``.
         job: with the captures that are shuffled, and no others.
-        attempts: not looked at.
-        batches: the numbers.
+        attempts: the folder of attempts.
+        numbers: the numbers.
     """
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            files, split = parts[number]
-            yield from packet_batches(files, road=job.road, split=split)
+    for number in numbers:
+        files, split = parts[number]
+        attempt = _attempt("packets", number)
+        written = [
+            each
+            for file in files
+            for each in write_files(
+                file, packet_batches((file,), road=job.road, split=split), attempts, attempt, places, size
+            )
+        ]
+        yield json_text(written)
 
 
 def _attempt(what: str, number: int) -> str:
@@ -356,61 +350,67 @@ def _attempt(what: str, number: int) -> str:
     return f"{what}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
 
 
-def follow_partition(
-    size: int, most: tuple[int, int | None], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Follows the flows of one partition into files of this attempt; gives its manifest, and those of long flows.
+def follow_share(
+    files: Sequence[ShuffleFile],
+    places: int,
+    columns: bool,
+    window: int,
+    before: int | None,
+    found: Sequence[Share],
+    job: Job,
+    attempts: str,
+    numbers: Iterable[int],
+) -> Iterator[str]:
+    """Follows the shares whose numbers come in; gives their manifests, and what is left of long flows.
 
     Args:
-        size: bytes of the largest capture, which decide the road.
-        most: bytes that are followed at once, and those of a long flow that are decoded here; None for all.
+        files: the packets.
+        places: as of ``write_files``.
+        columns: whether they are followed by columns.
+        window: bytes that are followed at once.
+        before: those of a long flow that are decoded here; None for all.
+        found: the shares.
         job: with the captures that are shuffled, and no others.
         attempts: the folder of attempts.
-        batches: rows of the table ``packets``.
+        numbers: the numbers.
     """
-    context = TaskContext.get()
-    number = context.partitionId() if context else 0
-    summary = Summary()
-    long: list[LongFlow] = []
-    window, before = most
-    # Spark knows of columns that a filter names that they are never null.
-    packets = (batch.cast(PACKETS.schema) for batch in batches)
-    if by_columns(size, job.road):
-        from wirekit.road import deferred, flows
+    for number in numbers:
+        share = found[number]
+        packets = windows(files, share, attempts, places, window)
+        attempt, summary = _attempt("task", number), Summary()
+        if not columns:
+            tables = flow_batches(in_order([each for part in packets for each in part.rows.to_batches()]), job, summary)
+        else:
+            from wirekit.road import deferred, flows
 
-        def long_flow(flow: int) -> LongFlow:
-            long.append(deferred.LongFlow(attempts, number, _attempt("long", number), flow, before or 0))
-            return long[-1]
-
-        deferring = None if before is None else long_flow
-        found = flows.flow_batches(packets, job, summary, window=window, long_flow=deferring)
-    else:
-        found = flow_batches(packets, job, summary)
-    with Sink(attempts, number, _attempt("task", number)) as sink:
-        for table, batch in found:
-            sink.write(table, batch)
-        manifest = sink.finish(summary)
-    yield pa.record_batch({"manifest": [manifest.dumps(), *(each.dumps() for each in long)]})
+            if share.flow is not None and before is not None:
+                with deferred.LongFlow(attempts, number, attempt, share.flow, before) as long:
+                    for table, rows in flows.flow_batches(packets, job, long.summary, long=long):
+                        long.sink.write(table, rows)
+                    yield long.dumps()
+                continue
+            tables = flows.flow_batches(packets, job, summary)
+        with Sink(attempts, number, attempt) as sink:
+            for table, rows in tables:
+                sink.write(table, rows)
+            yield sink.finish(summary).dumps()
 
 
-def decode_units(
-    runs: Sequence[Run], job: Job, attempts: str, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
     """Decodes the units of the runs whose numbers come in.
 
     Args:
         runs: of each task, its units.
         job: with the captures that are shuffled, and no others.
         attempts: the folder of attempts.
-        batches: the numbers.
+        numbers: the numbers.
     """
     from wirekit.road import deferred
 
-    for batch in batches:
-        for number in batch["id"].to_pylist():
-            flow, units = runs[number]
-            done = deferred.decode_units(attempts, number, _attempt("units", number), flow, units, job)
-            yield pa.record_batch({"manifest": [done.dumps()]})
+    for number in numbers:
+        flow, units = runs[number]
+        done = deferred.decode_units(attempts, number, _attempt("units", number), flow, units, job)
+        yield done.dumps()
 
 
 def _runs(long: Sequence[Outstanding]) -> list[Run]:
@@ -428,8 +428,8 @@ def _runs(long: Sequence[Outstanding]) -> list[Run]:
 
 
 @contextmanager
-def _watched(spark: SparkSession, told: Callable[[list[float]], None] | None) -> Iterator[None]:
-    """Tells again and again which share of the tasks is done of each stage that the block has begun, in order."""
+def _watched(spark: SparkSession, told: Callable[[float], None] | None) -> Iterator[None]:
+    """Tells again and again which share of the tasks is done of the job that the block runs."""
     if told is None:
         yield
         return
@@ -442,12 +442,10 @@ def _watched(spark: SparkSession, told: Callable[[list[float]], None] | None) ->
     def watch() -> None:
         while not over.wait(POLL_SECONDS):
             jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
-            numbers = sorted({stage for job in jobs for stage in job.stageIds})
-            stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
-            # A stage whose shuffle files are there already is listed again, and skipped.
-            begun = [stage for stage in stages if stage.numActiveTasks + stage.numCompletedTasks]
-            if begun:
-                told([stage.numCompletedTasks / stage.numTasks for stage in begun])
+            stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+            for stage in stages:
+                if stage is not None:
+                    told(stage.numCompletedTasks / stage.numTasks)
 
     thread = threading.Thread(target=watch, name="wirekit-progress", daemon=True)
     thread.start()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
-"""Environment variable: the directory, on a big disk, for shuffle files and spilled data."""
+"""Environment variable: the directory, on a big disk, for Spark's shuffle files and spilled data."""
 
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 _LACKING = re.compile(r"No module named '(wirekit|pyspark_wirekit|pyarrow|pandas|numpy|construct)\b")
@@ -171,6 +171,7 @@ def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[s
     conf = {
         **_MEANING,
         # Says which line a worker was at when native code kills it.
+        "spark.python.worker.faulthandler.enabled": "true",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -11,9 +11,9 @@ apply before they give rows to Spark, see ``wirekit.pipeline.predicates.parsed``
 stay with Spark. Spark 4.3 can push them down to a Python source, but keeps those of one query for the others of the
 same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all have ``x = 4``.
 
-``packets`` is what the pipeline shuffles. The other tables are made where the file is read, by the serial driver's
-functions: the packets of one capture are held in memory, and no table is written. Files that brokers store have
-``messages``, ``offsets``, ``group_events`` and ``quarantine``.
+``packets`` is what tasks of the pipeline hand to each other. The other tables are made where the file is read, by the
+serial driver's functions: the packets of one capture are held in memory, and no table is written. Files that brokers
+store have ``messages``, ``offsets``, ``group_events`` and ``quarantine``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,199 @@
+"""Packets that tasks hand to other tasks, in files beside the tables: Arrow IPC, a batch for each task that reads it.
+
+Spark's own shuffle would carry them as rows through its JVM, and sort them. Files keep the order of the capture, so
+that a task follows its connections window by window, as the serial driver does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby, pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirekit.pipeline.folders import Folder, folder
+from wirekit.pipeline.inputs import Input
+from wirekit.tables.columns import PACKETS
+
+HEADER = 64
+"""As how many bytes a segment counts beside its payload, so that those without any fill a window, too."""
+LARGE = 8
+"""A flow that has this part of a file, or more, has a batch of its own there."""
+_EVER = (1 << 63) - 1
+
+
+class ShuffleFile(NamedTuple):
+    """Packets of one file of a capture that were read together.
+
+    Attributes:
+        name: of the file, in the folder of attempts.
+        capture, number: of the capture and its file.
+        position: where in that file the first packet is.
+        first, last: times in microseconds since the epoch; without a segment the latest and the earliest there are.
+        size: bytes that were handed on.
+        large: flows that have a batch of their own, and how many bytes; the others share one by their number.
+    """
+
+    name: str
+    capture: int
+    number: int
+    position: int
+    first: int
+    last: int
+    size: int
+    large: Sequence[Sequence[int]]
+
+
+class Share(NamedTuple):
+    """The flows that one task follows.
+
+    Attributes:
+        place: what is left of their numbers, divided by how many places there are.
+        flow: the only flow of these, None for all of them.
+        apart: flows that are not among them all the same.
+    """
+
+    place: int
+    flow: int | None = None
+    apart: tuple[int, ...] = ()
+
+
+class PacketWindow(NamedTuple):
+    """Rows of the table ``packets`` of one capture, and of ``wirekit.road.windows.Window`` its clock and end."""
+
+    capture: int
+    rows: pa.Table
+    clock: int
+    last: bool
+
+
+def write_files(
+    file: Input,
+    batches: Iterable[pa.RecordBatch],
+    attempts: str | os.PathLike[str],
+    attempt: str,
+    places: int,
+    size: int,
+) -> Iterator[ShuffleFile]:
+    """Writes the packets of a file.
+
+    Args:
+        file: the file.
+        batches: rows of the table ``packets``, in the order of the file.
+        attempts: the folder of all attempts.
+        attempt: a name that no other attempt has.
+        places: how many tasks will follow flows, besides those that follow one.
+        size: bytes of packets that are written together, about.
+    """
+    store, held, count = folder(attempts), list[pa.RecordBatch](), 0
+    store.make(attempt)
+    total = 0
+    for batch in batches:
+        held.append(batch)
+        total += batch.nbytes
+        if total >= size:
+            yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
+            held, count, total = [], count + 1, 0
+    if held:
+        yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
+
+
+def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str, places: int, size: int) -> ShuffleFile:
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    flows, which = np.unique(rows["flow"].to_numpy(), return_inverse=True)
+    sizes = np.bincount(which, _sizes(rows), flows.size).astype(np.int64)
+    large = np.flatnonzero(sizes >= size // LARGE)
+    place = flows % places
+    place[large] = places + np.arange(large.size)
+    order = np.argsort(place[which], kind="stable")
+    bounds = np.searchsorted(place[which][order], np.arange(places + large.size + 1))
+    (batch,) = rows.take(pa.array(order)).combine_chunks().to_batches()
+    with store.create(name) as target:
+        with pa.ipc.new_file(target, PACKETS.schema) as writer:
+            for begin, end in pairwise(bounds.tolist()):
+                writer.write_batch(batch.slice(begin, end - begin))
+        written = target.tell()
+    times = rows.filter(rows["note"].is_null())["ts_us"]
+    first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
+    own = [(int(flows[each]), int(sizes[each])) for each in large]
+    return ShuffleFile(
+        name, file.capture, file.number, rows["position"][0].as_py(), first, last, written, own
+    )  # fmt: skip
+
+
+def _sizes(rows: pa.Table) -> np.ndarray:
+    """Bytes of each row."""
+    return pc.fill_null(pc.binary_length(rows["payload"]), 0).to_numpy() + HEADER
+
+
+def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[Share]:
+    """What each task follows; the longest come first.
+
+    Args:
+        files: all files.
+        places: as of ``write_files``.
+        most: bytes of a flow from which on it has a task of its own; None if none has.
+    """
+    sizes: dict[int, int] = {}
+    for file in files:
+        for flow, size in file.large:
+            sizes[flow] = sizes.get(flow, 0) + size
+    long = [flow for flow, size in sizes.items() if most is not None and size >= most]
+    long.sort(key=lambda flow: -sizes[flow])
+    apart = [tuple(flow for flow in long if flow % places == place) for place in range(places)]
+    return [
+        *(Share(flow % places, flow) for flow in long),
+        *(Share(place, None, apart[place]) for place in range(places)),
+    ]
+
+
+def windows(
+    files: Iterable[ShuffleFile], share: Share, attempts: str | os.PathLike[str], places: int, size: int
+) -> Iterator[PacketWindow]:
+    """The packets of a share, capture by capture; nothing that a window has is older than what an earlier one has.
+
+    Args:
+        files: all files.
+        share: the flows.
+        attempts: the folder of all attempts.
+        places: as of ``write_files``.
+        size: bytes of a window, about.
+    """
+    store = folder(attempts)
+    for capture, group in groupby(
+        sorted(files, key=attrgetter("capture", "number", "position")), attrgetter("capture")
+    ):
+        mine = list(group)
+        latest = list(accumulate((each.last for each in mine), max))
+        earliest = list(accumulate((each.first for each in reversed(mine)), min))[::-1]
+        held, total = list[pa.RecordBatch](), 0
+        for number, file in enumerate(mine, 1):
+            found = _read(store, file, share, places)
+            held += found
+            total += sum(int(_sizes(each).sum()) for each in found)
+            last = number == len(mine)
+            if last or (total >= size and latest[number - 1] <= earliest[number]):
+                rows = pa.Table.from_batches(held, PACKETS.schema)
+                yield PacketWindow(capture, rows, latest[number - 1], last)
+                held, total = [], 0
+
+
+def _read(store: Folder, file: ShuffleFile, share: Share, places: int) -> list[pa.RecordBatch]:
+    """The rows of a share in a file."""
+    flows = [flow for flow, _ in file.large]
+    with store.open(file.name) as source, pa.ipc.open_file(source) as reader:
+        if share.flow is not None:
+            if share.flow in flows:
+                return [reader.get_batch(places + flows.index(share.flow))]
+            batch = reader.get_batch(share.place)
+            return [batch.filter(pc.equal(batch["flow"], share.flow))]
+        batch = reader.get_batch(share.place)
+        if share.apart:
+            batch = batch.filter(pc.invert(pc.is_in(batch["flow"], pa.array(share.apart))))
+        own = [flow for flow in flows if flow % places == share.place and flow not in share.apart]
+        return [batch, *(reader.get_batch(places + flows.index(flow)) for flow in own)]

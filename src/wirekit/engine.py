@@ -135,7 +135,7 @@ class Decoded:
         if self._checks is None:
             if self._state is None:
                 return []
-            self._checks = self._state.verdicts(self.offset, self.data)
+            self._checks = self._state.verdicts(self.offset)
             if self._state.clean:
                 self._state = _rows_module().NOTHING_FOUND
         return self._checks

@@ -72,3 +72,12 @@ def test_lengths_may_be_declared_from_inside_out(data: str) -> None:
     with own(Struct("inner" / inner, "outer" / outer, "a" / Bytes(uint8), "b" / uint8, "c" / uint8)) as key:
         agree(key, bytes.fromhex(data), {})
         compare(key, bytes.fromhex(data))
+
+
+def test_a_wrong_checksum_in_a_list_is_reported_by_generated_code() -> None:
+    messages = [{"offset": number, "message": {"magic": 0, "value": b"v"}} for number in range(3)]
+    data = bytearray(wirekit.encode("kafka.message_set", {"messages": messages}))
+    data[-1] ^= 1
+    decoded = wirekit.decode(bytes(data), "kafka.message_set", engine="rows")
+    assert decoded.engine == "rows"
+    assert [check.status for check in decoded.checks] == ["ok", "ok", "bad"]

@@ -51,23 +51,6 @@ class Place:
         return "".join(parts).removeprefix(".")
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
-    """The verdicts on the elements of a list, one each, which are kept in one entry.
-
-    Attributes:
-        entry: adds it.
-        ends: the variable with the positions behind the numbers.
-        first: the variable with the index of the first.
-        index: the variable with the index of the element at work.
-    """
-
-    entry: str
-    ends: str
-    first: str
-    index: str
-
-
 @dataclass(slots=True)
 class Decoding(Code):
     """A function that decodes.
@@ -78,8 +61,6 @@ class Decoding(Code):
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
         plain: the variable of a symbol → the one of its number, which is compared faster.
-        together: the verdicts on the elements of the list that is being written, if they are kept together.
-        judged: whether the element that is being written has its verdict by now.
         tracing: whether the function records where fields lie.
         spans: those not yet recorded, as text.
         spot: the variable with the absolute position, "" if there is none.
@@ -92,8 +73,6 @@ class Decoding(Code):
     rewinds: bool = False
     verdicts: bool = False
     plain: dict[str, str] = field(default_factory=dict)
-    together: Together | None = None
-    judged: bool = False
     tracing: bool = False
     spans: list[str] = field(default_factory=list)
     spot: str = ""
@@ -212,7 +191,7 @@ class Writing(Generator):
         differs: bool = False,
         note: str = "",
     ) -> None:
-        name = self._site(Site(path.template, kind, status, None, differs, note))
+        name = self._site(Site(path.template, kind, status, differs, note))
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
         code.put(f"{indent}checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")

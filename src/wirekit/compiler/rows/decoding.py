@@ -183,10 +183,6 @@ class Writer(Structures, Lists, Blobs):
             code.records = True
             size = "None" if node.size is None else self._expression(node.size, path.scope)
             arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {code.path(path)}{above}"
-            if code.together is not None:  # the verdicts inside stand between those before and after
-                at = f"{code.together.index} + 1" if code.judged else code.together.index
-                code.put(code.together.entry)
-                code.put(f"{code.together.ends}, {code.together.first} = [], {at}")
             code.lies(path.to("compressed"), start, end, '"bytes"')
             code.flush()
             code.put(f"{value} = S.open({arguments})")

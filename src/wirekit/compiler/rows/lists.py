@@ -7,12 +7,9 @@ from dataclasses import replace
 
 from wirekit.compiler import ir
 from wirekit.compiler.costs import cost, grows
-from wirekit.compiler.rows.code import Decoding, Place, Together
+from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.rows.state import Site
 from wirekit.compiler.source import whole_number
-
-Places = list[tuple[tuple[str, ...], str, ir.Number]]
 
 
 class Lists(Numbers):
@@ -59,12 +56,10 @@ class Lists(Numbers):
                 code.put(f"S.add_numbers({code.path(path)}, {start}, {number.size}, {count})")
         else:
             index = code.fresh("i")
-            outer = self._begun(code, node, index, path)
             code.put(f"{items} = []")
             with code.block(f"for {index} in range({count}):"):
                 self._element(code, node, items, index, path)
                 code.rewinds |= path.limit == code.leave and code.records  # by the element before
-            self._ended(code, outer)
         code.lies(path, start, code.here(), '"list"')
 
     def _element(self, code: Decoding, node: ir.Several, items: str, index: str, path: Place) -> None:
@@ -82,17 +77,12 @@ class Lists(Numbers):
             code.put(f"S.charge_spans({element.base})")
 
     def _to_the_end(self, code: Decoding, node: ir.Several, items: str, path: Place) -> None:
-        index, start = f"len({items})", code.fresh("s")
-        outer_list = self._begun(code, node, index, path)
-        each, most = cost(node.element), code.fresh("m")
+        index, start, each = code.fresh("i"), code.fresh("s"), cost(node.element)
         code.put(f"{items} = []")
-        code.put(f"{most} = S.room // {max(each, 1)}")
-        # CPython 3.11 does not count the turns of a loop with a condition, to specialise it
-        with code.block("while True:"):
+        with code.block(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
             code.put(f"if p >= {path.limit}: break")
             if node.until:
-                code.put(f"if {items} and b[p:p + {len(node.until)}] == {node.until!r}: break")
-            code.put(f"if len({items}) > {most}: raise Unusual")
+                code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
             code.put(f"{start} = p")
             if node.stop:
                 self._may_be_cut(code, node, items, index, start, path)
@@ -104,7 +94,7 @@ class Lists(Numbers):
                 code.put(f"if p == {start}: raise Unusual")
             if code.tracing:  # spans take what room there is as well
                 code.put(f"S.charge({each})")
-        self._ended(code, outer_list)
+        code.put(f"else:\n{'    ' * (code.depth + 1)}if p < {path.limit}: raise Unusual")
         if not code.tracing:
             code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
@@ -134,82 +124,8 @@ class Lists(Numbers):
             code.put(f"    S.room = {room}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
-            if code.together is not None:  # what it opened has ended an entry that holds elements before it
-                code.put(f"    if len(S.checks) != {known}: raise Unusual")
-                code.put(f"    del {code.together.ends}[{index} - {code.together.first}:]")
             code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
         code.put("    break")
         recorded = code.records
         code.leave, code.records, code.rewinds = outer
         code.records |= recorded
-
-    def _together(self, code: Decoding, node: ir.Several, index: str, path: Place) -> Together | None:
-        """Begins to keep the verdicts on a list's elements together, if each gets one, and of the same kind."""
-        places = _verdicts(node.element, {})
-        if places is None or len(places) != 1:
-            return None
-        ((inside, algorithm, number),) = places
-        where = Place(path.base, (*path.parts, f"{{{index}}}", *inside))
-        site = self._site(Site(where.template, algorithm, "ok", struct.Struct(f"{_order(number)}{number.code}")))
-        ends, first = code.fresh("c"), code.fresh("f")
-        code.put(f"{ends}, {first} = [], 0")
-        code.verdicts = True
-        entry = f"checks.append(({site}, {path.base}, {ends}, {first}, source{path.indexes}))"
-        return Together(entry, ends, first, index)
-
-    def _begun(self, code: Decoding, node: ir.Several, index: str, path: Place) -> tuple[Together | None, bool]:
-        """Begins a list; returns the state from before it."""
-        outer = code.together, code.judged
-        code.together, code.judged = self._together(code, node, index, path), False
-        return outer
-
-    @staticmethod
-    def _ended(code: Decoding, outer: tuple[Together | None, bool]) -> None:
-        """Ends a list: what was kept together becomes an entry."""
-        if code.together is not None:
-            code.put(code.together.entry)
-        code.together, code.judged = outer
-
-
-def _verdicts(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
-    """(path, algorithm, number) of the checksums whose verdict every value gets; None if it may get others.
-
-    What is inside compressed data does not count: that is a function of its own.
-    """
-    if id(node) not in known:
-        known[id(node)] = _verdicts_of(node, known)
-    return known[id(node)]
-
-
-def _verdicts_of(node: ir.Node, known: dict[int, Places | None]) -> Places | None:
-    match node:
-        case ir.Structure(measures=measures, sums=sums):
-            if any(measure.clip or not measure.is_limit for measure in measures):
-                return None
-            found: Places = []
-            for member in node.members:
-                inside = _verdicts(member.node, known)
-                if inside is None:
-                    return None
-                found += [((member.name, *path), algorithm, number) for path, algorithm, number in inside]
-            for total in sums:
-                number = node.members[total.at].node
-                if not isinstance(number, ir.Number) or not number.is_packed:
-                    return None
-                found.append(((node.members[total.at].name,), total.algorithm, number))
-            return found
-        case ir.Fallback(node=inner) | ir.Optional(node=inner):
-            return _verdicts(inner, known)
-        case ir.Packed() | ir.Protobuf():
-            return []
-        case ir.Reference() | ir.Constant(fatal=False):
-            return None
-        case ir.Several() if node.announced is not None:
-            return None
-    silent = all(_verdicts(inner, known) == [] for _, inner in ir.parts(node))
-    return [] if silent else None
-
-
-def _order(number: ir.Number) -> str:
-    """struct's letter for the byte order."""
-    return "<" if number.little else ">"

@@ -170,7 +170,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
     if p != e:
         raise Refused
     if (message.required or message.selector) and _is_refused(message, held):
-        if depth or state.gaps is None or "[" in q:  # a list keeps the verdicts on its elements together
+        if depth or state.gaps is None:
             raise Refused
         _report(message, record, state, q, begin)
     state.charge(cost)
@@ -183,7 +183,7 @@ def _report(message: Message, record: Record, state: State, q: str, begin: int) 
     """The verdicts on what readers refuse in the message at a path."""
     keep = []
     for name, wanted, stored in refused(message, record._get):
-        site = Site(name, "required", "bad", None, True, f"readers refuse it: {wanted}")
+        site = Site(name, "required", "bad", True, f"readers refuse it: {wanted}")
         state.checks.append((site, q, (stored, None), begin, state.source))
         state.charge(VERDICT + len(joined(q, name)) + len(site.note))
         keep.append(name)

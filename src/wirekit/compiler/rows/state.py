@@ -34,7 +34,6 @@ class Site:
     """The common facts of all verdicts of one place in the layout; ``%d`` in its path stands for an index.
 
     Attributes:
-        number: reads the checked number, where the verdicts of a list's elements are kept together.
         differs: whether what is stored and what is computed are two numbers.
         note: in words, where these do not tell it.
     """
@@ -42,7 +41,6 @@ class Site:
     path: str
     kind: str
     status: str
-    number: struct.Struct | None = None
     differs: bool = False
     note: str = ""
 
@@ -51,8 +49,7 @@ class State(Allowance):
     """State of one decode: verdicts not yet expanded, spans, decompressed data, limits; its own allowance.
 
     Attributes:
-        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict; for the
-            elements of a list together (site, prefix, ends of the numbers, index of the first, source, indexes...).
+        checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict.
         source: the number of the buffer at work, 0 for the input.
         part: the bytes read last that are a piece of something larger.
         bad: whether a verdict that is not good was recorded, if only on what was given up later.
@@ -110,25 +107,14 @@ class State(Allowance):
             return False
         return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
 
-    def verdicts(self, origin: int, data: bytes) -> list[Check]:
+    def verdicts(self, origin: int) -> list[Check]:
         """The verdicts as the other engines give them."""
         found = []
         for site, prefix, number, position, source, *indexes in self.checks:
             start = 0 if source else origin
-            if site.number is None:
-                path = joined(prefix, site.path % tuple(indexes))
-                stored, computed = number if site.differs else (number, number)
-                verdict = Check(path, site.kind, stored, computed, site.status, start + position, source, site.note)
-                found.append(verdict)
-                continue
-            buffer = self.sources[source - 1][0] if source else data
-            size, read = site.number.size, site.number.unpack_from
-            before, after = site.path.rsplit("%d", 1)
-            before, after = joined(prefix, before % tuple(indexes)), after.replace("%%", "%")
-            for index, end in enumerate(number, position):
-                (stored,) = read(buffer, end - size)
-                path = f"{before}{index}{after}"
-                found.append(Check(path, site.kind, stored, stored, site.status, start + end - size, source))
+            path = joined(prefix, site.path % tuple(indexes))
+            stored, computed = number if site.differs else (number, number)
+            found.append(Check(path, site.kind, stored, computed, site.status, start + position, source, site.note))
         return found
 
     def charge(self, size: int) -> None:

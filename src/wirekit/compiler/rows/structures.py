@@ -264,7 +264,7 @@ class Structures(Numbers):
             data = f"{data}[:{hole}] + bytes({size}) + {data}[{hole} + {size}:]"
         computed = f"{function}({data})"
         mask = f" & {(1 << 8 * size) - 1}" if isinstance(number, ir.Number) and number.signed else ""
-        if not mask and code.together is None:
+        if not mask:
             actual, position = code.fresh("n"), f"{behind} - {size}"
             code.put(f"{actual} = {computed}")
             code.put(f"if {value} != {actual}:")
@@ -279,11 +279,7 @@ class Structures(Numbers):
             code.depth -= absent
             return
         code.put(f"if {value}{mask} != {computed}: S.differ()")
-        if code.together is not None:
-            code.judged = code.records = True
-            code.put(f"{code.together.ends}.append({behind})")
-        else:
-            self._verdict(code, where, total.algorithm, value, f"{behind} - {size}")
+        self._verdict(code, where, total.algorithm, value, f"{behind} - {size}")
         if absent:
             code.depth -= 1
 

@@ -13,7 +13,7 @@ from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
 from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.node import Node, Quick, Wrapping, evaluate, load_part
-from wirekit.wire.stream import Reader, Scope, Writer, located
+from wirekit.wire.stream import Limits, Reader, Scope, Writer, located
 
 NEED_SIZE = ("lz4-block",)
 Opened = record_type("Opened", ("compressed", "content"))
@@ -150,7 +150,7 @@ class Compressed(Wrapping):
         if name is None:
             raise stream.wrong("a byte string, because the codec means no compression", "opened content")
         plain = self._plain(obj, stream, context)
-        if compressed is not None and self._holds(name, self._held(compressed, stream), plain, stream):
+        if compressed is not None and holds(name, self._held(compressed, stream), plain, stream.limits):
             return bytes(compressed)
         return compress(name, plain)
 
@@ -175,15 +175,6 @@ class Compressed(Wrapping):
             raise stream.wrong("compressed as bytes", shown(compressed))
         return bytes(compressed)
 
-    def _holds(self, name: str, compressed: bytes, plain: bytes, stream: Writer) -> bool:
-        from wirekit.compression import Decompression, decompress
-
-        bounds = Decompression(size=stream.limits.decompressed, ratio=stream.limits.ratio)
-        try:
-            return decompress(name, compressed, limits=bounds, size=len(plain)) == plain
-        except WireError:
-            return False
-
     def load(self, obj: Any, context: Scope) -> Any:
         if plain_mapping(obj):
             return load_opened(obj, load_part("content", self.content, obj.get("content"), context))
@@ -191,3 +182,14 @@ class Compressed(Wrapping):
 
     def default(self, context: Scope) -> Any:
         return self.inner.default(context)
+
+
+def holds(codec: str, compressed: bytes, plain: bytes, limits: Limits) -> bool:
+    """Whether compressed data still stands for the content that is beside it."""
+    from wirekit.compression import Decompression, decompress
+
+    bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)
+    try:
+        return decompress(codec, compressed, limits=bounds, size=len(plain)) == plain
+    except WireError:
+        return False

@@ -25,9 +25,8 @@ from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.reference import of_records
-from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, byte_strings, run
 from wirekit.compiler.columns.scanning import LIBRARIES
-from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
 
@@ -127,23 +126,6 @@ def scan_each(
             waiting += [part.slice(half), part.slice(0, half)]
         else:
             yield values
-
-
-def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A column's bytes, where each string begins and ends in them, and which are there.
-
-    Raises:
-        Misuse: for a column that is not binary.
-    """
-    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
-        raise Misuse(f"columns decode bytes, not {column.type}; cast it to binary")
-    _, offsets, data = column.buffers()
-    dtype = np.dtype(np.int64 if pa.types.is_large_binary(column.type) else np.int32)
-    size = dtype.itemsize * (column.offset + len(column) + 1)
-    places = np.zeros(1, dtype) if offsets is None else np.frombuffer(offsets[:size], dtype)[column.offset :]
-    places = places.astype(np.int64)
-    there = np.asarray(column.is_valid())
-    return as_array(data if data is not None else b""), places[:-1].copy(), places[1:].copy(), there
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from wirekit.codings import stands
 from wirekit.compiler.columns.filled import EAGER, Filled, Ready
@@ -98,6 +99,23 @@ def as_array(buffer: Any) -> NDArray[Any]:
     data = np.frombuffer(view.cast("B") if view.nbytes else b"", np.uint8)
     data.flags.writeable = False
     return data
+
+
+def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A column's bytes, where each string begins and ends in them, and which are there.
+
+    Raises:
+        Misuse: for a column that is not binary.
+    """
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        raise Misuse(f"columns decode bytes, not {column.type}; cast it to binary")
+    _, offsets, data = column.buffers()
+    dtype = np.dtype(np.int64 if pa.types.is_large_binary(column.type) else np.int32)
+    size = dtype.itemsize * (column.offset + len(column) + 1)
+    places = np.zeros(1, dtype) if offsets is None else np.frombuffer(offsets[:size], dtype)[column.offset :]
+    places = places.astype(np.int64)
+    there = np.asarray(column.is_valid())
+    return as_array(data if data is not None else b""), places[:-1].copy(), places[1:].copy(), there
 
 
 class NoRoom(Exception):

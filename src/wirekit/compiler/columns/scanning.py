@@ -48,7 +48,7 @@ from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
 from wirekit.compiler.columns.reference import of_front, of_records
-from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Allowance, Limits
@@ -231,19 +231,15 @@ def opened(
     made = program(key, context)
     if made.plan.path or made.program.packing is not None or made.program.contents is not None:
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
-    whole = column.cast(pa.large_binary())
-    _, offsets, data = whole.buffers()
-    places = np.frombuffer(offsets, np.int64)[whole.offset :][: len(whole) + 1]
-    there = np.asarray(whole.is_valid())
-    ranges = Ranges(places[:-1].copy(), places[1:].copy(), there.astype(np.int64), {})
-    rows = np.arange(len(whole))
-    level = Level(as_array(data if data is not None else b""), ranges, ranges.starts, rows)
+    data, begins, ends, there = byte_strings(column)
+    rows = np.arange(begins.size)
+    level = Level(data, Ranges(begins, ends, there.astype(np.int64), {}), begins, rows)
     level.roots = rows
     bounds = limits or registry[key].limits
     run(made, made.plan, level, bounds)
     reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
     errors = errors_of([refused(made.program, reference, level, 1)])
-    taken = np.full(len(whole), -1, np.int64)
+    taken = np.full(rows.size, -1, np.int64)
     taken[level.ranges_of_rows()] = np.arange(level.rows)
     found = batch_of(made, level)
     fields = [field.with_nullable(True) for field in found.schema if field.name not in BOTH]

@@ -9,6 +9,7 @@ from typing import Any
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Record
+from wirekit.wire.compressed import holds
 from wirekit.wire.stream import Limits
 from wirekit.wire.stream import Writer as Output
 
@@ -32,7 +33,7 @@ class State:
 
     def close(self, codec: str | None, opened: Record, unit: Unit, *above: Any) -> bytes:
         """Compressed data: the bytes as they stand while they hold the content, else the content compressed."""
-        from wirekit.compression import Decompression, compress, decompress
+        from wirekit.compression import compress
 
         compressed, content = opened.get("compressed"), opened.get("content")
         if opened._extra or not (compressed is None or isinstance(compressed, bytes)):
@@ -46,13 +47,8 @@ class State:
         unit(self, inner, content, *above)
         plain = bytes(inner)
         self.plain = len(plain)
-        if compressed is not None:
-            bounds = Decompression(size=self.limits.decompressed, ratio=self.limits.ratio)
-            try:
-                if decompress(codec, compressed, limits=bounds, size=len(plain)) == plain:
-                    return compressed
-            except WireError:
-                pass  # the bytes hold nothing, so the content is compressed anew
+        if compressed is not None and holds(codec, compressed, plain, self.limits):
+            return compressed
         return compress(codec, plain)
 
     def message(self, kind: Any, value: Any) -> bytes:

@@ -263,25 +263,20 @@ class Structures(Numbers):
             hole = f"{behind} - {size} - {start}"
             data = f"{data}[:{hole}] + bytes({size}) + {data}[{hole} + {size}:]"
         computed = f"{function}({data})"
-        mask = f" & {(1 << 8 * size) - 1}" if isinstance(number, ir.Number) and number.signed else ""
-        if not mask:
-            actual, position = code.fresh("n"), f"{behind} - {size}"
-            code.put(f"{actual} = {computed}")
-            code.put(f"if {value} != {actual}:")
-            code.depth += 1
-            pair = f"({value}, {actual})"
-            self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
-            code.put(at.keep(where))
-            code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
-            code.depth -= 1
-            code.put("else:")
-            self._verdict(code, where, total.algorithm, value, position, deeper=True)
-            code.depth -= absent
-            return
-        code.put(f"if {value}{mask} != {computed}: S.differ()")
-        self._verdict(code, where, total.algorithm, value, f"{behind} - {size}")
-        if absent:
-            code.depth -= 1
+        if isinstance(number, ir.Number) and number.signed:
+            computed = f"({computed} ^ {-number.low}) - {-number.low}"
+        actual, position = code.fresh("n"), f"{behind} - {size}"
+        code.put(f"{actual} = {computed}")
+        code.put(f"if {value} != {actual}:")
+        code.depth += 1
+        pair = f"({value}, {actual})"
+        self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
+        code.put(at.keep(where))
+        code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
+        code.depth -= 1
+        code.put("else:")
+        self._verdict(code, where, total.algorithm, value, position, deeper=True)
+        code.depth -= absent
 
 
 def _content(node: ir.Node, value: str, start: str, end: str) -> str:

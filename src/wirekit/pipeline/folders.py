@@ -103,6 +103,17 @@ def _write_table(
     return writer.writer.metadata
 
 
+@contextlib.contextmanager
+def _named(place: Path) -> Iterator[None]:
+    """Names the file in what pyarrow says of it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
+
+
 class LocalFolder:
     """A directory of this machine, or one that machines share."""
 
@@ -139,16 +150,14 @@ class LocalFolder:
         new.rename(self.root / path)
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
-        try:
+        with _named(self.root / path):
             metadata = _write_table(table, self.root / path, **options)
-        except OSError as error:
-            if error.errno is None:
-                raise
-            raise OSError(error.errno, os.strerror(error.errno), str(self.root / path)) from error
         return (self.root / path).stat().st_size, metadata
 
-    def create(self, path: str) -> AbstractContextManager[pa.NativeFile]:
-        return pa.OSFile(os.fspath(self.root / path), "wb")
+    @contextlib.contextmanager
+    def create(self, path: str) -> Iterator[pa.NativeFile]:
+        with _named(self.root / path), pa.OSFile(os.fspath(self.root / path), "wb") as file:
+            yield file
 
     def open(self, path: str) -> AbstractContextManager[pa.NativeFile]:
         return pa.memory_map(os.fspath(self.root / path))

@@ -1,0 +1,107 @@
+"""Packets in files for other tasks: each flow is in one share, and windows are in the order of time."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.shuffle import HEADER, Share, ShuffleFile, shares, windows, write_files
+from wirekit.tables.columns import PACKETS
+
+PLACES = 3
+
+
+def packet(flow: int, time: int, position: int, number: int, payload: bytes, note: str | None = None) -> dict[str, Any]:
+    return {"flow": flow, "ts_us": time, "file_no": number, "position": position, "payload": payload, "note": note}
+
+
+def capture(number: int, first: int, random: Random) -> tuple[Input, list[dict[str, Any]]]:
+    """A file of a capture: packets that are late by up to 40 µs, flows of different lengths, and a note at the end."""
+    flows = [random.getrandbits(64) - (1 << 63) for _ in range(9)]
+    rows = [
+        packet(
+            random.choice(flows[: 1 + place % 9]), place * 10 - random.choice((0, 0, 0, 40)), place, number, b"x" * 30
+        )
+        for place in range(200)
+    ]
+    rows.append(packet(random.choice(flows), 0, 0, number, b"", "{}"))
+    return Input(number, f"{number}.pcap", "", 0, 0, first=first), rows
+
+
+def written(captures: list[tuple[Input, list[dict[str, Any]]]], folder: Path, size: int) -> list[ShuffleFile]:
+    files: list[ShuffleFile] = []
+    for file, rows in captures:
+        batches = pa.Table.from_pylist(rows, PACKETS.schema).to_batches(max_chunksize=5)
+        files += write_files(file, batches, folder, f"packets-{file.number}", PLACES, size)
+    return files
+
+
+def key(row: dict[str, Any]) -> tuple[int, int, bool]:
+    return row["file_no"], row["position"], row["note"] is None
+
+
+@pytest.mark.parametrize("size", [1000, 4000, 1 << 20])
+@pytest.mark.parametrize("most", [None, 2000])
+def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) -> None:
+    """Of three files, the first two are one capture and lie at the same time."""
+    captures = [capture(number, first, Random(number)) for number, first in enumerate((0, 0, 2))]
+    files = written(captures, tmp_path, size)
+    found: list[dict[str, Any]] = []
+    of_flow: dict[int, Share] = {}
+    most_windows = 0
+    for share in shares(files, PLACES, most):
+        latest: dict[int, int] = {}
+        ended: set[int] = set()
+        of_share = 0
+        for window in windows(reversed(files), share, tmp_path, PLACES, size):
+            rows = window.rows.to_pylist()
+            assert window.capture not in ended
+            ended |= {window.capture} if window.last else set()
+            times = [row["ts_us"] for row in rows if row["note"] is None]
+            assert min(times, default=window.clock) >= latest.get(window.capture, -100)
+            assert max(times, default=window.clock) <= window.clock
+            latest[window.capture] = window.clock
+            assert all(of_flow.setdefault(row["flow"], share) == share for row in rows)
+            found += rows
+            of_share += 1
+        assert ended == {0, 2}
+        most_windows = max(most_windows, of_share)
+    everything = [row for _, rows in captures for row in rows]
+    assert sorted(map(key, found)) == sorted(map(key, everything))
+    assert any(share.flow is not None for share in of_flow.values()) == (most is not None and size < 1 << 20)
+    assert size > 1000 or most_windows > 2
+
+
+def test_long_flows_come_first_and_those_of_one_place_are_followed_together(tmp_path: Path) -> None:
+    sizes = {5: 3, 6: 40, 7: 20, 8: 2}
+    rows = [packet(flow, 0, 0, 0, b"x" * 100) for flow, count in sizes.items() for _ in range(count)]
+    files = written([(Input(0, "", "", 0, 0), rows)], tmp_path, 1)
+    own = 100 + HEADER
+    assert shares(files, PLACES, 20 * own) == [
+        Share(0, 6),
+        Share(1, 7),
+        Share(0, None, (6,)),
+        Share(1, None, (7,)),
+        Share(2),
+    ]
+    assert shares(files, PLACES, None) == [Share(0), Share(1), Share(2)]
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+        with pytest.raises(OSError) as raised:
+            written([capture(0, 0, Random(0))], tmp_path, 1 << 20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (raised.value.strerror, raised.value.filename) == (
+        "File too large",
+        str(tmp_path / "packets-0" / "0-00000.arrow"),
+    )

@@ -76,8 +76,8 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
 
 
 def _of_messages() -> Iterator[str]:
-    """The layouts with message sets whose messages are sought behind a wrong size."""
-    yield from ("response", "message_set")
+    """The layouts with message sets whose messages are sought behind a wrong size, and segments."""
+    yield from ("request", "response", "message_set", "log_segment")
     for api, kind in ((PRODUCE, "request"), (FETCH, "response")):
         yield from (f"{api.name}.{kind}.v{number}" for number in range(len(api.versions)))
 

@@ -142,7 +142,12 @@ class Decoded:
 
     def add(self, check: Check) -> None:
         """Takes a verdict that a reader of the value came to."""
-        self._checks, self._gaps, self._state = [*self.checks, check], self.gaps, None
+        self.put(len(self.checks), check)
+
+    def put(self, number: int, check: Check) -> None:
+        """Takes a verdict of such a reader in place of the one with a number in ``checks``."""
+        self._checks, self._gaps, self._state = self.checks, self.gaps, None
+        self._checks[number : number + 1] = [check]
 
     @property
     def engine(self) -> str:
@@ -487,11 +492,35 @@ def _as_bytes(data: Any) -> bytes:
     return bytes(data)
 
 
+def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The context under which a frame decodes cleanly and takes all bytes, of all that its layout knows.
+
+    A Kafka response says neither its API nor its version; of most bytes few fit.
+
+    >>> import wirekit
+    >>> clean_contexts(bytes.fromhex("0000000600000007000f"), "kafka.response")[-2:]
+    [{'api': 'heartbeat', 'version': 0}, {'api': 'leave_group', 'version': 0}]
+    """
+    from wirekit.compiler.contexts import choices_of
+
+    said = dict(context or {})
+    tried = [
+        dict(zip(names, values, strict=True))
+        for names, cases in choices_of(registry[key].layout)
+        for values in cases
+        if not said.keys() & set(names)
+    ]
+    fitting = (each for each in tried if begins(data, key, len(data), context={**said, **each}))
+    decoded = ((each, decode(data, key, context={**said, **each})) for each in fitting)
+    return [each for each, result in decoded if result.clean and result.consumed == len(data)]
+
+
 def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better.
 
     A frame that another layout proves to be the client's has that layout's key. One whose header alone proves it has
-    the client's, even where its body is not known.
+    the client's, even where its body is not known; so has one of the client's, as its dialogue tells, with bytes left
+    over, unless it is a clean frame of the server under some context.
     """
     protocol = registry.protocol(name)
     client, server = protocol.stream("client"), protocol.stream("server")
@@ -510,7 +539,11 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
             other = _run(registry[proof], frame, 0, {}, limits)
             if other.clean and other.consumed == len(frame):
                 return proof
-    return client if protocol.follow().headed("client", frame, side_known=False) else server
+    dialogue = protocol.follow()
+    if dialogue.headed("client", frame, side_known=False):
+        return client
+    asks = found.error is None and dialogue.layout("client", frame)[2] is None and dialogue.sender(found) == "client"
+    return client if asks and not clean_contexts(frame, server) else server
 
 
 class _Beginning(bytes):

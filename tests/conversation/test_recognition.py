@@ -21,6 +21,7 @@ from wirekit.conversation.recognition import (
     recognise,
     recognise_inside,
 )
+from wirekit.engine import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
 from wirekit.wire import Bytes, Checked, Length, Struct, int32, uint32
@@ -255,3 +256,30 @@ def test_a_frame_is_decoded_by_the_layout_that_it_is_recognised_by(key: str, fra
     assert wirekit.decode(data, "kafka").schema == key
     assert wirekit.decode(data + PRODUCE, "kafka").schema == key
     assert next(wirekit.frames("kafka", data)).schema == key
+
+
+@pytest.mark.parametrize("left", [b"x", b"four", b"more bytes than the request has in front of them"])
+def test_a_request_with_bytes_left_over_is_that_request_and_a_response_is_none(left: bytes) -> None:
+    """But what is a clean response of some API and version is one, and produce has to name a client and a topic."""
+    dialogue = registry.protocol("kafka").follow()
+    sent = [turn for seed in range(6) for turn in conversation("kafka", seed=seed, length=8).turns]
+    shown = 0
+    for turn in sent:
+        data = (len(turn.data) - 4 + len(left)).to_bytes(4, "big") + turn.data[4:] + left
+        asked, answered = wirekit.decode(turn.data, "kafka"), wirekit.decode(data, "kafka")
+        if turn.side == "server" and asked.schema == "kafka.response":
+            assert answered.schema == "kafka.response"
+        proven = turn.side == "client" and asked.clean and dialogue.sender(asked) == "client"
+        shown += proven and not clean_contexts(data, "kafka.response")
+        if proven and not clean_contexts(data, "kafka.response"):
+            assert answered.schema == "kafka.request"
+            assert [gap.length for gap in answered.gaps] == [len(left)]
+            assert answered.value.body == asked.value.body
+    assert shown > len(sent) / 4
+
+
+def test_the_request_of_a_client_without_name_with_a_byte_left_over_is_shown() -> None:
+    decoded = wirekit.decode(bytes.fromhex("0000000b 0010 0000 00000007 0000 78"), "kafka")
+    assert decoded.schema == "kafka.request"
+    assert decoded.value.api_key.symbol == "list_groups"
+    assert [(gap.path, gap.offset, gap.length) for gap in decoded.gaps] == [("size", 14, 1)]

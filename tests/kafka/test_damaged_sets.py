@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import wirekit
 from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, entries, frames_with_sets, script, undecodable
+from wirekit.compression import compress
 from wirekit.conversation import Conversation, Frame, Message
 from wirekit.protocols.kafka import damaged_sets
 
@@ -66,6 +68,39 @@ def test_a_frame_or_set_decoded_alone_has_the_verdict_that_the_conversation_give
     decoded = wirekit.decode(beyond, "kafka.message_set", offset=100)
     protocol.examine(decoded)
     assert [(check.path, check.offset, check.status) for check in decoded.checks] == [("partial", 108, "bad")]
+
+
+@pytest.mark.parametrize("pdu", FRAMES, ids=str)
+def test_a_crc_is_verified_over_all_that_its_size_names_wherever_it_is_shown(pdu: Pdu) -> None:
+    """Java verifies so, and a message is as good as its CRC: in the frame, alone, and again."""
+    protocol = wirekit.registry.protocol("kafka")
+    for number, data, beyond in damages(pdu):
+        frame = read(pdu, data)
+        alone = wirekit.decode(data, frame.schema, offset=frame.offset)
+        protocol.examine(alone)
+        assert alone.checks == frame.decoded.checks, number
+        protocol.examine(alone)
+        assert [each for each in alone.checks if each.kind == "crc32"] == [
+            each for each in frame.decoded.checks if each.kind == "crc32"
+        ]
+        bad = [each for each in frame.decoded.checks if each.kind == "crc32" and each.status == "bad"]
+        assert bool(bad) or beyond or frame.decoded.error is not None, number
+
+
+@pytest.mark.parametrize("key", ["kafka.message_set", "kafka.log_segment"])
+@pytest.mark.parametrize("covered", [False, True])
+def test_bytes_behind_the_fields_count_for_the_crc_of_a_set_and_of_a_wrapper(key: str, covered: bool) -> None:
+    plain = bytearray(message_set(message(b"v", offset=1)) + b"\0\0")
+    plain[8:12] = (int.from_bytes(plain[8:12], "big") + 2).to_bytes(4, "big")
+    if covered:
+        plain[12:16] = zlib.crc32(plain[16:]).to_bytes(4, "big")
+    wrapper = {"magic": 0, "attributes": {"codec": 1}, "key": None, "value": compress("gzip", bytes(plain)).hex()}
+    packed = wirekit.encode("kafka.message_set", {"messages": [{"offset": 1, "message": wrapper}]})
+    for data in (bytes(plain), packed):
+        decoded = wirekit.decode(data, key)
+        wirekit.registry.protocol("kafka").examine(decoded)
+        assert all(each.status == "ok" for each in decoded.checks if each.kind == "crc32") is covered
+        assert decoded.gaps
 
 
 @pytest.mark.parametrize("pdu", FRAMES, ids=str)

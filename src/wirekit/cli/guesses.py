@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.cli.common import say
 from wirekit.cli.verdicts import MOST_OTHERS, pairs
-from wirekit.engine import Decoded, decode, foreign, frames
+from wirekit.engine import Decoded, clean_contexts, decode, foreign, frames
 from wirekit.registry import registry
 
 MOST_ANSWERS = 500
@@ -67,8 +67,6 @@ def _answers(data: bytes, key: str) -> list[Answer]:
 
     None either where there are more than ``MOST_ANSWERS``: each is tried under every context that its layout knows.
     """
-    from wirekit.conversation import clean_contexts
-
     found: list[Answer] = []
     for frame in frames(key, data):
         if len(found) == MOST_ANSWERS:

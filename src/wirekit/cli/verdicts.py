@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.cli.common import say
-from wirekit.engine import Decoded, decode
+from wirekit.engine import Decoded, clean_contexts, decode
 from wirekit.errors import plural
 from wirekit.registry import registry, variants
 from wirekit.values import Check
@@ -44,7 +44,6 @@ def complain(decoded: Decoded, strict: bool) -> int:
                 say(f"the bytes decode cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.contexts import contexts_of
-        from wirekit.conversation import clean_contexts
 
         asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
         fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if asked else []

@@ -224,29 +224,6 @@ def reading(decoded: Decoded) -> Mapping[str, Any] | None:
     return None
 
 
-def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The context under which a frame decodes cleanly and takes all bytes, of all that its layout knows.
-
-    A Kafka response says neither its API nor its version; of most bytes few fit.
-
-    >>> import wirekit
-    >>> clean_contexts(bytes.fromhex("0000000600000007000f"), "kafka.response")[-2:]
-    [{'api': 'heartbeat', 'version': 0}, {'api': 'leave_group', 'version': 0}]
-    """
-    from wirekit.compiler.contexts import choices_of
-
-    said = dict(context or {})
-    tried = [
-        dict(zip(names, values, strict=True))
-        for names, cases in choices_of(registry[key].layout)
-        for values in cases
-        if not said.keys() & set(names)
-    ]
-    fitting = (each for each in tried if begins(data, key, len(data), context={**said, **each}))
-    decoded = ((each, decode(data, key, context={**said, **each})) for each in fitting)
-    return [each for each, result in decoded if result.clean and result.consumed == len(data)]
-
-
 def _is_cut(data: bytes, key: str) -> bool:
     """Whether the end of the data is all that is wrong with them, as far as their first bytes tell."""
     return isinstance(decode(data[:LARGEST_PROBE], key).error, Short)

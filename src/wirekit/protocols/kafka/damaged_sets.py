@@ -18,7 +18,7 @@ from wirekit.compiler.generated import by_key
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
 from wirekit.errors import Limit, WireError
-from wirekit.protocols.kafka.reading import ENTRY_HEAD, left_over, messages_of_set, status, verdicts
+from wirekit.protocols.kafka.reading import ENTRY_HEAD, content, left_over, messages_of_set, over_size, status, verdicts
 from wirekit.protocols.kafka.searching import Search, lead
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import ENTRY, MESSAGE, record_set
@@ -71,6 +71,7 @@ class Sets:
         facts["offsets"] = self._ordered
         if message_set is None:
             return
+        self.verify(message_set, path)
         entries = message_set.get("messages") or []
         number, data, start = self._damage(message_set, entries, path)
         if number is None:
@@ -94,6 +95,25 @@ class Sets:
                     statuses[place] = replace(statuses[place], status="bad")
             yield from messages_of_set(behind.value, statuses, first=number, **facts)
             number += len(batch)
+
+    def verify(self, message_set: Any, path: str) -> None:
+        """Puts the verdicts over all that sizes name in place of those over the fields alone, inside wrappers too."""
+        decoded = self._decoded
+        for number, entry in enumerate((message_set.get("messages") or []) if decoded.gaps else ()):
+            place = join_path([path, f"messages[{number}].message"])
+            check = self._statuses.get(f"{place}.crc")
+            if check is not None and left_over(entry):
+                self._statuses[check.path] = over_size(entry, check)
+                decoded.put(self._numbers[check.path], self._statuses[check.path])
+            message = entry.get("message")
+            inside = None if message is None else content(message.get("value"))
+            if inside is not None:
+                self.verify(inside, f"{place}.value.content")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The number of each verdict on a CRC, by path."""
+        return {check.path: number for number, check in enumerate(self._decoded.checks) if check.kind == "crc32"}
 
     def _damage(self, message_set: Any, entries: list[Record], path: str) -> tuple[int | None, bytes, int]:
         """The number of the first entry that is not as its size says, the set's bytes, and where in them it begins."""

@@ -178,6 +178,18 @@ class KafkaDialogue(Dialogue):
         pair = next((pair for pair, request in waiting if request.description.api == name), None)
         return Description(name, int(version[1:]), number, "response", pair=pair)
 
+    def sender(self, decoded: Decoded) -> str:
+        """The client, where a request of a known API and version was decoded.
+
+        Produce, whose key is 0, needs the name of a client and a topic: responses begin with two such bytes.
+        """
+        value = decoded.value
+        api = BY_KEY.get(value.get("api_key")) if decoded.schema == ANY_REQUEST and value is not None else None
+        if api is None or not _speaks(api, value.get("api_version")):
+            return ""
+        proven = api is not PRODUCE or (_is_name(value.get("client_id")) and value.body.get("topic_data"))
+        return "client" if proven else ""
+
     def plausible(self, side: str, data: bytes, size: int) -> bool:
         """Whether it is a whole request, with a client id seen before if any was, or the answer to a known request.
 
@@ -315,22 +327,33 @@ def sets_in(api: str | None, body: Any) -> Iterator[tuple[str, Any, str | None, 
 
 
 def examine(decoded: Decoded) -> None:
-    """Adds the verdict on a size that leads beyond its set, if intact messages are behind it, to what is decoded alone.
+    """Adds what a search in a set tells to what is decoded alone, as the conversation does with frames.
+
+    That is the verdict on a size that leads beyond its set, if intact messages are behind it, and on each CRC where
+    the size names more than the fields.
 
     Args:
-        decoded: a message set, a produce request or the response to a fetch.
+        decoded: a message set or log segment, a produce request or the response to a fetch.
     """
     from wirekit.protocols.kafka.damaged_sets import SET, Sets
+    from wirekit.protocols.kafka.reading import SEGMENT
 
     if not isinstance(decoded.value, Record):
+        return
+    sets = Sets(decoded, ordered=False)
+    if decoded.schema == SEGMENT:
+        sets.verify(decoded.value, "")
         return
     if decoded.schema == SET:
         found = [("", decoded.value)]
     else:
-        _, api, *role = decoded.schema.split(".")
-        body = decoded.value.get("body")
-        found = [each[:2] for each in sets_in(api if role else decoded.context.get("api"), body)]
-    sets = Sets(decoded, ordered=False)
+        _, name, *role = decoded.schema.split(".")
+        if decoded.schema == ANY_REQUEST:
+            api = BY_KEY.get(decoded.value.get("api_key"))
+            name = "" if api is None else api.name
+        elif not role:
+            name = str(decoded.context.get("api"))
+        found = [each[:2] for each in sets_in(name, decoded.value.get("body"))]
     for path, message_set in found:
         for _ in sets.messages(message_set, path, topic=None, partition=None):
             pass
@@ -360,8 +383,12 @@ def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
     lead = lead_of(data, CLIENT_HEADER)
     if lead is None or lead.client_id is None:
         return len(data) <= size  # cut, and what is behind may say it
-    client_id = lead.client_id
-    return bool(client_id) and client_id.isascii() and client_id.isprintable()
+    return _is_name(lead.client_id)
+
+
+def _is_name(client_id: str | None) -> bool:
+    """Whether a client has a name in printable ASCII."""
+    return client_id is not None and client_id != "" and client_id.isascii() and client_id.isprintable()
 
 
 def _requests(header: Any) -> list[str]:

@@ -18,14 +18,14 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirekit.conversation import Message
 from wirekit.engine import Decoded, decode
-from wirekit.errors import Damaged, Limit, WireError, Wrong
+from wirekit.errors import Damaged, Limit, WireError, Wrong, plural
 from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
@@ -69,12 +69,26 @@ def left_over(entry: Record) -> bytes:
     return left
 
 
+def content(value: Any) -> Any:
+    """The message set in the value of a wrapper, so far as a limit let it be read; None for other values."""
+    return value.content if isinstance(value, Opened) else value if isinstance(value, Record) else None
+
+
+def over_size(entry: Record, check: Check) -> Check:
+    """The verdict on the CRC of an entry over all that its ``message_size`` names, and not over its fields alone."""
+    left = left_over(entry)
+    if not left or check.note:
+        return check
+    computed = zlib.crc32(left, check.computed)
+    note = f"over its size, {plural(len(left), 'byte')} more than its fields"
+    return replace(check, computed=computed, status="ok" if computed == check.stored else "bad", note=note)
+
+
 def status(entry: Record, check: Check | None) -> str:
     """The verdict on the CRC of an entry, over all that its ``message_size`` names: ``ok``, ``bad`` or ``absent``."""
     if check is None:
         return "absent"
-    left = left_over(entry)
-    return check.status if not left else "ok" if zlib.crc32(left, check.computed) == check.stored else "bad"
+    return over_size(entry, check).status
 
 
 def messages_of_set(
@@ -371,11 +385,11 @@ class _Reader:
 
     def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
         value = message.value
+        inside = content(value)
+        if inside is not None:
+            yield from self.read(inside, f"{path}.value.content", own)
+            return
         if isinstance(value, Record):
-            content = value.content if isinstance(value, Opened) else value  # so far as a limit let it be read
-            if content is not None:
-                yield from self.read(content, f"{path}.value.content", own)
-                return
             value = value.compressed
         unopened = self.statuses.get(f"{path}.value")
         dated = message.magic >= 1
